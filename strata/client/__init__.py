@@ -50,7 +50,7 @@ def examine_client(chosen: str | Fields) -> tuple[str, bool | None, str]:
     chosen: the configuration's ``client``; a namespace is not tried.
     The line is (topic, whether the client is available, text), as
     :meth:`strata.environments.common.layer.Layer.doctor_line` returns it; the second is None if the
-    MTUs of the two ends differ.
+    MTUs of the two ends differ, so that packets may be lost.
     """
     connection = {} if isinstance(chosen, str) else chosen
     rate = f"; limited to {connection['rate']}" if connection.get("rate") else ""
@@ -58,22 +58,24 @@ def examine_client(chosen: str | Fields) -> tuple[str, bool | None, str]:
         return "client", True, f"a network namespace of this host, joined by a veth pair{rate}"
     from strata.client.remote import examine_machines
 
-    configuration = ["-F", connection["ssh_config"]] if connection.get("ssh_config") else []
-    settings = ["-oBatchMode=yes", "-oConnectTimeout=10", "-oLogLevel=ERROR"]
+    ssh = ["ssh", "-oBatchMode=yes", "-oConnectTimeout=10", "-oLogLevel=ERROR"]
+    if connection.get("ssh_config"):
+        ssh += ["-F", connection["ssh_config"]]
     try:
-        here, client = examine_machines(["ssh", *configuration, *settings, connection["ssh"]])
+        this_end, client_end = examine_machines([*ssh, connection["ssh"]])
     except UserError as error:
         return "client", False, str(error)
-    sizes = f"MTU {here['mtu']} here, {client['mtu']} there"
-    # If the MTUs of the two ends differ, packets may be lost.
-    same = here["mtu"] == client["mtu"] or None
-    return "client", same, f"{connection['ssh']} at {client['address']}, {sizes}{rate}"
+    sizes = f"MTU {this_end['mtu']} here, {client_end['mtu']} there"
+    is_available = True if this_end["mtu"] == client_end["mtu"] else None
+    text = f"{connection['ssh']} at {client_end['address']}, {sizes}{rate}"
+    return "client", is_available, text
 
 
 def build_stack(resolved: Fields, context: Context) -> tuple[list[Layer], Link]:
-    """Create the client's layers, none of them up; return them from the bottom, and the link.
+    """Return the client's layers, from the bottom, and the link among them; none is up.
 
-    resolved: the options of :func:`resolve_options`.  context: the client's own, not the system's.
+    resolved: the options of :func:`resolve_options`.
+    context: the client's own, not that of the system under test.
     Raises UserError if the run did not write the ssh destination of the second machine.
     """
     bottom = host.Layer(None, {}, context)

@@ -6,6 +6,7 @@ marks it as Strata's: no other queueing discipline is ever replaced or removed.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Sequence
 
@@ -21,15 +22,18 @@ from strata.util.process import as_root, capture
 HANDLE = "5742:"
 # Bits per second of each unit of a rate.
 UNITS = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+# A burst has the traffic of 4 ms, at least two packets of 64 KiB, the largest that a kernel sends.
+BURSTS_PER_SECOND, LEAST_BURST = 250, 131072
 
 
 class Link(Layer):
     """A layer of the client's stack that joins the client and this host.
 
-    Its options are those of :func:`strata.client.resolve_options`.  Once the link is up, `host` is
-    this host's IP address on it, `near` is the network interface on this host, `far` that on the
-    client, and `kind` is the link's name in the records.  `shares_host` says whether the client's
-    programs run on this host.
+    Its options are those of :func:`strata.client.resolve_options`.  Attributes of a link that is up:
+    host: this host's IP address on the link.
+    near, far: the names of the network interfaces on this host and at the client.
+    kind: the link's name in the records.
+    shares_host: whether the client's programs run on this host.
     """
 
     host: str
@@ -42,8 +46,8 @@ class Link(Layer):
     def on_client_host(self, argv: list[str]) -> list[str]:
         """Return this host's command that runs `argv` on the client's side of the link.
 
-        That is in the client's network namespace or on the second machine, and with the programs
-        installed there, not those of the image.
+        `argv` runs in the client's network namespace or on the second machine, as root.  Its
+        programs are those installed there, not those of the image.
         """
 
     def address(self) -> str:
@@ -52,32 +56,34 @@ class Link(Layer):
 
     def facts(self) -> Fields:
         """Return ``{kind, mtu, rate}`` of the link; the MTU, in bytes, may be "not available"."""
-        show = self.on_client_host(["ip", "-o", "link", "show", self.far])
-        shown = capture(show, check=False).stdout
-        mtu = int(shown.split(" mtu ", 1)[1].split()[0]) if " mtu " in shown else NOT_AVAILABLE
+        command = self.on_client_host(["ip", "-o", "link", "show", self.far])
+        match = re.search(r" mtu (\d+)", capture(command, check=False).stdout)
+        mtu = int(match[1]) if match else NOT_AVAILABLE
         return {"kind": self.kind, "mtu": mtu, "rate": self.options["rate"] or "not limited"}
 
     def limit_rate(self) -> None:
-        """Limit the rate of the network interfaces at both ends, if a rate is configured.
+        """Limit the rate of the network interfaces at both ends, if the options have a rate.
 
+        Each end limits the packets that it sends.
         Raises UserError if an interface already has a configured queueing discipline.
         """
         if rate := self.options["rate"]:
-            capture(as_root(bucket_command(self.near, rate)))
-            capture(self.on_client_host(bucket_command(self.far, rate)))
+            capture(as_root(limit_command(self.near, rate)))
+            capture(self.on_client_host(limit_command(self.far, rate)))
 
     def join_systems(self, systems: Sequence[Layer]) -> None:
-        """Give the client a network path to virtual machines that are up, if there are any.
+        """Give the client a network path to the systems' virtual machines, if there are any.
 
-        systems: the equal parts of one system.  The path leads to the machines' bridge, or to the
-        network card that a machine has for itself.
-        Raises UserError if such a card cannot be reached, or if a rate is configured for it.
+        systems: the top layers of the equal parts of one system, which are up.
+        The path leads to the machines' bridge, or to the network card that a machine has for itself.
+        Raises UserError if this card cannot be reached, or if a rate is configured for it.
         """
         machines = [machine for system in systems if (machine := system.virtual_machine())]
         if not machines:
             return
-        # All machines are in one network.
-        address, card = machines[0].address(), machines[0].passed_card()
+        # All machines are in one network, so the first one's address tells it.
+        address = machines[0].address()
+        card = machines[0].passed_card()
         if card is None:
             subnet = addresses.address_in(f"{address}/24", 0) + "/24"
             self.join_bridge(machines, paths.name_prefix(), subnet)
@@ -93,8 +99,8 @@ class Link(Layer):
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
         """Connect the client to the network of the machines on this host.
 
-        machines: the layers of all machines, which are up.  bridge: name of their bridge on this
-        host.
+        machines: the layers of all machines, which are up.
+        bridge: the name of their bridge on this host.
         subnet: their network, as ADDRESS/24.
         """
 
@@ -103,17 +109,21 @@ class Link(Layer):
         """Find or create the client's network interface to a machine's own network card.
 
         address: the IP address of the machine's card.  card: its PCI address.
-        client_address: the client's address in that network, as configured; None if it is not.
-        May set `far` and `kind`.  Raises UserError if the client cannot reach the address directly.
+        client_address: the client's address in that network, as configured; None if none is.
+        Sets `far`, and `kind` if the link's name changes.
+        Raises UserError if the client cannot reach the address directly.
         """
 
 
-def bucket_command(device: str, rate: str) -> list[str]:
-    """Return the command that limits a network interface to a rate such as ``1gbit``.
+def limit_command(device: str, rate: str) -> list[str]:
+    """Return the command that limits the rate at which a network interface sends.
 
-    The token bucket lets bursts pass of 4 ms of traffic, and at least of 128 KiB, two packets of 64
-    KiB.
+    device: the interface's name.
+    rate: a whole number and one of :data:`UNITS`, for example ``1gbit``.
+    The token bucket lets bursts of 4 ms of traffic pass, and at least :data:`LEAST_BURST`.
     """
-    burst = max(int(rate[:-4]) * UNITS[rate[-4:]] // 8 // 250, 131072)
+    number, unit = rate[:-4], rate[-4:]
+    bytes_per_second = int(number) * UNITS[unit] // 8
+    burst = max(bytes_per_second // BURSTS_PER_SECOND, LEAST_BURST)
     settings = ["rate", rate, "burst", str(burst), "latency", "50ms"]
     return ["tc", "qdisc", "add", "dev", device, "root", "handle", HANDLE, "tbf", *settings]

@@ -13,23 +13,23 @@ from strata.util.process import as_root, capture
 from strata.vm import passthrough
 
 # The client's end of the veth pair, in the namespace.
-INSIDE = "eth0"
+CLIENT_INTERFACE = "eth0"
 # The client's network interface on a card whose virtual function only the machine uses.
-ON_CARD = "card0"
+CARD_INTERFACE = "card0"
 # The last number of the client's IP address.
-CLIENT = 2
+CLIENT_NUMBER = 2
 
 
-def device() -> str:
-    """Return the name of the veth pair's interface on the host, of at most 15 characters.
+def interface_name() -> str:
+    """Return the name of the veth pair's interface on the host, which clean-up relies on.
 
-    Clean-up finds the interface by this name.
+    The kernel allows 15 characters.
     """
     return f"stv{paths.home_mark()[:8]}"
 
 
-def _ip(*arguments: str, check: bool = True) -> None:
-    """Run ``ip`` as root.
+def _run_ip(*arguments: str, check: bool = True) -> None:
+    """Run ``ip`` as root with these arguments.
 
     Raises UserError if the command fails and `check` is set.
     """
@@ -39,50 +39,59 @@ def _ip(*arguments: str, check: bool = True) -> None:
 def _set_address(address: str, interface: str, *namespace: str) -> None:
     """Give a network interface this IP address and no other, and switch the interface on.
 
-    address: the IP address, for a network of 24 bits.
-    namespace: options of ``ip`` that select a network namespace; none: the host's.
+    address: the IP address, in a /24 network.
+    namespace: options of ``ip`` that select a network namespace; none selects the host's.
+    Raises UserError if a command fails.
     """
-    _ip(*namespace, "address", "flush", "dev", interface)
-    _ip(*namespace, "address", "add", f"{address}/24", "dev", interface)
-    _ip(*namespace, "link", "set", interface, "up")
+    _run_ip(*namespace, "address", "flush", "dev", interface)
+    _run_ip(*namespace, "address", "add", f"{address}/24", "dev", interface)
+    _run_ip(*namespace, "link", "set", interface, "up")
+
+
+def _set_client_address(subnet: str) -> None:
+    """Give the client its IP address in a network, ADDRESS/24, and no other."""
+    address = addresses.address_in(subnet, CLIENT_NUMBER)
+    _set_address(address, CLIENT_INTERFACE, "-n", name_prefix())
 
 
 class Namespace(Link):
     """A link to a client in a network namespace of this host, by a veth pair."""
 
-    far, kind = INSIDE, "veth pair"
+    far, kind = CLIENT_INTERFACE, "veth pair"
 
     def up(self) -> None:
         """Create the namespace and the veth pair, with addresses in a network that is not in use.
 
-        Removes an earlier namespace first, and notes the new one's removal in the journal.  Sets
-        `host` and `near`.  Raises UserError if a command fails.
+        Removes an earlier namespace first, and notes the new one's removal in the journal.  Limits
+        the rate if the options have one.  Sets `host` and `near`.
+        Raises UserError if a command fails.
         """
-        remove()
+        remove_namespace()
         self.context.note_cleanup({"kind": "namespace", "id": name_prefix()})
         subnet = addresses.free_subnet(addresses.host_routes())
-        self.host, self.near = addresses.address_in(subnet, 1), device()
-        _ip("netns", "add", name_prefix())
-        _ip(
-            "link", "add", self.near, "type", "veth", "peer", "name", INSIDE, "netns", name_prefix()
-        )
+        self.host = addresses.address_in(subnet, 1)
+        self.near = interface_name()
+        client_end = ["name", CLIENT_INTERFACE, "netns", name_prefix()]
+        _run_ip("netns", "add", name_prefix())
+        _run_ip("link", "add", self.near, "type", "veth", "peer", *client_end)
         _set_address(self.host, self.near)
-        _set_address(addresses.address_in(subnet, CLIENT), INSIDE, "-n", name_prefix())
-        _ip("-n", name_prefix(), "link", "set", "lo", "up")
+        _set_client_address(subnet)
+        _run_ip("-n", name_prefix(), "link", "set", "lo", "up")
         self.limit_rate()
 
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
         """Connect the host's end of the veth pair to the bridge, like a cable of another machine.
 
-        That end loses its address, and the client gets one in the machines' network.
+        The host's end loses its address, and the client gets one in the machines' network.
         """
-        _ip("address", "flush", "dev", self.near)
-        _ip("link", "set", self.near, "master", bridge)
-        _set_address(addresses.address_in(subnet, CLIENT), INSIDE, "-n", name_prefix())
+        _run_ip("address", "flush", "dev", self.near)
+        _run_ip("link", "set", self.near, "master", bridge)
+        _set_client_address(subnet)
 
     def find_client_interface(self, address: str, card: str, client_address: str | None) -> None:
         """Create a network interface in the namespace on the host's side of a machine's card.
 
+        address: not used; only a second machine needs it.
         Sets `far` and `kind`.  The interface is removed with the namespace.
         Raises UserError if `client_address` is None or the card is not a virtual function of this
         host.
@@ -92,12 +101,12 @@ class Namespace(Link):
                 "config.yaml: vm.profiles: a card has an address for the machine and none for a "
                 "client in a namespace; give it client, another address of its network"
             )
-        self.far, self.kind = ON_CARD, "the card whose function the machine has"
-        # The interface is removed with the namespace.
-        settings = ["name", ON_CARD, "netns", name_prefix(), "type", "macvlan", "mode", "bridge"]
-        _ip("link", "add", "link", passthrough.network_device(card), *settings)
-        _ip("-n", name_prefix(), "address", "add", client_address, "dev", ON_CARD)
-        _ip("-n", name_prefix(), "link", "set", ON_CARD, "up")
+        self.far, self.kind = CARD_INTERFACE, "the card whose function the machine has"
+        client_end = ["name", CARD_INTERFACE, "netns", name_prefix()]
+        device = passthrough.find_network_interface(card)
+        _run_ip("link", "add", "link", device, *client_end, "type", "macvlan", "mode", "bridge")
+        _run_ip("-n", name_prefix(), "address", "add", client_address, "dev", CARD_INTERFACE)
+        _run_ip("-n", name_prefix(), "link", "set", CARD_INTERFACE, "up")
 
     def on_client_host(self, argv: list[str]) -> list[str]:
         """Return this host's command that runs `argv` in the namespace, with this host's files."""
@@ -108,16 +117,17 @@ class Namespace(Link):
         return self.on_client_host(argv)
 
 
-def remove() -> list[str]:
+def remove_namespace() -> list[str]:
     """Remove the network namespace and the veth pair, if they exist; return a phrase for each.
 
     The programs in the namespace must have been ended before.
+    Raises UserError if the namespace cannot be removed.
     """
     removed = []
-    if os.path.exists(f"/sys/class/net/{device()}"):
-        _ip("link", "delete", device(), check=False)
-        removed.append(f"network device {device()}")
+    if os.path.exists(f"/sys/class/net/{interface_name()}"):
+        _run_ip("link", "delete", interface_name(), check=False)
+        removed.append(f"network device {interface_name()}")
     if name_prefix() in capture(["ip", "netns", "list"], check=False).stdout.split():
-        _ip("netns", "delete", name_prefix())
+        _run_ip("netns", "delete", name_prefix())
         removed.append(f"network namespace {name_prefix()}")
     return removed

@@ -16,8 +16,8 @@ from strata.util.process import as_root, capture
 # The second machine's folder for the files of images and for those of systems.
 CACHE = "/var/cache/strata-client"
 
-# Prints the IP addresses of the ssh connection's ends, the network interface of this end and its
-# MTU, how root's rights are obtained, and missing programs.
+# Prints lines "NAME VALUE": the IP addresses of the ssh connection's ends, the network interface of
+# this end and its MTU, how root's rights are obtained, and missing programs.
 EXAMINE = r"""
 exec 2>/dev/null
 PATH=$PATH:/usr/sbin:/sbin
@@ -29,8 +29,10 @@ if [ "$(id -u)" = 0 ]; then echo "root yes"; elif sudo -n true; then echo "root 
 lacks=$(for tool in tar mount chroot ip tc; do command -v "$tool" >/dev/null || echo "$tool"; done)
 [ -z "$lacks" ] || echo "lacks" $lacks
 """
-# The pattern of a line of its output, and the seconds within which it must end.
-LINE, PATIENCE = r"(?m)^(\w+) (\S.*)$", 30.0
+# The pattern of a line of this output.
+LINE = r"(?m)^(\w+) (\S.*)$"
+# Seconds within which the script must end on the second machine.
+EXAMINE_TIMEOUT = 30.0
 
 # Argument: a system's folder.  Ends the programs in its root, then unmounts and removes it.
 UNMOUNT = """
@@ -49,16 +51,17 @@ grep -q " $1/" /proc/mounts || rm -rf --one-file-system -- "$1"
 
 
 def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
-    """Return what :data:`EXAMINE` prints on this host and on the second machine.
+    """Log in to the second machine, and return the facts of both ends of the connection.
 
-    ssh: the command that logs in to the second machine; its last word is that machine's name.
-    Both results have `from` (the other machine's IP address), `device` (the network interface to
-    it) and `mtu`.  The second machine's also has `address` (its own IP address) and `root`, "yes"
-    or "sudo".
+    ssh: the command that logs in to the second machine; its last argument is that machine's name.
+    The facts of this host come first, then those of the second machine.  Both have `from` (the
+    other machine's IP address), `device` (the network interface to it) and `mtu`.  The second
+    machine's also have `address` (its own IP address) and `root`, "yes" or "sudo".
     Raises UserError with the remedy if the second machine cannot be the client.
     """
-    name, key = ssh[-1], "config.yaml: client.ssh"
-    result = capture([*ssh, "--", shlex.join(["sh", "-c", EXAMINE])], PATIENCE, check=False)
+    name = ssh[-1]
+    key = "config.yaml: client.ssh"
+    result = capture([*ssh, "--", shlex.join(["sh", "-c", EXAMINE])], EXAMINE_TIMEOUT, check=False)
     client = dict(re.findall(LINE, result.stdout))
     if result.returncode != 0 or "address" not in client:
         lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
@@ -91,27 +94,34 @@ class Remote(Link):
         """Write into the journal the host's commands that remove what is made next.
 
         commands: they must be harmless if they run twice.
-        No command checks whether there is something to remove: on a second machine that no longer
-        answers, it stays.
+        The journal's command `find` prints nothing, as if the part did not exist: if the second
+        machine no longer answers, what was made there stays, and no error is raised.
         """
-        cleanup = {"find": ["true"], "remove": list(commands)}
-        self.context.note_cleanup({"kind": "second machine", "id": self.context.id, **cleanup})
+        self.context.note_cleanup(
+            {
+                "kind": "second machine",
+                "id": self.context.id,
+                "find": ["true"],
+                "remove": list(commands),
+            }
+        )
 
-    def _ssh(self, *options: str) -> list[str]:
+    def _ssh_command(self, *options: str) -> list[str]:
         """Return the ssh command that reaches the second machine, with these further options."""
         configuration = []
         if self.options["ssh_config"]:
             # The journal's commands may run in another working directory.
             configuration = ["-F", os.path.abspath(self.options["ssh_config"])]
+        # They keep one connection open, which all commands share.
         settings = ssh_connection.ssh_settings(self.context.folder)
-        kept = [f"-o{key}={value}" for key, value in settings.items()]
-        return ["ssh", *configuration, *kept, *options, self.options["ssh"]]
+        connection = [f"-o{key}={value}" for key, value in settings.items()]
+        return ["ssh", *configuration, *connection, *options, self.options["ssh"]]
 
     def on_client_host(self, argv: list[str]) -> list[str]:
         """Return the host's command that runs `argv` on the second machine, as root."""
-        return [*self._ssh(), "--", shlex.join([*self._root, *argv])]
+        return [*self._ssh_command(), "--", shlex.join([*self._root, *argv])]
 
-    def _run_there(self, argv: list[str], check: bool = True) -> str:
+    def _run_on_client(self, argv: list[str], check: bool = True) -> str:
         """Run a command on the second machine as root, and return its standard output.
 
         Raises UserError if the command fails and `check` is set.
@@ -125,60 +135,65 @@ class Remote(Link):
         and `far`.
         Raises UserError if the machine cannot be the client.
         """
-        self._note_removal(self._ssh("-O", "exit"))
-        host, client = examine_machines(self._ssh())
-        self._root = [] if client["root"] == "yes" else ["sudo", "-n", "--"]
-        self.host, self._client = client["from"], client["address"]
-        self.near, self.far = host["device"], client["device"]
+        self._note_removal(self._ssh_command("-O", "exit"))
+        host_end, client_end = examine_machines(self._ssh_command())
+        self._root = [] if client_end["root"] == "yes" else ["sudo", "-n", "--"]
+        self.host, self._client = client_end["from"], client_end["address"]
+        self.near, self.far = host_end["device"], client_end["device"]
         if self.options["rate"]:
-            # The command fails for a queueing discipline of another handle: it is not Strata's.
-            near, far = (
-                ["tc", "qdisc", "del", "dev", device, "root", "handle", HANDLE]
-                for device in (self.near, self.far)
-            )
+            near, far = _unlimit_command(self.near), _unlimit_command(self.far)
             self._note_removal(as_root(near), self.on_client_host(far))
             self.limit_rate()
-        tree = self._bring_tree()
+        self._mount_tree(self._copy_tree())
+
+    def _mount_tree(self, tree: str) -> None:
+        """Mount the image's files, a data folder and a temporary folder on the second machine.
+
+        tree: the path of the image's files there.  Notes the removal in the journal first.
+        """
         self._folder = f"{CACHE}/systems/{self.context.id}"
         unmount = ["sh", "-uc", UNMOUNT, "strata", self._folder]
         self._note_removal(self.on_client_host(unmount))
         root, data, temporary = (f"{self._folder}/{name}" for name in ("root", "data", "tmp"))
         # Programs of any user may write to the /tmp below; other users cannot enter this folder.
-        self._run_there(["mkdir", "-p", "-m", "0700", self._folder])
-        self._run_there(["mkdir", root, data])
-        self._run_there(["mkdir", "-m", "1777", temporary])
-        self._run_there(["sh", "-euc", MOUNT, "strata", root, tree, data, temporary])
+        self._run_on_client(["mkdir", "-p", "-m", "0700", self._folder])
+        self._run_on_client(["mkdir", root, data])
+        self._run_on_client(["mkdir", "-m", "1777", temporary])
+        self._run_on_client(["sh", "-euc", MOUNT, "strata", root, tree, data, temporary])
 
-    def _bring_tree(self) -> str:
+    def _copy_tree(self) -> str:
         """Copy the image's files to the second machine, if missing, and return their path there.
 
-        The copy stays for later runs.  It gets its name atomically, once it is complete, so that a
-        folder of that name is always complete.
+        The copy stays for later runs.  A folder of this name is always complete: the copy gets its
+        name atomically at the end.
+        Raises UserError if a command fails.
         """
         image = self.context.image
         assert image
         tree = f"{CACHE}/images/{image['recipe'][:12]}-{image['manifest_sha256'][:12]}"
         if capture(self.on_client_host(["test", "-d", tree]), check=False).returncode == 0:
             return tree
-        # The id is in the name because another home or host may be copying the same files.
+        # The ID is in the name because another home or host may be copying the same files.
         part = f"{tree}.{self.context.id}.part"
         self._note_removal(self.on_client_host(["rm", "-rf", "--one-file-system", "--", part]))
-        self._run_there(["mkdir", "-p", part])
+        self._run_on_client(["mkdir", "-p", part])
         source = os.path.join(image["folder"], "tree")
         pack = as_root(["tar", "-C", source, "--numeric-owner", "-cf", "-", "."])
         unpack = self.on_client_host(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
         pipe = f"{shlex.join(pack)} | {shlex.join(unpack)}"
         capture(["bash", "-o", "pipefail", "-c", pipe], timeout=3600)
-        # The move fails if another run was first, whose files then serve.
-        self._run_there(["mv", "-T", "--", part, tree], check=False)
-        self._run_there(["test", "-d", tree])
+        # If another run was first, the move fails, and that run's equal files are used.
+        self._run_on_client(["mv", "-T", "--", part, tree], check=False)
+        self._run_on_client(["test", "-d", tree])
         return tree
 
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
         """Set routes between the second machine and the virtual machines behind this host.
 
-        No address is translated.  Lets packets between the two through this host's firewall; the
-        removal of the route on the second machine is noted in the journal.
+        No address is translated.  This host's firewall is opened for packets between the two.  The
+        removal of the route on the second machine is noted in the journal; the routes in the
+        virtual machines end with them.
+        Raises UserError if a command fails.
         """
         firewall.allow_packets(
             self.context,
@@ -187,7 +202,7 @@ class Remote(Link):
         )
         removal = ["ip", "route", "del", subnet, "via", self.host]
         self._note_removal(self.on_client_host(removal))
-        self._run_there(["ip", "route", "replace", subnet, "via", self.host, "dev", self.far])
+        self._run_on_client(["ip", "route", "replace", subnet, "via", self.host, "dev", self.far])
         gateway = addresses.address_in(subnet, 1)
         route = ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
         for machine in machines:
@@ -202,7 +217,7 @@ class Remote(Link):
         Raises UserError if the second machine does not reach the address, or only through a
         gateway.
         """
-        route = self._run_there(["ip", "-o", "route", "get", address], check=False)
+        route = self._run_on_client(["ip", "-o", "route", "get", address], check=False)
         # "ADDRESS dev NAME src …" on the same network; with "via GATEWAY" on another one.
         if " dev " not in route or " via " in route:
             raise UserError(
@@ -215,3 +230,11 @@ class Remote(Link):
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in the image's files on the second machine."""
         return self.on_client_host(["chroot", f"{self._folder}/root", *argv])
+
+
+def _unlimit_command(device: str) -> list[str]:
+    """Return the command that removes the limit of a network interface's rate.
+
+    It fails for a queueing discipline that is not Strata's, whose handle differs.
+    """
+    return ["tc", "qdisc", "del", "dev", device, "root", "handle", HANDLE]

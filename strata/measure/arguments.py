@@ -12,45 +12,46 @@ from strata.util.placeholders import as_list, find_parameter
 PROGRAMS = "/opt/strata/workloads"
 
 
-def fill(argv: list[str], values: Fields, workload: str) -> list[str]:
+def fill_command(argv: list[str], values: Fields, workload: str) -> list[str]:
     """Return a declared command with its placeholders replaced by values.
 
     argv: the program and its arguments, as workload.yaml declares them.
     values: the value of each parameter by name.  A list becomes ``a,b``, and None an empty
-    argument; `entrypoint` is as many words as the image has in its ENTRYPOINT.
+    argument; `entrypoint` becomes one argument for each word of the image's ENTRYPOINT.
     workload: the name of the workload.  A program without a slash is one of that workload's own
     programs, and gets its full path.
     """
-    filled = []
-    for word in argv:
-        name = find_parameter(word)
-        if name == "entrypoint":
+    filled: list[str] = []
+    for argument in argv:
+        name = find_parameter(argument)
+        if name is None:
+            filled.append(argument)
+        elif name == "entrypoint":
             filled += values[name]
-            continue
-        if name is not None:
-            items = as_list(values[name])
-            word = ",".join(str("" if item is None else item) for item in items)
-        filled.append(word)
+        else:
+            items = ["" if item is None else str(item) for item in as_list(values[name])]
+            filled.append(",".join(items))
     if "/" not in filled[0] and find_parameter(argv[0]) != "entrypoint":
         filled[0] = f"{PROGRAMS}/{workload}/{filled[0]}"
     return filled
 
 
-def expanded(steps: list[Step], values: Fields) -> Iterator[tuple[Step, Fields]]:
+def iterate_steps(steps: list[Step], values: Fields) -> Iterator[tuple[Step, Fields]]:
     """Yield each step with its values, in the order in which the steps are executed.
 
-    A group (``for``) yields its inner steps once for each value in the list of its parameter.
+    A group (``for``) yields its inner steps once for each value in the list of its parameter; they
+    find this value under the parameter's name.
     """
     for step in steps:
         if "for" not in step:
             yield step, values
             continue
         for value in values[step["for"]]:
-            yield from expanded(step["steps"], {**values, step["for"]: value})
+            yield from iterate_steps(step["steps"], {**values, step["for"]: value})
 
 
 class Inputs:
-    """Provide the values that the commands of one cell are given.
+    """Provide the layers in which the commands of one cell run, and the values of placeholders.
 
     workload: the name of the workload.
     cell: the plan's `cell` of that workload.
@@ -62,48 +63,54 @@ class Inputs:
     """
 
     def __init__(self, workload: str, cell: CellWork, system: System, values: Fields) -> None:
+        """Keep the arguments; the groups of roles follow from the cell and its values."""
         self.workload, self.cell, self.system, self.values = workload, cell, system, values
         self.groups = plan.list_role_groups(cell, values)
         self.parts = len(system.tops)
 
-    def place(self, part: int | None) -> Layer:
-        """Return the layer in which commands are executed.
+    def find_layer(self, part: int | None) -> Layer:
+        """Return the layer in which the commands of a system or of the client run.
 
-        part: the number of the system (from 0); None for the client.
+        part: the number of the system (from 0); None for the client, which must be up.
         """
-        place = self.system.client if part is None else self.system.tops[part]
-        assert place
-        return place
+        layer = self.system.client if part is None else self.system.tops[part]
+        assert layer
+        return layer
 
-    def of(self, part: int, values: Fields) -> Fields:
+    def system_values(self, part: int, values: Fields) -> Fields:
         """Return the values for commands in one system.
 
         They hold the system's own ports and address, and those of the systems with each role.
+        The names are those of placeholders in workload.yaml.
         part: the number of the system (from 0).
         values: parameters by name; they are not changed.
         """
-        offset = self.system.port_offset
-        result = {**values, "part": part, "listen": self.system.listen_address(part)}
-        result["entrypoint"] = self.system.tops[part].context.entrypoint
-        result["address"] = self.system.tops[part].address()
+        top, offset = self.system.tops[part], self.system.port_offset
+        result = {
+            **values,
+            "part": part,
+            "listen": self.system.listen_address(part),
+            "entrypoint": top.context.entrypoint,
+            "address": top.address(),
+        }
         for name in self.cell.get("ports", []):
             result[name] = plan.add_port_offset(values[name], offset + part)
         for role, names in self.cell.get("roles", {}).get("ports", {}).items():
-            holder = self._part_with(role, part)
+            holder = self._find_part_with_role(role, part)
             for name in names:
                 result[name] = plan.add_port_offset(values[name], offset + holder)
             result[f"address.{role}"] = self.system.peer_address(holder)
         return result
 
-    def of_all(self, values: Fields) -> Fields:
+    def client_values(self, values: Fields) -> Fields:
         """Return the values for commands at the client.
 
-        Where systems have values of their own, the value is a list.  In a group of systems that
-        work together, each system has its own address, and the ports of the first stand for all of
-        them.
+        A value that differs between systems is a list: each address of all systems, and the ports
+        of the first system of each group, which serves for its group.
         values: parameters by name; they are not changed.
         """
-        systems = [self.of(part, values) for part in range(self.parts)]
+        systems = [self.system_values(part, values) for part in range(self.parts)]
+        # The first system of each group.
         firsts = systems[:: len(self.groups)]
         result = dict(values)
         for name in ("address", "listen", "part"):
@@ -111,11 +118,12 @@ class Inputs:
         for name in self.cell.get("ports", []):
             result[name] = [port for system in firsts for port in as_list(system[name])]
         for role in self.cell.get("roles", {}).get("ports", {}):
-            holders = [self._part_with(role, first["part"]) for first in firsts]
+            holders = [self._find_part_with_role(role, first["part"]) for first in firsts]
             result[f"address.{role}"] = [systems[holder]["address"] for holder in holders]
         return result
 
-    def _part_with(self, role: str, part: int) -> int:
+    def _find_part_with_role(self, role: str, part: int) -> int:
         """Return the number of the system that has a role, in the group of the system `part`."""
-        number = next(number for number, roles in enumerate(self.groups) if role in roles)
-        return part - part % len(self.groups) + number
+        first_of_group = part - part % len(self.groups)
+        index = next(index for index, roles in enumerate(self.groups) if role in roles)
+        return first_of_group + index

@@ -2,11 +2,11 @@
 
 Laps of the cells of a block are interleaved (:class:`Block`): a disturbance of the machine meets
 them all alike, and one system serves for many runs.  Cells of virtual machines, whose guests use
-CPU time between commands, are measured alone.
+CPU time between commands, are measured without others.
 
 When the process ends, none of their systems is up.  The results of the other cells are pending
 (:mod:`strata.measure.pending`) until their own Snakemake jobs ask for them.  One of them that
-fails is dropped here, and is measured alone by its own job.
+fails is dropped here, and its own job measures it without others.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from strata.host import observe, starting_state
 from strata.image import cache
 from strata.measure import interference, pending
 from strata.measure.cell import Cell
-from strata.measure.laps import LapMonitor, flags_of_laps
+from strata.measure.laps import LapMonitor, flag_disturbed_laps
 from strata.testbed import lifecycle
 from strata.util import locks, paths, progress, run, signals
 from strata.util.data_types import Fields, Plan
@@ -50,29 +50,30 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
     signals.raise_on_signals()
     run.end_with_run()
     experiment = plan.read_plan()
-    order, key = blocks.Order(experiment), (environment, workload, repetition)
+    order = blocks.Order(experiment)
+    key = (environment, workload, repetition)
     if key not in order.places:
         raise UserError(f"{paths.PLAN}: {order.explain_missing(*key)}")
     cell = Cell(experiment, key, order)
-    # The host bars its lowest layer alone.
-    for kind in cell.layers[:1]:
-        if reason := registry.layer_class(kind).permission_reason():
+    # Only the lowest layer runs on this host; the rights in layers above do not matter.
+    for layer in cell.layers[:1]:
+        if reason := registry.layer_class(layer).permission_reason():
             raise CellFailed(f"{cell.name} cannot be measured: {reason}")
-    starting_state.declare_state(processors(experiment))
+    starting_state.declare_state(list_measured_cpus(experiment))
     try:
         with locks.hold_machine():
             if not pending.is_pending(experiment, key):
                 _ensure_image(cell)
                 _measure_block(cell)
-            _report(cell, pending.put_in_place(key))
+            _report_result(cell, pending.place_results(key))
             if run.identify_run()["pid"] == os.getpid():
-                # No run removes these at its end.
-                pending.remove("pending", key)
+                # Without a Snakemake run, nothing else removes these pending results.
+                pending.remove_results("pending", key)
     except Interrupted as signal:
         raise CellFailed(f"{cell.name} was ended by {signal} before it began") from None
 
 
-def processors(experiment: Plan) -> set[int]:
+def list_measured_cpus(experiment: Plan) -> set[int]:
     """Return the numbers of the CPUs on which a plan's cells are measured.
 
     On a node of a cluster (`spread`) these are the CPUs that the node's job may use.
@@ -84,17 +85,18 @@ def processors(experiment: Plan) -> set[int]:
 
 
 def _ensure_image(cell: Cell) -> None:
-    """Build the image and the disk of its virtual machine where the cache lacks them.
+    """Build the cell's image, and the disk of its virtual machine, if the cache lacks them.
 
     Raises CellFailed if the build fails.
     """
-    forms, recipe = registry.image_forms(cell.layers), cell.plan["image"]["recipe"]
-    missing = bool(forms) and cache.find_image(recipe) is None
-    if "disk" in forms and not missing:
+    forms = registry.image_forms(cell.layers)
+    recipe = cell.plan["image"]["recipe"]
+    is_missing = bool(forms) and cache.find_image(recipe) is None
+    if "disk" in forms and not is_missing:
         from strata.vm import vagrant_box
 
-        missing = not vagrant_box.has_box(recipe)
-    if missing:
+        is_missing = not vagrant_box.has_box(recipe)
+    if is_missing:
         # Another process: a build needs Python packages that a cell does not import.
         command = [sys.executable, "-m", "strata", "image", "--planned", cell.environment]
         if subprocess.run(command, check=False).returncode:
@@ -107,33 +109,38 @@ def _measure_block(cell: Cell) -> None:
     The logs and records of all of them are stored as pending results.
     Raises CellFailed for any failure of the cell itself, and then leaves none of the systems up.
     """
-    others = _other_cells(cell)
-    names = ", ".join(other.environment for other in others)
-    progress.announce_cell(f"{cell.name}, interleaved with {names}" if others else cell.name)
+    others = _list_interleaved_cells(cell)
+    announcement = cell.name
+    if others:
+        announcement += f", interleaved with {', '.join(other.environment for other in others)}"
+    progress.announce_cell(announcement)
     try:
         try:
             Block(cell, others).measure()
         except CommandFailed:
             if not others or not cell.entry.get("doubtful"):
                 raise
-            # Only a cell that is measured alone shows that its environment cannot do it.
+            # Only a cell that is measured without others shows that its environment cannot run it.
             Block(cell).measure()
     except BaseException as error:
-        raise _failure(cell, error) from error
+        raise _clean_up_failure(cell, error) from error
 
 
-def _other_cells(cell: Cell) -> list[Cell]:
+def _list_interleaved_cells(cell: Cell) -> list[Cell]:
     """Return the other cells of a cell's block that are due and can be interleaved with it."""
     if not cell.is_interleaved:
         return []
-    keys = [key for key in cell.order.cells_of_block(*cell.key) if key != cell.key]
-    due = [Cell(cell.plan, key, cell.order) for key in keys if pending.is_due(cell.plan, key)]
-    return [mate for mate in due if mate.is_interleaved]
+    due = []
+    for key in cell.order.cells_of_block(*cell.key):
+        if key != cell.key and pending.is_due(cell.plan, key):
+            due.append(Cell(cell.plan, key, cell.order))
+    return [other for other in due if other.is_interleaved]
 
 
-def _failure(cell: Cell, error: BaseException) -> CellFailed:
-    """Return the error to raise for a failed cell, after cleaning up.
+def _clean_up_failure(cell: Cell, error: BaseException) -> CellFailed:
+    """Clean up after a failed cell, and return the error to raise for it.
 
+    error: the reason of the failure; an unforeseen one is logged with its traceback.
     Takes all systems down, ignores signals from now on, moves the output so far to results/failed,
     and writes the reason into results/logs/cells.  The output of an interrupted cell is not kept.
     """
@@ -143,22 +150,23 @@ def _failure(cell: Cell, error: BaseException) -> CellFailed:
         failure = CellFailed(f"{cell.name} was ended by {error}; nothing of it is kept")
         _write_outcome(cell, str(failure))
         return failure
-    foreseen = isinstance(error, (UserError, OSError))
-    reason = str(error) if foreseen else f"{type(error).__name__}: {error}"
+    is_foreseen = isinstance(error, (UserError, OSError))
+    reason = str(error) if is_foreseen else f"{type(error).__name__}: {error}"
     log = paths.cell_path("failed", *cell.key, "log")
     times = {"ended": cell.watch.now(), "seconds": round(cell.watch.elapsed(), 3)}
     try:
+        # A cell that failed after its measurement has its own times.
         record = {**times, **cell.record, "error": reason}
         write_json(paths.cell_path("failed", *cell.key, "json"), record)
         # It may have failed before it had a log.
         write_text(log, "")
-        if os.path.exists(cell.draft):
-            pending.move_file(cell.draft, log)
-    except (OSError, UserError) as trouble:
-        log = f"could not be kept: {trouble}"
-    again = run.format_command(paths.cell_path("raw", *cell.key, "log"))
-    failure = CellFailed(f"cell failed: {cell.name}: {reason}\n  log:   {log}\n  rerun: {again}")
-    _write_outcome(cell, str(failure), None if foreseen else error)
+        if os.path.exists(cell.unfinished_log):
+            pending.move_file(cell.unfinished_log, log)
+    except (OSError, UserError) as write_error:
+        log = f"could not be kept: {write_error}"
+    rerun = run.format_command(paths.cell_path("raw", *cell.key, "log"))
+    failure = CellFailed(f"cell failed: {cell.name}: {reason}\n  log:   {log}\n  rerun: {rerun}")
+    _write_outcome(cell, str(failure), None if is_foreseen else error)
     return failure
 
 
@@ -169,13 +177,16 @@ def _try_take_down() -> None:
     """
     try:
         lifecycle.take_down_systems()
-    except (UserError, OSError) as trouble:
+    except (UserError, OSError) as error:
         remedy = "the next cell tries again, and so does `python3 -m strata clean`"
-        progress.print_topic("testbed", f"{trouble}; {remedy}")
+        progress.print_topic("testbed", f"{error}; {remedy}")
 
 
-def _report(cell: Cell, record: Fields) -> None:
-    """Print how a cell ended and how many cells are left, and write it into results/logs/cells."""
+def _report_result(cell: Cell, record: Fields) -> None:
+    """Print how a cell ended and how many are left, and write the former into results/logs/cells.
+
+    record: the cell's complete record.
+    """
     outcome = f"measured in {record['seconds']} s"
     if "cannot" in record:
         outcome = f"cannot be done there: {record['cannot']['reason']}"
@@ -199,13 +210,14 @@ def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None)
         write_text(paths.cell_path("logs/cells", *cell.key, "log"), line)
 
 
-def _bytes_freed_before(cell: Cell) -> int:
+def _count_freed_bytes(cell: Cell) -> int:
     """Return how many bytes of memory the previous cell of the plan freed when it ended.
 
-    It is 0 where that cell measured the same workload.
+    The number is 0 for the plan's first cell, and where the previous cell has the same workload.
     """
     cells = cell.order.cells()
-    environment, workload, _ = cells[max(0, cells.index(cell.key) - 1)]
+    index = cells.index(cell.key)
+    environment, workload, _ = cells[max(0, index - 1)]
     if workload == cell.workload:
         return 0
     planned = plan.workload_in_environment(cell.plan, environment, workload)
@@ -213,19 +225,21 @@ def _bytes_freed_before(cell: Cell) -> int:
 
 
 class Block:
-    """Measure the cells of a block together, or one cell alone.
+    """Measure the cells of a block together, or only one cell.
 
-    In each lap some cells take their runs together, in slices; and others, or the same, take whole
-    runs one after the other, in random order.  Which of the two comes first is random, too.
+    In each lap some cells take their runs together, in slices; others, or the same cells again,
+    take whole runs one after the other, in random order.  Which of the two comes first is random,
+    too.
 
     first: the cell that this process was started for; its errors are raised.
-    seconds: the time that the steps of each remaining cell have taken so far.  A cell that is
-    dropped is removed from this mapping.
+    cells: the remaining cell → the seconds that its steps have taken so far, in the order of their
+    start.  A cell that is dropped is removed.
     """
 
     def __init__(self, first: Cell, others: Sequence[Cell] = ()) -> None:
+        """Keep the cells; nothing is up yet."""
         self.first = first
-        self.seconds = dict.fromkeys([first, *others], 0.0)
+        self.cells = dict.fromkeys([first, *others], 0.0)
 
     def measure(self) -> None:
         """Measure the cells, and store their pending results.
@@ -233,94 +247,96 @@ class Block:
         Brings the systems up, and takes them down at the end.
         Raises the error of the first cell.  Any other cell that fails is dropped, and stays due.
         """
-        begun, first = time.monotonic(), self.first
-        if _bytes_freed_before(first) > QUICKLY_FREED:
+        started = time.monotonic()
+        first = self.first
+        if _count_freed_bytes(first) > QUICKLY_FREED:
             interference.wait_for_reclaim(first.plan["interference"]["thresholds"]["steal"])
         monitor = interference.InterferenceMonitor(first.plan["interference"])
         lifecycle.take_down_systems()
-        self._do(Cell.start_record)
+        self._for_each_cell(Cell.start_record)
         link = None
         if plan.uses_client(first.planned["cell"]):
             link = lifecycle.Client(first.plan["client"], first.image, first.mask)
-        for offset, cell in enumerate(list(self.seconds)):
-            self._do(Cell.bring_up, link, offset, order=[cell])
+        for offset, cell in enumerate(list(self.cells)):
+            self._for_each_cell(Cell.bring_up, link, offset, order=[cell])
         self._prepare()
         monitor.read_before(plan.list_daemons(first.plan))
-        ways = self._ways()
-        daemons = {name for cell in self.seconds for name in cell.entry["daemons"]}
-        lap_monitor = self._monitor_laps(daemons)
+        ways = self._choose_ways()
+        daemons = {name for cell in self.cells for name in cell.entry["daemons"]}
+        lap_monitor = self._make_lap_monitor(daemons)
         for lap in range(1, first.laps + 1):
             self._run_lap(lap, ways, lap_monitor)
         self._judge_laps(lap_monitor, monitor)
-        self._do(Cell.stop)
+        self._for_each_cell(Cell.stop)
         monitor.read_after(daemons, lap_monitor.judged)
-        self._do(Cell.parse_log)
+        self._for_each_cell(Cell.parse_log)
         _try_take_down()
-        self._complete_records(time.monotonic() - begun, monitor)
-        # Results of the others count only once those of the first are there.
-        for cell in reversed(self.seconds):
-            pending.store(cell.key, cell.draft, cell.record)
+        self._complete_records(time.monotonic() - started, monitor)
+        # Results of the other cells count only once the first cell's are stored, so it goes last.
+        for cell in reversed(self.cells):
+            pending.store_results(cell.key, cell.unfinished_log, cell.record)
 
     def _prepare(self) -> None:
         """Execute the steps before the run in each cell.
 
-        If the memory cannot hold the systems of all cells, the other cells are dropped and the
-        first one is measured alone, which its record says (`alone`).  Each system is expected to
-        need as much memory as the first one's steps took, and its run as much as the workload
-        declares.
+        If the memory cannot hold the systems of all cells, only the first cell is measured, whose
+        record gets `alone`, and the others are dropped.  Each system is expected to need as much
+        memory as the first cell's steps took, and its run as much as the workload declares.
         """
-        first, *others = self.seconds
+        first, *others = self.cells
         before = observe.available_memory()
-        self._do(Cell.prepare, order=[first])
+        self._for_each_cell(Cell.prepare, order=[first])
         after = observe.available_memory()
-        needed, available = 0.0, math.inf
-        # Where the kernel does not show its memory, all go on.
+        needed_bytes = 0.0
+        # Where the kernel does not show its memory, no cell is dropped.
+        available_bytes = math.inf
         if before is not None and after is not None:
-            needed = max(0, before - after) * len(others)
-            available = after - MEMORY_KEPT * before
-        # The runs in slices hold it at the same time.
-        in_slices = sum(plan.SLICES in cell.ways for cell in self.seconds)
-        needed += first.planned.get("memory_bytes", 0) * first.systems * in_slices
-        if not others or needed <= available:
-            self._do(Cell.prepare, order=others)
+            needed_bytes = max(0, before - after) * len(others)
+            available_bytes = after - MEMORY_KEPT * before
+        # Runs in slices hold their memory at the same time; whole runs follow one another.
+        in_slices = sum(plan.SLICES in cell.ways for cell in self.cells)
+        needed_bytes += first.planned.get("memory_bytes", 0) * first.systems * in_slices
+        if not others or needed_bytes <= available_bytes:
+            self._for_each_cell(Cell.prepare, order=others)
             return
-        reason = f"the memory does not hold {len(self.seconds)} such systems"
+        reason = f"the memory does not hold {len(self.cells)} such systems"
         for cell in others:
             self._drop(cell, CellFailed(reason))
         first.record["alone"] = "memory"
 
-    def _ways(self) -> dict[Cell, list[str]]:
+    def _choose_ways(self) -> dict[Cell, list[str]]:
         """Return the ways in which each cell takes its run, and add them to its record.
 
-        A cell whose run could alternate with no other one takes it whole.
+        A cell takes its run in slices only if another cell does so, too.
         """
-        has_slices = sum(plan.SLICES in cell.ways for cell in self.seconds) > 1
-        ways = {cell: cell.ways if has_slices else [plan.WHOLE] for cell in self.seconds}
+        has_slices = sum(plan.SLICES in cell.ways for cell in self.cells) > 1
+        ways = {cell: cell.ways if has_slices else [plan.WHOLE] for cell in self.cells}
         for cell in ways:
             cell.record["ways"] = ways[cell]
         return ways
 
-    def _monitor_laps(self, daemons: set[str]) -> LapMonitor:
-        """Return the monitor of the laps.
+    def _make_lap_monitor(self, daemons: set[str]) -> LapMonitor:
+        """Return a monitor of the laps of all cells that their environments can run.
 
-        It judges no laps where the cells have one lap, or where commands enter a system anew in
-        each lap: their CPU time is counted twice, in the system and as that of this process's
-        children.
+        daemons: the names of the daemons that serve the environments of the cells.
+        It judges no laps where the cells have one lap, or where each command is a new process in a
+        system.  The CPU time of this process is counted twice, in its system and with the children
+        of Strata's process.
         """
         judges = self.first.laps > 1 and self.first.is_interleaved and self.first.systems == 1
-        cells = [cell for cell in self.seconds if "cannot" not in cell.record]
-        spenders = {cell.environment: cell.steps.spender() for cell in cells}
+        cells = [cell for cell in self.cells if "cannot" not in cell.record]
+        spenders = {cell.environment: cell.steps.describe_spender() for cell in cells}
         return LapMonitor(self.first.plan["interference"]["thresholds"], spenders, daemons, judges)
 
     def _judge_laps(
         self, lap_monitor: LapMonitor, monitor: interference.InterferenceMonitor
     ) -> None:
-        """Add to each record what its runs cost and which laps count.
+        """Add to each record the costs of its runs and which laps count.
 
-        Flags a block with too few laps that count.
+        Closes `lap_monitor`.  If too few laps count, flags are added to the report of `monitor`.
         """
         laps = lap_monitor.close()
-        for cell in self.seconds:
+        for cell in self.cells:
             if "cannot" not in cell.record:
                 cell.record["costs"] = lap_monitor.costs[cell.environment]
             if not lap_monitor.judges:
@@ -329,29 +345,32 @@ class Block:
             for lap in laps:
                 runs = [run for run in lap["runs"] if cell.environment in run["environments"]]
                 cell.record["laps"].append({**lap, "runs": runs})
-        monitor.report["flags"] += flags_of_laps(laps, monitor.report["thresholds"])
+        monitor.report["flags"] += flag_disturbed_laps(laps, monitor.report["thresholds"])
 
     def _run_lap(self, lap: int, ways: dict[Cell, list[str]], lap_monitor: LapMonitor) -> None:
         """Execute the runs of all cells in one lap, each in its ways.
 
         lap: the number of the lap, from 1.
-        ways: as from :meth:`_ways`.
+        ways: as from :meth:`_choose_ways`.
         lap_monitor: takes a reading after each run, while nothing is measured.
         """
+
+        def end_run(cells: list[Cell], way: str) -> None:
+            """Take the reading after a run that these cells took in one way."""
+            able = [cell for cell in cells if "cannot" not in cell.record]
+            lap_monitor.end_run(lap, [cell.environment for cell in able], way)
+
         phases = [plan.SLICES, plan.WHOLE]
-        self._chance(lap, "phases").shuffle(phases)
+        self._seeded_random(lap, "phases").shuffle(phases)
         for way in phases:
-            cells = [cell for cell in self._shuffled(lap) if way in ways[cell]]
-            runs = [[cell] for cell in cells]
-            if way == plan.SLICES:
-                runs = [cells] if cells else []
-            for run_cells in runs:
-                if way == plan.SLICES:
-                    self._run_in_slices(lap, run_cells)
-                else:
-                    self._do(Cell.run_lap, lap, order=run_cells)
-                ended = [cell for cell in run_cells if "cannot" not in cell.record]
-                lap_monitor.end_run(lap, [cell.environment for cell in ended], way)
+            cells = [cell for cell in self._shuffle_cells(lap) if way in ways[cell]]
+            if way == plan.WHOLE:
+                for cell in cells:
+                    self._for_each_cell(Cell.run_lap, lap, order=[cell])
+                    end_run([cell], way)
+            elif cells:
+                self._run_in_slices(lap, cells)
+                end_run(cells, way)
 
     def _run_in_slices(self, lap: int, cells: list[Cell]) -> None:
         """Execute the runs of some cells in one lap together, each in slices of time.
@@ -362,29 +381,30 @@ class Block:
         """
         from concurrent.futures import ThreadPoolExecutor
 
-        threads, round_number = ThreadPoolExecutor(len(cells)), 0
-        self._do(Cell.start_lap, lap, threads, order=cells)
+        threads = ThreadPoolExecutor(len(cells))
+        self._for_each_cell(Cell.start_lap, lap, threads, order=cells)
         threads.shutdown(wait=False)
-        while running := [cell for cell in self._shuffled(lap, round_number) if cell.running]:
-            self._do(Cell.run_slice, self.first.slice, order=running)
+        round_number = 0
+        while running := [cell for cell in self._shuffle_cells(lap, round_number) if cell.running]:
+            self._for_each_cell(Cell.run_slice, self.first.slice, order=running)
             round_number += 1
 
-    def _chance(self, *topics: object) -> random.Random:
+    def _seeded_random(self, *topics: object) -> random.Random:
         """Return random numbers that follow from the plan's seed, the first cell and the topics.
 
-        So a repeated measurement has the same order.
+        A repeated measurement therefore has the same order.
         """
         first = self.first
         seed = [first.plan["seed"], first.workload, first.repetition, *topics]
         return random.Random("/".join(map(str, seed)))
 
-    def _shuffled(self, *numbers: int) -> list[Cell]:
-        """Return the cells in a random order, which follows from these numbers."""
-        cells = sorted(self.seconds, key=lambda cell: cell.environment)
-        self._chance(*numbers).shuffle(cells)
+    def _shuffle_cells(self, *numbers: int) -> list[Cell]:
+        """Return the remaining cells in a random order, which follows from these numbers."""
+        cells = sorted(self.cells, key=lambda cell: cell.environment)
+        self._seeded_random(*numbers).shuffle(cells)
         return cells
 
-    def _do(
+    def _for_each_cell(
         self, step: Callable[..., None], *arguments: object, order: Sequence[Cell] | None = None
     ) -> None:
         """Execute a step of each cell in turn, and freeze its system while others are measured.
@@ -395,50 +415,52 @@ class Block:
         Raises the error of the first cell, unless it shows that its environment cannot run the
         workload: then its record says so.  Any other cell that fails is dropped.
         """
-        for cell in list(self.seconds) if order is None else order:
+        for cell in list(self.cells) if order is None else order:
             if "cannot" in cell.record:
                 continue
-            begun = time.monotonic()
+            started = time.monotonic()
             try:
                 step(cell, *arguments)
-                if step in (Cell.prepare, Cell.run_lap) and len(self.seconds) > 1:
+                if step in (Cell.prepare, Cell.run_lap) and len(self.cells) > 1:
                     cell.freeze()
             except (CellFailed, UserError, OSError) as error:
                 if cell is not self.first:
                     self._drop(cell, error)
                     continue
-                if len(self.seconds) > 1 or not isinstance(error, CommandFailed):
+                # Only a cell that is measured without others shows an inability.
+                if len(self.cells) > 1 or not isinstance(error, CommandFailed):
                     raise
                 if not cell.shows_inability(error):
                     raise
                 cell.record_inability(error)
-            self.seconds[cell] += time.monotonic() - begun
+            self.cells[cell] += time.monotonic() - started
 
     def _drop(self, cell: Cell, error: Exception) -> None:
         """Continue without a cell: take its systems down and remove its log.
 
-        The cell stays due, and its own job measures it alone.
+        The cell stays due, and its own job measures it without others.
         """
-        del self.seconds[cell]
+        del self.cells[cell]
         progress.print_topic(
             "cell", f"{cell.name} is no longer interleaved and is measured alone: {error}"
         )
         lifecycle.take_down_systems(cell.environment)
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(cell.draft)
+            os.unlink(cell.unfinished_log)
 
     def _complete_records(self, seconds: float, monitor: interference.InterferenceMonitor) -> None:
         """Add to the record of each cell the facts that are known only at the end.
 
-        seconds: the duration of the whole measurement.  Each cell is charged with the time of its
-        own steps and an equal share of the rest.
+        seconds: the duration of the whole measurement.  A record's `seconds` are the time of the
+        cell's own steps and an equal share of the rest.
+        monitor: the observations of the host; complete.
         """
-        shared = (seconds - sum(self.seconds.values())) / len(self.seconds)
-        for cell, own_seconds in self.seconds.items():
+        shared = (seconds - sum(self.cells.values())) / len(self.cells)
+        for cell, own_seconds in self.cells.items():
             cell.record["observed"]["host"] = monitor.host
             cell.record["interference"] = monitor.report
-            if len(self.seconds) > 1:
-                others = [other.environment for other in self.seconds if other is not cell]
+            if len(self.cells) > 1:
+                others = [other.environment for other in self.cells if other is not cell]
                 cell.record["interleaved"] = sorted(others)
                 started = self.first.record["started"]
                 cell.record["together"] = {"first": self.first.environment, "started": started}

@@ -39,15 +39,16 @@ THAWING = 0.2
 
 
 class Cell:
-    """Measure one cell: hold its system while that is up, and build its record.
+    """Measure one cell: hold its system while the system is up, and build the cell's record.
 
     key: the environment, the workload and the repetition.
     entry, planned: the environment and the workload in the plan.
     systems: the number of equal systems that run the workload at the same time.
     laps: the number of times that the run is repeated.
     slice: the seconds for which its run goes on in slices while those of other cells are frozen;
-    None where the workload has no slices.
-    ways: the ways in which it takes its run in each lap if others of its block do, too.
+    None if the workload has no slices.
+    ways: the ways in which it takes its run in each lap, `whole` and `slices`; slices need another
+    cell of the block that takes them, too.
     record: the content of the JSON file in results/raw; complete once the cell is measured.
     running: the run of the current lap in slices; None if none is going on.
     steps: the steps of the cell; set by :meth:`bring_up`.
@@ -56,6 +57,7 @@ class Cell:
     steps: Steps
 
     def __init__(self, experiment: Plan, key: blocks.Cell, order: blocks.Order) -> None:
+        """Read the cell's parts of the plan; nothing is up yet, and the record is empty."""
         self.plan, self.key, self.order = experiment, key, order
         self.environment, self.workload, self.repetition = key
         self.entry = experiment["environments"][self.environment]
@@ -71,17 +73,17 @@ class Cell:
 
     @property
     def mask(self) -> str | None:
-        """The CPUs to which the systems and the client are bound, such as ``0-3``; None for all."""
+        """The CPUs to which the systems and the client are bound, for example ``0-3``; None for all."""
         return self.plan["machine"]["mask"]
 
     @property
     def name(self) -> str:
-        """The cell's name in messages."""
+        """The cell's name in messages: environment, workload and repetition."""
         return f"{self.environment} · {self.workload} · repetition {self.repetition}"
 
     @property
-    def draft(self) -> str:
-        """The path of the log while the cell is measured."""
+    def unfinished_log(self) -> str:
+        """The path of the log while the cell is measured, in results/tmp."""
         return paths.cell_path("tmp", *self.key, "log")
 
     @property
@@ -91,12 +93,10 @@ class Cell:
 
     @functools.cached_property
     def image(self) -> Image | None:
-        """The image of the cell's system; None where no layer uses one."""
-        return (
-            cache.require_image(self.plan["image"]["recipe"])
-            if registry.image_forms(self.layers)
-            else None
-        )
+        """The image of the cell's system; None if no layer uses one."""
+        if not registry.image_forms(self.layers):
+            return None
+        return cache.require_image(self.plan["image"]["recipe"])
 
     @property
     def is_interleaved(self) -> bool:
@@ -104,8 +104,14 @@ class Cell:
 
         They are if the cell has laps or slices, and its system uses no CPU time between commands.
         """
-        has_parts = self.laps > 1 or self.slice is not None
-        return has_parts and all(registry.layer_class(name).stands_idle for name in self.layers)
+        return self._is_divided and all(
+            registry.layer_class(name).stands_idle for name in self.layers
+        )
+
+    @property
+    def _is_divided(self) -> bool:
+        """Whether the run is repeated in laps or taken in slices."""
+        return self.laps > 1 or self.slice is not None
 
     @property
     def system(self) -> lifecycle.System:
@@ -134,19 +140,43 @@ class Cell:
         """Bring the system up, record its facts, and copy the files that its commands need into it.
 
         Sets ``steps`` and creates the log.
-        link: the client; None where the workload has none.
+        link: the client; None if the workload has none.
         offset: the number of systems of the block that are up already; it shifts the ports of
         servers, so that no two systems share one.
+        Raises UserError if the system cannot be brought up, and CellFailed if programs start
+        in an undeclared state in it or it does not show its CPUs.
         """
-        limit = self.planned["cell"].get("log_limit", log_sections.LIMIT)
-        log = log_sections.Log(self.draft, self.systems, limit)
+        limit = self.planned["cell"].get("log_limit", log_sections.DEFAULT_LIMIT)
+        log = log_sections.Log(self.unfinished_log, self.systems, limit)
+        # All repetitions share one data set, so its seed is that of repetition 0.
         data_seed = plan.cell_seed(self.plan, self.workload, 0)
-        data = datasets.ensure(self.workload, self.planned, data_seed, self.image)
+        data = datasets.ensure_data_set(self.workload, self.planned, data_seed, self.image)
         system = self._make_system(self.entry["layers"], link, offset)
-        native = lifecycle.read_native_state(self.mask)
+        values = self._record_system(system, link)
+        values = self._copy_files(system, values, data)
+        inputs = Inputs(self.workload, self.planned["cell"], system, values)
+        self.steps = Steps(
+            inputs,
+            log,
+            self.watch,
+            self._restart_system,
+            functools.partial(self._make_system, self.entry["layers"], link),
+            self.is_interleaved,
+        )
+        self.record["commands"] = self.steps.commands
+        if "servers" in self.planned["cell"]:
+            self.record["servers"] = [server.record for server in self.steps.servers]
+
+    def _record_system(self, system: lifecycle.System, link: lifecycle.Client | None) -> Fields:
+        """Record the facts of a system that is up, and return the values of the parameters.
+
+        link: the client that reaches it; None if the workload has none.
+        docs/files.md describes the keys of the record.  Raises CellFailed as :meth:`bring_up`.
+        """
+        native_state = lifecycle.read_native_state(self.mask)
         inside, state = lifecycle.observe_system(system.top)
         client = link.observed if link else None
-        cpus = self._cpus_of_each(system, inside)
+        cpus = self._count_cpus_of_each(system, inside)
         values = self._resolve_parameters(cpus, inside, client)
         parameters = {key: value for key, value in values.items() if key not in BUILT_IN}
         self.record |= {
@@ -164,45 +194,40 @@ class Cell:
                 "vm": None,
                 **system.facts["facts"],
             },
-            "starting_state": lifecycle.compare_with_native(system.top, state, native),
+            "starting_state": lifecycle.compare_with_native(system.top, state, native_state),
             "observed": {"inside": inside, "host": None, "client": client},
         }
-        values = self._copy_files(system, values, data)
-        inputs = Inputs(self.workload, self.planned["cell"], system, values)
-        self.steps = Steps(
-            inputs,
-            log,
-            self.watch,
-            self._restart_system,
-            functools.partial(self._make_system, self.entry["layers"], link),
-            self.is_interleaved,
-        )
-        self.record["commands"] = self.steps.commands
-        if "servers" in self.planned["cell"]:
-            self.record["servers"] = [server.record for server in self.steps.servers]
+        return values
 
     def _make_system(
         self, stack: Stack, link: lifecycle.Client | None, offset: int
     ) -> lifecycle.System:
         """Bring up and return a system of these layers.
 
-        offset: the number of other systems, above whose ports its ports lie.
+        link: the client that reaches the system; None if the workload has none.
+        offset: the number of other systems; the ports of this one are above theirs.
         """
         ports = sorted({port for _, port in plan.list_ports(self.planned)})
-        shift = offset * plan.port_offset(ports)
         return lifecycle.System(
-            self.environment, stack, self.image, link, ports, self.systems, shift, self.mask
+            self.environment,
+            stack,
+            self.image,
+            link,
+            ports,
+            parts=self.systems,
+            shift=offset * plan.port_offset(ports),
+            mask=self.mask,
         )
 
     def _restart_system(self, way: str) -> lifecycle.System:
         """Take the system down, and bring up and return a new one.
 
-        way: the start method of the virtual machine, such as `boot`.
+        way: the start method of virtual machines, ``booted`` or ``restored``.
         The new system's facts hold how long the removal took (`removal_seconds`).
         """
-        begun = time.monotonic()
+        started = time.monotonic()
         lifecycle.take_down_systems(self.environment)
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - started
         stack = registry.with_start_method(self.entry["layers"], way)
         system = self._make_system(stack, self.system.link, 0)
         system.facts["removal_seconds"] = round(seconds, 3)
@@ -212,24 +237,22 @@ class Cell:
         """Execute the steps before the run, and start the servers."""
         self.steps.prepare()
 
-    def _lap_number(self, lap: int) -> int | None:
-        """Return the number of a lap for the log; None where the run is taken once in one way."""
-        return lap if self.laps > 1 or self.slice is not None else None
-
     def run_lap(self, lap: int) -> None:
         """Execute the whole run of one lap, after thawing the system if it is frozen.
 
         lap: the number of the lap, from 1.
         """
         if self.system.frozen:
-            self.system.freeze(False)
+            self.system.set_frozen(False)
             time.sleep(THAWING if "ports" in self.planned["cell"] else 0)
-        self.steps.run(self._lap_number(lap))
+        # Only the log of a divided run has markers of laps.
+        self.steps.run(lap if self._is_divided else None)
 
     def start_lap(self, lap: int, threads: ThreadPoolExecutor) -> None:
         """Start the run of a lap in slices, in a thread, while the system is frozen.
 
         :meth:`run_slice` lets the run continue.
+        threads: executes the run until its end.
         Sets ``running``, and stops the clock of the shell.
         """
         assert self.steps.shell
@@ -240,28 +263,29 @@ class Cell:
     def run_slice(self, seconds: float) -> None:
         """Let the run of a lap continue for some seconds or to its end, then freeze the system.
 
-        Sets ``running`` to None once the run has ended.  Then the log gets the times of each slice:
-        when it was thawed, when its freeze was requested, and when it was seen frozen.  A slice
-        counts until its freeze is requested: to see the freeze takes ten times as long as the
-        program goes on meanwhile.
+        Sets ``running`` to None once the run has ended.  Then the log gets the times of each slice,
+        in microseconds since the epoch: when it was thawed, when its freeze was requested, and when
+        it was seen frozen.  A slice counts until its freeze is requested: to see the freeze takes
+        ten times as long as the program goes on meanwhile.  Parsers rely on this line.
         Raises the error of the run.
         """
         assert self.running
         assert self.steps.shell
-        clock, thawed = self.steps.shell.clock, time.time_ns()
-        clock.go_on()
-        self.system.freeze(False)
+        clock = self.steps.shell.clock
+        thawed = time.time_ns()
+        clock.resume()
+        self.system.set_frozen(False)
         with contextlib.suppress(TimeoutError):
             self.running.exception(seconds)
         requested = time.time_ns()
         clock.stop()
-        self.system.freeze()
+        self.system.set_frozen(True)
         moments = (thawed, requested, time.time_ns())
         self._slices.append([moment // 1000 for moment in moments])
         if self.running.done():
-            clock.go_on()
-            ended, self.running = self.running, None
-            ended.result()
+            clock.resume()
+            ended_run, self.running = self.running, None
+            ended_run.result()
             self.steps.log.write(json.dumps({"slices": self._slices}))
 
     def stop(self) -> None:
@@ -269,42 +293,44 @@ class Cell:
 
         Raises CellFailed if a server failed.
         """
-        self.system.freeze(False)
+        self.system.set_frozen(False)
         self.steps.finish()
 
     def freeze(self) -> None:
         """Freeze the system while other cells run.
 
-        A server would answer timers, and so does a sandbox's kernel, without any request.
+        Servers and the kernel of a sandbox would use CPU time for timers even without requests.
         Where the workload uses storage, written files are flushed to disk first.
         """
         if self.planned.get("storage"):
             os.sync()
-        self.system.freeze()
+        self.system.set_frozen(True)
 
     def parse_log(self) -> None:
-        """Parse the log, add the facts that follow from it to the record, and keep the values.
+        """Parse the log, add the facts that follow from it to the record, and store the values.
 
+        The record gets `log`, `sizes` and, if the log describes a program, `program`.  The values
+        go to results/parsed.
         Raises CellFailed if the parser rejects the log, and UserError if the parser exceeds a
         limit.
         """
         self._complete_log()
         record: Any = self.record
-        [outcome] = parsing.read([(self.draft, record, self.planned)], os.getcwd(), named=False)
+        [outcome] = parsing.parse_cells(
+            [(self.unfinished_log, record, self.planned)], os.getcwd(), named=False
+        )
         if "broken" in outcome:
             raise CellFailed(f"its parser refuses the log: {outcome['broken']}")
         metrics = [(metric, value) for (metric, _, value, _), _, _ in outcome["values"]]
-        parameters = self.record["parameters"]
-        self.record["sizes"] = sizes.check_planned_sizes(
-            self.plan, self.workload, parameters, metrics
-        )
+        parameters = record["parameters"]
+        record["sizes"] = sizes.check_planned_sizes(self.plan, self.workload, parameters, metrics)
         if "program" in outcome:
-            self.record["program"] = outcome["program"]
-        parsed.keep(self.key, record, self.planned, outcome)
+            record["program"] = outcome["program"]
+        parsed.store_outcome(self.key, record, self.planned, outcome)
 
     def _complete_log(self) -> bytes:
         """Return the whole log, and add its size and digest to the record."""
-        content = self.steps.log.whole()
+        content = self.steps.log.read_all()
         self.record["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
         return content
 
@@ -317,9 +343,11 @@ class Cell:
         """
         if not self.entry.get("doubtful"):
             return False
+        # The records of this cell's repetitions that were measured under the same plan.
         records = []
         for key in self.order.places:
-            if key[:2] == self.key[:2]:
+            environment, workload, _ = key
+            if (environment, workload) == (self.environment, self.workload):
                 record = read_json(paths.cell_path("raw", *key, "json")) or {}
                 if record.get("fingerprint") == self.record["fingerprint"]:
                     records.append(record)
@@ -330,30 +358,28 @@ class Cell:
     def record_inability(self, failure: CellFailed) -> None:
         """Record a failure as the result of the cell: the environment cannot run the workload.
 
-        Sets ``cannot`` in the record, and keeps only commands that succeeded and servers that
-        ended.
+        Sets ``cannot`` and ``log`` in the record, whose commands and servers are from now on only
+        commands that succeeded and servers that ended.
         """
-        last_lines = log_sections.last_words(self._complete_log().decode(errors="replace"))
-        # The message of a failed command holds them already.
-        printed = (
-            f"; it printed last: {last_lines}"
-            if last_lines and last_lines not in str(failure)
-            else ""
-        )
+        reason = str(failure)
+        last_lines = log_sections.summarize_output(self._complete_log().decode(errors="replace"))
+        # The message of a failed command has its last lines already.
+        if last_lines and last_lines not in reason:
+            reason += f"; it printed last: {last_lines}"
         commands = self.record.get("commands", [])
         failed = [command for command in commands if command["exit"] != 0]
-        reason = " ".join(f"{failure}{printed}".split())
-        self.record["cannot"] = {"reason": reason, "commands": failed}
+        self.record["cannot"] = {"reason": " ".join(reason.split()), "commands": failed}
         self.record["commands"] = [command for command in commands if command["exit"] == 0]
         servers = self.record.pop("servers", [])
         if ended := [server for server in servers if server["exit"] is not None]:
             self.record["servers"] = ended
 
-    def _cpus_of_each(self, system: lifecycle.System, inside: Fields) -> int | None:
-        """Return how many CPUs each system of the cell uses; None where a system does not show any.
+    def _count_cpus_of_each(self, system: lifecycle.System, inside: Fields) -> int | None:
+        """Return how many CPUs each system of the cell uses; None if a system does not show any.
 
+        inside: the facts observed in the system.
         A virtual machine has CPUs of its own.  Systems that see the host's CPUs get equal shares of
-        at least one, by their parameters alone: nothing else limits them to their share.
+        at least one.  Only their parameters limit them to their share.
         """
         count = inside["cpus"]
         if not isinstance(count, int):
@@ -365,8 +391,8 @@ class Cell:
     ) -> Fields:
         """Return the parameters and the cell's seed, with rules on CPUs replaced by their values.
 
-        cpus: the number of CPUs of each system.
-        inside, client: the facts observed in the system and at the client.
+        cpus: the number of CPUs of each system; None if it is not known.
+        inside, client: the facts observed in the system and at the client; None without a client.
         Raises CellFailed if the system or the client does not show its CPUs.
         """
         values = dict(self.planned["parameters"])
@@ -375,11 +401,11 @@ class Cell:
                 continue
             at_client = value["rule"] == "client-last-cpu"
             observed = (client or {}) if at_client else inside
-            text = observed.get("processors", NOT_AVAILABLE)
-            usable = [] if text == NOT_AVAILABLE else parse_ranges(text)
+            ranges = observed.get("processors", NOT_AVAILABLE)
+            usable = [] if ranges == NOT_AVAILABLE else parse_ranges(ranges)
             if cpus is None or not usable:
-                place = "client" if at_client else "system under test"
-                raise CellFailed(f"the {place} does not show which CPUs it has; set {key}")
+                owner = "client" if at_client else "system under test"
+                raise CellFailed(f"the {owner} does not show which CPUs it has; set {key}")
             by_rule = {"cpus": cpus, "first-cpu": usable[0], "client-last-cpu": usable[-1]}
             values[key] = by_rule[value["rule"]]
         values["seed"] = plan.cell_seed(self.plan, self.workload, self.repetition)
@@ -389,8 +415,9 @@ class Cell:
         """Copy the data set, and the files that parameters name, into each system.
 
         values: the parameters by name.
-        data: the path of the data set; None if there is none.
-        Returns the values, with the path of the copy for each parameter that names a file.
+        data: the path of the data set on this host; None if there is none.
+        Returns the values, with the path of the copy in the system for each parameter that names a
+        file.
         """
         targets = {}
         for key in self.planned["cell"]["files"]:
@@ -398,7 +425,7 @@ class Cell:
                 targets[key] = f"/data/given-{key}"
         sources = {target: values[key] for key, target in targets.items()}
         if data:
-            sources[datasets.INSIDE] = data
+            sources[datasets.PATH_IN_SYSTEM] = data
         for top in system.tops:
             for target, source in sources.items():
                 top.copy_in(source, target)

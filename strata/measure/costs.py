@@ -1,8 +1,8 @@
-"""What each run is spent on: by its system, its client, the helpers of systems, and the machine.
+"""The costs of each run: of its system, its client, the helpers of systems, and the machine.
 
 The kernel's counts are read before and after each run, while nothing is measured, from files that
-are opened once (:class:`strata.measure.laps.LapMonitor`).  What a kernel does not count, and what a
-run in slices shares with others, is "not available".
+are opened once (:class:`strata.measure.laps.LapMonitor`).  A cost is "not available" if the kernel
+does not count it, or if a run in slices shares it with other runs.
 """
 
 import os
@@ -15,18 +15,22 @@ from strata.util.data_types import Fields
 
 TICK = os.sysconf("SC_CLK_TCK")
 
-# No class of typing, whose import every cell would pay for.  Whose costs are counted:
-# groups: the names of a system's control groups.
-# processes: the IDs of the host's processes that are a system without a group (a machine's).
-# spent: what the steps of its cell have spent so far, as of :attr:`strata.measure.steps.Steps`.
+# These are namedtuples, since importing typing would take a cell's time.
+# A cell's system and client, whose costs are counted:
+# groups: the names of the system's control groups.
+# processes: the IDs of the host's processes of a system without a group, a virtual machine.
+# spent: the attribute `spent` of :class:`strata.measure.steps.Steps`, which its steps change.
 Spender = namedtuple("Spender", ["groups", "processes", "spent"], defaults=[(), (), {}])
-# What was used until a moment: systems and spent by environment; helpers: (user, system) seconds of
-# each process; machine: of all processors that measurements use.
+# Counts at a moment: systems and spent by environment; helpers: (user, system) CPU seconds of each
+# process; machine: the counts of all CPUs that measurements use.
 Counts = namedtuple("Counts", ["systems", "spent", "helpers", "machine"])
 
 
 def open_files(paths: Collection[str]) -> list[tuple[str, int]]:
-    """Open those files that exist, and return the name of each, without folder, and descriptor."""
+    """Open the files that exist, and return (name without folder, descriptor) of each.
+
+    The caller closes the descriptors.
+    """
     opened = []
     for path in paths:
         try:
@@ -38,32 +42,35 @@ def open_files(paths: Collection[str]) -> list[tuple[str, int]]:
 
 
 def read_descriptor(descriptor: int) -> str | None:
-    """Return the beginning of an open file; None where its process or group is gone."""
+    """Return the content of an open file; None if its process or group is gone."""
     try:
+        # All files that are read here are shorter.
         return os.pread(descriptor, 8192, 0).decode(errors="replace")
     except OSError:
         return None
 
 
-def parse_process(text: str | None) -> dict[str, float]:
-    """Return what a process has used, without its children, by its /proc/PID/stat.
+def parse_process_usage(text: str | None) -> dict[str, float]:
+    """Return the usage of a process without its children; empty if the process is gone.
 
-    The keys are as of :func:`strata.host.cgroups.parse_counters`; empty where it is gone.
+    text: the content of /proc/PID/stat; None if the process is gone.
+    The keys are those of :func:`strata.host.cgroups.parse_counters`.
     """
+    # The index of a field after the process's name is its number in proc_pid_stat(5) minus 3.
     fields = (text or "").rpartition(")")[2].split()
     if not fields:
         return {}
-    user, system = (int(fields[at]) / TICK for at in (11, 12))
+    user, system = int(fields[11]) / TICK, int(fields[12]) / TICK
     return {"cpu": user + system, "user": user, "system": system, "major_faults": int(fields[9])}
 
 
 class CostCounters:
-    """Read what the systems of a block, their helpers and the machine have used."""
+    """Read the usage of the systems of a block, of their helpers and of the machine."""
 
     def __init__(self, spenders: Mapping[str, Spender], helpers: Sequence[int]) -> None:
         """Open the files of the systems.
 
-        spenders: by environment.
+        spenders: the system and client of each environment.
         helpers: open files /proc/PID/stat of processes outside of the systems that work for them.
         """
         self._spenders, self._helpers = spenders, helpers
@@ -78,22 +85,22 @@ class CostCounters:
             self._processes[name] = open_files([f"/proc/{pid}/stat" for pid in spender.processes])
 
     def close(self) -> None:
-        """Close the files of the systems."""
-        groups = [group for name in self._groups for group in self._groups[name]]
-        for files in [*groups, *self._processes.values()]:
-            for _, descriptor in files:
-                os.close(descriptor)
+        """Close the files of the systems; the files of the helpers are the caller's."""
+        for name, groups in self._groups.items():
+            for files in [*groups, self._processes[name]]:
+                for _, descriptor in files:
+                    os.close(descriptor)
 
     def read(self, ticks: Sequence[int], foreign: float | None) -> Counts:
-        """Return what has been used until now.
+        """Return the counts at this moment.
 
-        ticks: of the processors that measurements use, as of
+        ticks: the ticks of the CPUs that measurements use, as from
         :func:`strata.host.observe.cpu_times`.
         foreign: the seconds of CPU time of foreign processes; None if they are not known.
         """
         helpers = []
         for descriptor in self._helpers:
-            used = parse_process(read_descriptor(descriptor))
+            used = parse_process_usage(read_descriptor(descriptor))
             helpers.append((used.get("user", 0.0), used.get("system", 0.0)))
         spent = {name: dict(spender.spent) for name, spender in self._spenders.items()}
         systems = {name: self._read_system(name) for name in self._spenders}
@@ -103,31 +110,38 @@ class CostCounters:
         return Counts(systems, spent, helpers, machine)
 
     def _read_system(self, name: str) -> dict[str, float]:
-        """Return what a system has used; a count that one of its parts lacks is missing."""
-        counts = [
-            cgroups.parse_counters(
-                (file, text) for file, at in group if (text := read_descriptor(at)) is not None
+        """Return the usage of an environment's system, the sum over its groups and processes.
+
+        A count that one of them lacks is missing.
+        """
+        usages = []
+        for group in self._groups[name]:
+            texts = [(file, read_descriptor(descriptor)) for file, descriptor in group]
+            usages.append(
+                cgroups.parse_counters((file, text) for file, text in texts if text is not None)
             )
-            for group in self._groups[name]
-        ]
-        counts += [parse_process(read_descriptor(at)) for _, at in self._processes[name]]
-        common = set(counts[0]).intersection(*counts) if counts else ()
-        return {key: sum(part[key] for part in counts) for key in common}
+        for _, descriptor in self._processes[name]:
+            usages.append(parse_process_usage(read_descriptor(descriptor)))
+        common_keys = set(usages[0]).intersection(*usages) if usages else set()
+        return {key: sum(usage[key] for usage in usages) for key in common_keys}
 
 
 def _count_machine(ticks: Sequence[int]) -> dict[str, float]:
-    """Return the busy seconds of the machine's processors, those of interrupts, and switches."""
+    """Return ``{busy_seconds, interrupt_seconds, context_switches}`` of the machine's CPUs.
+
+    ticks: as :meth:`CostCounters.read` gets them.  A count that the kernel does not show is missing.
+    """
     counts: dict[str, float] = {}
     if len(ticks) > 6:
-        interrupts = sum(ticks[5:7])
-        counts["busy_seconds"] = (sum(ticks[:3]) + interrupts) / TICK
-        counts["interrupt_seconds"] = interrupts / TICK
+        user, nice, system, _, _, irq, softirq = ticks[:7]
+        counts["busy_seconds"] = (user + nice + system + irq + softirq) / TICK
+        counts["interrupt_seconds"] = (irq + softirq) / TICK
     if (switches := observe.count_context_switches()) is not None:
         counts["context_switches"] = switches
     return counts
 
 
-# The counts of each of the four, in the order of the record.
+# The counts of each party, in the order of the record.
 _TIMES = ("user_seconds", "system_seconds")
 _KEYS = {
     "system": (*_TIMES, "throttled_seconds", "major_faults", "io_bytes", "io_operations"),
@@ -138,13 +152,14 @@ _KEYS = {
 
 
 def compare_counts(early: Counts, late: Counts, environment: str, alone: bool) -> Fields:
-    """Return what a run was spent on, as the record holds it.
+    """Return the costs of a run, as the record holds them: ``{elapsed_seconds, system, client, …}``.
 
-    environment: whose run it was.
-    alone: whether no other run went on; helpers and machine are not counted otherwise.
+    early, late: the counts before and after the run.
+    environment: the environment that took the run.
+    alone: whether no other run went on; otherwise helpers and machine are "not available".
     """
-    used = _subtract(early.systems[environment], late.systems[environment])
-    spent = _subtract(early.spent[environment], late.spent[environment])
+    used = _subtract_counts(early.systems[environment], late.systems[environment])
+    spent = _subtract_counts(early.spent[environment], late.spent[environment])
     counts: dict[str, dict[str, float]] = {
         "system": used | cgroups.split_cpu_time(used),
         "client": {key.removeprefix("client_"): count for key, count in spent.items()},
@@ -152,26 +167,25 @@ def compare_counts(early: Counts, late: Counts, environment: str, alone: bool) -
         "machine": {},
     }
     if alone:
-        growths = [
-            max(0.0, after - before)
-            for pair in zip(early.helpers, late.helpers, strict=True)
-            for before, after in zip(*pair, strict=True)
-        ]
-        counts["helpers"] = dict(zip(_TIMES, (sum(growths[::2]), sum(growths[1::2])), strict=True))
-        counts["machine"] = _subtract(early.machine, late.machine)
+        helpers = dict.fromkeys(_TIMES, 0.0)
+        for before, after in zip(early.helpers, late.helpers, strict=True):
+            for key, early_seconds, late_seconds in zip(_TIMES, before, after, strict=True):
+                helpers[key] += max(0.0, late_seconds - early_seconds)
+        counts["helpers"] = helpers
+        counts["machine"] = _subtract_counts(early.machine, late.machine)
     costs: Fields = {"elapsed_seconds": round(spent.get("elapsed_seconds", 0.0), 6)}
     for party, keys in _KEYS.items():
-        costs[party] = {key: _rounded(counts[party].get(key, NOT_AVAILABLE)) for key in keys}
+        costs[party] = {key: _round_count(counts[party].get(key, NOT_AVAILABLE)) for key in keys}
     return costs
 
 
-def _subtract(early: Mapping[str, float], late: Mapping[str, float]) -> dict[str, float]:
-    """Return by how much each count grew that both moments have; 0 if it was reset."""
+def _subtract_counts(early: Mapping[str, float], late: Mapping[str, float]) -> dict[str, float]:
+    """Return the growth of each count that both moments have; 0 if it was reset."""
     return {key: max(0.0, late[key] - early[key]) for key in late if key in early}
 
 
-def _rounded(count: float | str) -> float | int | str:
-    """Return a count with at most six decimals; a whole number as an integer."""
+def _round_count(count: float | str) -> float | int | str:
+    """Return a count with at most six decimals, a whole number as an integer, a text unchanged."""
     if isinstance(count, str):
         return count
     return int(count) if count == int(count) else round(count, 6)

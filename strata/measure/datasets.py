@@ -7,22 +7,24 @@ import json
 import os
 from hashlib import sha256
 
-from strata.measure.arguments import fill
-from strata.measure.log_sections import last_words
+from strata.measure.arguments import fill_command
+from strata.measure.log_sections import summarize_output
 from strata.testbed import journal, lifecycle
 from strata.util.data_types import Image, PlannedWorkload
 from strata.util.errors import CellFailed
 from strata.util.process import capture
 from strata.util.progress import report_step
 
-# The path at which the command leaves the file, and at which every cell finds it.
-INSIDE = "/data/prepared"
+# The path in a system at which the command leaves the file, and at which every cell finds it.
+PATH_IN_SYSTEM = "/data/prepared"
 
 
-def ensure(workload: str, planned: PlannedWorkload, seed: int, image: Image | None) -> str | None:
+def ensure_data_set(
+    workload: str, planned: PlannedWorkload, seed: int, image: Image | None
+) -> str | None:
     """Return the path of a workload's data set, and create the data set if the cache lacks it.
 
-    None where the workload declares none.
+    None if the workload declares none.
     seed: the value of `seed` in the command that creates the data set.
     image: the image in whose native system the command is executed; its folder holds the data sets.
     The file's name contains a hash of the image and the command, so that either change creates a
@@ -31,8 +33,9 @@ def ensure(workload: str, planned: PlannedWorkload, seed: int, image: Image | No
     declared = planned["cell"].get("data")
     if declared is None:
         return None
+    # A workload with a data set runs in the image only.
     assert image
-    argv = fill(declared["argv"], {**planned["parameters"], "seed": seed}, workload)
+    argv = fill_command(declared["argv"], {**planned["parameters"], "seed": seed}, workload)
     digest = sha256(json.dumps([image["manifest_sha256"], argv]).encode()).hexdigest()[:12]
     path = os.path.join(image["folder"], "prepared", f"{workload}-{digest}")
     if os.path.exists(path):
@@ -41,12 +44,15 @@ def ensure(workload: str, planned: PlannedWorkload, seed: int, image: Image | No
     name = f"(data of {workload})"
     system = lifecycle.System(name, [{"chroot": {}}], image)
     with report_step(workload, "making its data, once for this image"):
-        done = capture(system.top.measured_command(argv), timeout=declared["timeout"], check=False)
-    if done.returncode != 0:
-        last_lines = last_words(done.stderr or done.stdout)
-        raise CellFailed(f"its data could not be made (exit code {done.returncode}): {last_lines}")
+        command = system.top.measured_command(argv)
+        result = capture(command, timeout=declared["timeout"], check=False)
+    if result.returncode != 0:
+        last_lines = summarize_output(result.stderr or result.stdout)
+        raise CellFailed(
+            f"its data could not be made (exit code {result.returncode}): {last_lines}"
+        )
     journal.note_cleanup(system.id, {"kind": "folder", "id": f"{path}.part"})
-    system.top.copy_out(INSIDE, f"{path}.part")
+    system.top.copy_out(PATH_IN_SYSTEM, f"{path}.part")
     os.replace(f"{path}.part", path)
     lifecycle.take_down_systems(name)
     return path

@@ -1,4 +1,4 @@
-"""What else used the machine: read before and after a run, and never while a lap measures.
+"""Detect interference: other uses of the machine, read before and after a run, never in a lap.
 
 An :class:`InterferenceMonitor` takes a reading at the cell's start, one before its first command
 and one after its last, and judges the two times between them by the thresholds of the
@@ -19,7 +19,8 @@ from strata.util import paths, run
 from strata.util.data_types import Any, Fields, Interference
 from strata.util.errors import CellFailed
 
-# A share of less CPU time than this is not measurable: the kernel counts in hundredths of a second.
+# Seconds of CPU time below which a share is not measurable: the kernel counts in hundredths of a
+# second.
 LEAST_SECONDS = 0.05
 # A hypervisor takes memory back in bursts of about 1 GB that are two to three seconds apart.  The
 # wait ends after READINGS readings in a row, READING_SECONDS apart, that show no burst, and at the
@@ -28,12 +29,13 @@ READINGS, READING_SECONDS, LONGEST_SECONDS = 7, 0.5, 20.0
 # By how many seconds the offset between two clocks may change although neither clock was set.
 CLOCK_SECONDS = 0.001
 VMSTAT = "/proc/vmstat"
+# The kernel's flag PF_KTHREAD of a process.
 _KERNEL_THREAD = 0x00200000
 _TICK = os.sysconf("SC_CLK_TCK")
 
-# These are no classes of typing, whose import every cell would pay for.
-# A process: its name, the ID of its parent, and its CPU time in seconds: its own, and that of
-# children that it waited for.
+# These are namedtuples, since importing typing would take a cell's time.
+# A process: its name, the ID of its parent, its own CPU time in seconds, and that of children that
+# it waited for.
 Usage = namedtuple("Usage", ["name", "parent", "own", "waited"])
 # The clocks and counters of a moment, in seconds, ticks and bytes; None if one cannot be read.
 # processes: (process ID, start time) → Usage.
@@ -45,132 +47,146 @@ def take_reading() -> Reading:
     """Read the clocks and counters of this moment."""
     return Reading(
         time.monotonic(),
-        clock=_clock_offset(),
+        clock=_measure_clock_offset(),
         ticks=observe.cpu_times(usable_processors()),
-        processes=_processes(),
-        throttled=_throttled(),
-        swapped=_swapped(),
+        processes=_read_processes(),
+        throttled=_count_throttlings(),
+        swapped=_count_swapped_bytes(),
     )
 
 
-def _clock_offset() -> float:
+def _measure_clock_offset() -> float:
     """Return how many seconds the clock of the day is ahead of the monotonic clock.
 
     The offset changes only when the clock of the day is set.
     """
-    offsets = []
+    attempts = []
     for _ in range(5):
         before, day, after = time.monotonic(), time.time(), time.monotonic()
-        offsets.append((after - before, day - before))
-    # The least disturbed of the five.
-    return min(offsets)[1]
+        attempts.append((after - before, day - before))
+    # The quickest attempt was the least disturbed.
+    _, offset = min(attempts)
+    return offset
 
 
-def _processes() -> dict[tuple[int, str], Usage] | None:
-    """Return the CPU time of every process except kernel threads; None where some are hidden.
+def _read_processes() -> dict[tuple[int, str], Usage] | None:
+    """Return the CPU time of every process except kernel threads; None if some are hidden.
 
     The keys are (process ID, start time): the kernel uses an ID again after a process has ended.
     """
     usages = {}
     for entry in filter(str.isdecimal, observe.list_folder("/proc")):
-        first, _, last = (observe.read_file(f"/proc/{entry}/stat") or "").rpartition(")")
-        fields = last.split()
+        # PID (NAME) and the other fields of proc_pid_stat(5); a name may contain ")", too.
+        start, _, rest = (observe.read_file(f"/proc/{entry}/stat") or "").rpartition(")")
+        # The index of a field is its number in the manual minus 3.
+        fields = rest.split()
         try:
-            parent, flags, *ticks = (int(fields[at]) for at in (1, 6, 11, 12, 13, 14))
-            key = int(entry), fields[19]
+            parent, flags = int(fields[1]), int(fields[6])
+            own_ticks = int(fields[11]) + int(fields[12])
+            child_ticks = int(fields[13]) + int(fields[14])
+            key = (int(entry), fields[19])
         except (ValueError, IndexError):
-            # It has just ended, or the kernel shows less of it.
+            # The process has just ended, or the kernel hides its fields.
             continue
         if flags & _KERNEL_THREAD:
             continue
-        own_seconds, child_seconds = sum(ticks[:2]) / _TICK, sum(ticks[2:]) / _TICK
-        # The first process waits for orphans, whose time belongs to none of its descendants.
-        child_seconds = 0.0 if entry == "1" else child_seconds
-        usages[key] = Usage(first.partition("(")[2], parent, own_seconds, child_seconds)
+        if entry == "1":
+            # The first process waits for orphans, whose time belongs to none of its descendants.
+            child_ticks = 0
+        name = start.partition("(")[2]
+        usages[key] = Usage(name, parent, own_ticks / _TICK, child_ticks / _TICK)
+    # Where processes are hidden, so is the first one.
     return usages if any(pid == 1 for pid, _ in usages) else None
 
 
-def _throttled() -> int | None:
-    """Return how often heat throttled the usable CPUs; None where the kernel does not count it."""
+def _count_throttlings() -> int | None:
+    """Return how often heat throttled the usable CPUs; None if the kernel does not count it."""
     counts = []
-    for processor in usable_processors():
+    for cpu in usable_processors():
         for kind in ("core", "package"):
-            folder = f"{observe.CPU_FOLDER}/cpu{processor}/thermal_throttle"
+            folder = f"{observe.CPU_FOLDER}/cpu{cpu}/thermal_throttle"
             count = observe.parse_number(observe.read_file(f"{folder}/{kind}_throttle_count"))
             if count is not None:
                 counts.append(count)
     return sum(counts) if counts else None
 
 
-def _swapped() -> int | None:
+def _count_swapped_bytes() -> int | None:
     """Return the bytes swapped in or out since the machine booted; None if they are not counted."""
     lines = (observe.read_file(VMSTAT) or "").splitlines()
     counts = dict(line.split(" ", 1) for line in lines if " " in line)
-    pages = [observe.parse_number(counts.get(key)) for key in ("pswpin", "pswpout")]
-    return None if None in pages else sum(filter(None, pages)) * os.sysconf("SC_PAGE_SIZE")
+    pages_in = observe.parse_number(counts.get("pswpin"))
+    pages_out = observe.parse_number(counts.get("pswpout"))
+    if pages_in is None or pages_out is None:
+        return None
+    return (pages_in + pages_out) * os.sysconf("SC_PAGE_SIZE")
 
 
-def cpu_seconds(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:
+def compute_cpu_seconds(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:
     """Return the CPU time, in seconds, that each process used between two readings.
 
     It includes the time of child processes that the process waited for.  The keys are those of
-    `processes` of a reading.  None where processes are hidden in one of the readings.
+    `processes` of a reading.  None if processes are hidden in one of the readings.
 
-    A process of the first reading that ended counts from that reading on.  A process that started
-    and ended while a reading was taken may be in only one of the two, with all its earlier time.
-    So the sum is limited to the time of all CPUs of the machine, since other processes may use CPUs
-    on which nothing is measured.
+    Of a process that ended meanwhile, only the time after the first reading counts.  A process that
+    started and ended while a reading was taken may be in only one of the two, with all its earlier
+    time.  So the sum is limited to the time of all CPUs of the machine: foreign processes may use
+    CPUs on which nothing is measured, too.
     """
     if early.processes is None or late.processes is None:
         return None
-    own_seconds, child_seconds = {}, {}
-    for key, now in late.processes.items():
-        before = early.processes.get(key, Usage(now.name, now.parent, 0.0, 0.0))
-        own_seconds[key], child_seconds[key] = now.own - before.own, now.waited - before.waited
-    keys = {key[0]: key for key in early.processes}
-    for key, gone in early.processes.items():
-        # The past of a process that has ended is in the waited time of its nearest ancestor that
-        # has not.
+    own_seconds = {}
+    child_seconds = {}
+    for key, usage in late.processes.items():
+        before = early.processes.get(key, Usage(usage.name, usage.parent, 0.0, 0.0))
+        own_seconds[key] = usage.own - before.own
+        child_seconds[key] = usage.waited - before.waited
+    keys_by_pid = {key[0]: key for key in early.processes}
+    for key, ended in early.processes.items():
+        # The earlier time of an ended process is in the waited time of its nearest ancestor that
+        # still runs, and must not count.
         ancestor: tuple[int, str] | None = key
         while ancestor is not None and ancestor not in late.processes:
-            ancestor = keys.get(early.processes[ancestor].parent)
+            ancestor = keys_by_pid.get(early.processes[ancestor].parent)
         if ancestor is not None and ancestor != key:
-            child_seconds[ancestor] -= gone.own + gone.waited
+            child_seconds[ancestor] -= ended.own + ended.waited
     spent = {key: seconds + max(0.0, child_seconds[key]) for key, seconds in own_seconds.items()}
     possible = max(late.moment - early.moment, 1e-3) * (os.cpu_count() or 1)
     factor = possible / max(sum(spent.values()), possible)
     return {key: seconds * factor for key, seconds in spent.items()}
 
 
-def is_ours(
+def is_of_this_run(
     pid: int, processes: dict[int, Usage], roots: set[int], daemons: Collection[str]
 ) -> bool:
     """Return whether a process belongs to this run.
 
     It does if it descends from one of `roots`, is one of `daemons`, or is in a system of this home.
     pid: the ID of a process in `processes`.
+    processes: the usage by process ID.
     roots: the IDs of processes of this run.
     daemons: the names of the daemons that serve the systems of this run.
     """
-    ancestor, visited = pid, set()
-    # Readings of processes one after the other may name a parent whose id is a child's by now.
+    ancestor = pid
+    visited = set()
+    # Processes are read one after the other: a parent's ID may already belong to a descendant.
     while ancestor in processes and ancestor not in visited:
         if ancestor in roots:
             return True
         visited.add(ancestor)
         ancestor = processes[ancestor].parent
-    # The kernel cuts names after 15 characters; some daemons name their threads after a hyphen.
+    # The kernel cuts names after 15 characters, and some daemons append a hyphen and a thread's name.
     if any(processes[pid].name.startswith(name[:15]) for name in daemons):
         return True
     files = observe.read_files([f"/proc/{pid}/cgroup", f"/proc/{pid}/cmdline"])
     groups = files.get(f"/proc/{pid}/cgroup", "")
     command = files.get(f"/proc/{pid}/cmdline", "")
-    if any(name in groups for name in _groups_up()):
+    if any(name in groups for name in _list_group_names()):
         return True
     return paths.home_folder() in command or paths.name_prefix() in command
 
 
-def _groups_up() -> set[str]:
+def _list_group_names() -> set[str]:
     """Return the names that appear in the control group paths of this home's systems.
 
     Systems of other homes may run at the same time, and are left out.
@@ -181,18 +197,18 @@ def _groups_up() -> set[str]:
     return {*systems, *filter(None, containers.values())}
 
 
-def foreign_processes(
+def list_foreign_processes(
     early: Reading, late: Reading, daemons: Collection[str], measuring: bool
 ) -> list[Fields] | None:
     """Return ``[{name, share}]`` of the processes outside of this run, the busiest first.
 
-    Processes of the same name are summed.  A share of 1 is one CPU in full use.  None where some
+    Processes of the same name are summed.  A share of 1 is one CPU in full use.  None if some
     processes are hidden.
     daemons: the names of daemons that also serve other users, and count as part of this run.
-    measuring: whether a run is measured.  Then only this process and its descendants belong to it,
-    beside the systems; otherwise all processes of the Snakemake run do.
+    measuring: whether a run is measured.  Then this run's processes are the systems, this process
+    and its descendants; otherwise also those of the Snakemake run.
     """
-    spent = cpu_seconds(early, late)
+    spent = compute_cpu_seconds(early, late)
     if spent is None:
         return None
     elapsed = max(late.moment - early.moment, 1e-3)
@@ -200,7 +216,7 @@ def foreign_processes(
     processes = {pid: usage for (pid, _), usage in late.processes.items()}
     by_name: dict[str, float] = defaultdict(float)
     for (pid, _), seconds in spent.items():
-        if seconds > 0 and not is_ours(pid, processes, roots, daemons):
+        if seconds > 0 and not is_of_this_run(pid, processes, roots, daemons):
             by_name[observe.printable(processes[pid].name)] += seconds
     busiest = sorted(by_name.items(), key=lambda item: -item[1])
     return [{"name": name, "share": round(seconds / elapsed, 4)} for name, seconds in busiest]
@@ -211,23 +227,24 @@ def compare_readings(
 ) -> Fields:
     """Return the facts about the time between two readings, as the record holds them.
 
-    These are shares of CPU time, the foreign processes, the bytes swapped, and how often heat
-    throttled the CPUs.  Parameters as of :func:`foreign_processes`.
+    They are shares of CPU time, the five busiest foreign processes, the bytes swapped, and how
+    often heat throttled the CPUs.  The parameters are those of
+    :func:`list_foreign_processes`.
     """
-    others = foreign_processes(early, late, daemons, measuring)
-    total = NOT_AVAILABLE
-    if others is not None:
-        total = round(sum(process["share"] for process in others), 4)
+    processes = list_foreign_processes(early, late, daemons, measuring)
+    total_share = NOT_AVAILABLE
+    if processes is not None:
+        total_share = round(sum(process["share"] for process in processes), 4)
     return {
         **observe.time_shares(early.ticks, late.ticks),
-        "processes_share": total,
-        "processes": NOT_AVAILABLE if others is None else others[:5],
-        "swapped_bytes": _growth(early.swapped, late.swapped),
-        "throttled": _growth(early.throttled, late.throttled),
+        "processes_share": total_share,
+        "processes": NOT_AVAILABLE if processes is None else processes[:5],
+        "swapped_bytes": _compute_growth(early.swapped, late.swapped),
+        "throttled": _compute_growth(early.throttled, late.throttled),
     }
 
 
-def _growth(before: int | None, after: int | None) -> Any:
+def _compute_growth(before: int | None, after: int | None) -> Any:
     """Return by how much a counter grew, 0 if it was reset, or NOT_AVAILABLE if a value is None."""
     return NOT_AVAILABLE if before is None or after is None else max(0, after - before)
 
@@ -243,7 +260,7 @@ def find_flags(when: str, seconds: float, facts: Fields, thresholds: Fields) -> 
     thresholds: the limit of each quantity; a quantity with the limit None is not judged.
     """
     values = {
-        # During a run the load is the cell's own.
+        # During a run, the cell itself causes the load.
         "load": facts["load1"] if when == "before" else NOT_AVAILABLE,
         "steal": facts["steal_share"],
         "busy": facts["processes_share"],
@@ -259,15 +276,18 @@ def find_flags(when: str, seconds: float, facts: Fields, thresholds: Fields) -> 
             "value": values[quantity],
             "threshold": thresholds[quantity],
         }
-        flags.append({**flag, "by": facts["processes"]} if quantity == "busy" else flag)
+        if quantity == "busy":
+            flag["by"] = facts["processes"]
+        flags.append(flag)
     return flags
 
 
 def find_exceeded(seconds: float, values: Fields, thresholds: Fields) -> list[str]:
     """Return the names of the values that exceed their thresholds.
 
-    seconds: the length of the time in which the values were observed; shares of CPU time that are
-    too short to be measured exceed none.
+    seconds: the length of the time in which the values were observed.  A share of too little CPU
+    time to be measured exceeds no threshold.
+    thresholds: the limit by the value's name; None, or no limit, means that it is not judged.
     """
     least_seconds = {"steal": LEAST_SECONDS / len(usable_processors()), "busy": LEAST_SECONDS}
     exceeded = []
@@ -294,25 +314,28 @@ def describe_cause(flags: list[Fields]) -> str:
 
 
 def wait_for_reclaim(limit: float | None) -> None:
-    """Wait until a hypervisor has taken back memory that was freed, for 20 s at most.
+    """Wait until a hypervisor has taken back memory that was freed, for LONGEST_SECONDS at most.
 
     Meanwhile the hypervisor steals CPU time, which only busy CPUs show.  So this function keeps the
     usable CPUs busy, until no larger share than `limit` was stolen for some seconds.
-    limit: the largest share of stolen time; None returns at once, and so does a machine from which
-    no hypervisor ever stole time.
+    limit: the largest share of stolen time.  If it is None, or no hypervisor ever stole time from
+    this machine, nothing is done.
     """
-    ours = usable_processors()
-    ticks = observe.cpu_times(ours)
+    cpus = usable_processors()
+    ticks = observe.cpu_times(cpus)
+    # The eighth number, if the kernel has it, is the stolen time.
     if limit is None or not any(ticks[7:8]):
         return
-    begun, shares = time.monotonic(), deque([1.0], READINGS)
-    with contextlib.ExitStack() as busy:
-        for _ in ours:
+    started = time.monotonic()
+    shares = deque([1.0], READINGS)
+    with contextlib.ExitStack() as loops:
+        for _ in cpus:
             loop = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"]
-            busy.callback(busy.enter_context(subprocess.Popen(loop)).terminate)
-        while max(shares) > limit and time.monotonic() - begun < LONGEST_SECONDS:
+            # At the end each loop is terminated first, and then waited for.
+            loops.callback(loops.enter_context(subprocess.Popen(loop)).terminate)
+        while max(shares) > limit and time.monotonic() - started < LONGEST_SECONDS:
             time.sleep(READING_SECONDS)
-            before, ticks = ticks, observe.cpu_times(ours)
+            before, ticks = ticks, observe.cpu_times(cpus)
             share = observe.time_shares(before, ticks)["steal_share"]
             shares.append(0.0 if share == NOT_AVAILABLE else share)
 
@@ -348,15 +371,17 @@ class InterferenceMonitor:
         judged: the thresholds by which laps were left out, which flag nothing here.
         Raises CellFailed if the machine's clock was set during the run.
         """
-        after, offset = observe.observe_moment(usable_processors()), self._reading.clock
+        after = observe.observe_moment(usable_processors())
+        offset_before = self._reading.clock
         during = self._judge("during", after, daemons, judged)
         self.host |= {
             "static": observe.observe_host(usable_processors()),
             "after": after,
             "during": during,
         }
-        # Systems share the clock of the day, by which slices and xz are timed.
-        if abs(change := self._reading.clock - offset) > CLOCK_SECONDS:
+        # Slices and xz are timed by the clock of the day, which all systems share.
+        change = self._reading.clock - offset_before
+        if abs(change) > CLOCK_SECONDS:
             raise CellFailed(
                 f"the machine's clock was set by {change:+.3g} s during the run, or it slept: times "
                 "of the run may be wrong, so nothing of it is kept"
@@ -367,8 +392,10 @@ class InterferenceMonitor:
     ) -> Fields:
         """Take a reading, flag each disturbance since the last reading, and return the facts.
 
+        when: "before" or "during" the run.
         moment: the facts of the host at this moment.
         judged: the thresholds that flag nothing.
+        Adds the flags to `report`.
         """
         early, self._reading = self._reading, take_reading()
         facts = compare_readings(early, self._reading, daemons, measuring=when == "during")

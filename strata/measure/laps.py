@@ -1,10 +1,9 @@
-"""What each run of a block cost, and which laps count: those that nothing else disturbed.
+"""Observe the runs of a block: what each one cost, and which undisturbed laps count.
 
 A :class:`LapMonitor` takes a cheap reading after each run of a lap, while nothing is measured.  It
-says what the run was spent on, and judges it by two thresholds that the configuration fixes: the
-CPU time that a hypervisor took, and that of processes outside of all systems, their clients and
-their engines.  It sees no measured value.  What happens inside a system's control groups or in its
-engine is the environment's own.
+computes the run's costs, and judges the run by two thresholds of the configuration.  They limit the
+CPU time that a hypervisor took, and the CPU time of foreign processes.  Processes in a system's
+control groups, its client and its engine are not foreign.  The monitor sees no measured value.
 """
 
 import os
@@ -20,32 +19,36 @@ from strata.util.data_types import Any, Fields
 # At least this share of the laps of a block must count.
 LEAST_SHARE = 0.5
 # The files with the CPU time of a control group, in version 1 (nanoseconds) and in version 2.
-_OLD, _NEW = "cpuacct.usage", "cpu.stat"
+_USAGE_V1, _USAGE_V2 = "cpuacct.usage", "cpu.stat"
 
 
-class _Counters:
-    """Count the CPU time of foreign processes by files of the kernel that are opened once."""
+class _ForeignCounters:
+    """Count the CPU time of foreign processes by files of the kernel that are opened once.
+
+    helpers: open files /proc/PID/stat of processes outside of the systems that work for them.
+    """
 
     def __init__(self, systems: Iterable[str], daemons: Collection[str]) -> None:
-        """Open the files: those of all control groups, and of all that is not foreign in them.
+        """Open the files of all control groups, and of groups and processes that are not foreign.
 
         systems: the names of the systems' control groups.
-        daemons: as of :class:`LapMonitor`.
+        daemons: the names of processes that work for the systems.
         """
-        self._usage = _NEW
+        self._usage = _USAGE_V2
         tops = cgroups.hierarchies()
-        if roots := [top for top in tops if os.path.exists(f"{top}/{_OLD}")]:
-            self._usage = _OLD
+        if roots := [top for top in tops if os.path.exists(f"{top}/{_USAGE_V1}")]:
+            self._usage = _USAGE_V1
             folders = roots[:1]
         else:
-            # A root group does not count its processes apart from interrupts; its children do.
+            # A root group counts interrupts, too; its children count only their processes.
             folders = [entry.path for top in tops for entry in os.scandir(top) if entry.is_dir()]
         self._opened: list[int] = []
-        self._add = self._open([f"{folder}/{self._usage}" for folder in folders])
-        groups = [folder for name in systems for folder in cgroups.find_groups(name)]
-        self._subtract = self._open([f"{folder}/{self._usage}" for folder in groups])
+        self._all_groups = self._open([f"{folder}/{self._usage}" for folder in folders])
+        own_folders = [folder for name in systems for folder in cgroups.find_groups(name)]
+        self._own_groups = self._open([f"{folder}/{self._usage}" for folder in own_folders])
         inside = {process for name in systems for process in cgroups.list_processes(name)}
-        self._processes: list[int] = []
+        # Processes that are not foreign, and are in `_all_groups` but not in `_own_groups`.
+        self._own_processes: list[int] = []
         self.helpers: list[int] = []
         self._open_processes(inside, daemons)
 
@@ -58,49 +61,66 @@ class _Counters:
     def _open_processes(self, inside: set[int], daemons: Collection[str]) -> None:
         """Open the files of processes outside of the systems that are not foreign.
 
-        They are the kernel's own threads, engines, and what this process has started.  All but the
-        threads are helpers of the systems, and so are threads for a machine's network.
+        They are the kernel's threads, engines, and the processes that this one has started.  All of
+        them except the threads are helpers of the systems; of the threads, only vhost's are, which
+        serve a machine's network.
         inside: the processes in the systems' control groups.
         """
         usages = interference.take_reading().processes or {}
         processes = {pid: usage for (pid, _), usage in usages.items()}
         for entry in filter(str.isdecimal, observe.list_folder("/proc")):
             pid = int(entry)
-            known = pid in processes
-            ours = not known or interference.is_ours(pid, processes, {os.getpid()}, daemons)
-            if pid in inside or pid == os.getpid() or not ours:
+            if pid in inside or pid == os.getpid():
+                continue
+            # A reading has no threads of the kernel.
+            is_thread = pid not in processes
+            if not is_thread and not interference.is_of_this_run(
+                pid, processes, {os.getpid()}, daemons
+            ):
                 continue
             group = observe.read_file(f"/proc/{pid}/cgroup") or ""
-            counted = self._usage == _OLD or group.rstrip() != "0::/"
-            helps = known or (observe.read_file(f"/proc/{pid}/comm") or "").startswith("vhost")
-            descriptors = self._open([f"/proc/{pid}/stat"]) if counted or helps else []
-            self._processes += descriptors if counted else []
-            self.helpers += descriptors if helps else []
+            is_counted = self._usage == _USAGE_V1 or group.rstrip() != "0::/"
+            name = observe.read_file(f"/proc/{pid}/comm") or ""
+            is_helper = not is_thread or name.startswith("vhost")
+            if not is_counted and not is_helper:
+                continue
+            descriptors = self._open([f"/proc/{pid}/stat"])
+            if is_counted:
+                self._own_processes += descriptors
+            if is_helper:
+                self.helpers += descriptors
 
     def close(self) -> None:
         """Close the files."""
         for descriptor in self._opened:
             os.close(descriptor)
 
-    def foreign_seconds(self) -> float | None:
-        """Return the CPU time of foreign processes, from an unknown start; None if not known."""
-        if not self._add:
-            return None
-        seconds = sum(map(self._group_seconds, self._add))
-        seconds -= sum(map(self._group_seconds, self._subtract))
-        return seconds - sum(map(_process_seconds, self._processes)) - sum(os.times()[:4])
+    def read_foreign_seconds(self) -> float | None:
+        """Return a count of the CPU time of foreign processes in seconds; None if not known.
 
-    def _group_seconds(self, descriptor: int) -> float:
-        """Return the CPU time of a control group; 0 once it is gone."""
+        Only the difference of two counts has a meaning.
+        """
+        if not self._all_groups:
+            return None
+        seconds = sum(map(self._read_group_seconds, self._all_groups))
+        seconds -= sum(map(self._read_group_seconds, self._own_groups))
+        seconds -= sum(map(_read_process_seconds, self._own_processes))
+        # This process and its children that have ended.
+        return seconds - sum(os.times()[:4])
+
+    def _read_group_seconds(self, descriptor: int) -> float:
+        """Return the CPU time of a control group in seconds; 0 once the group is gone."""
         text = costs.read_descriptor(descriptor)
-        if self._usage == _OLD:
+        if self._usage == _USAGE_V1:
             return 1e-9 * int(text or 0)
+        # The first line is "usage_usec MICROSECONDS".
         fields = (text or "").split()
         return 1e-6 * int(fields[1]) if fields[:1] == ["usage_usec"] else 0.0
 
 
-def _process_seconds(descriptor: int) -> float:
-    """Return the CPU time of a process with that of its children; 0 once it has ended."""
+def _read_process_seconds(descriptor: int) -> float:
+    """Return the CPU time in seconds of a process and its ended children; 0 once it has ended."""
+    # The fields of proc_pid_stat(5) after the process's name: utime, stime, cutime, cstime.
     fields = (costs.read_descriptor(descriptor) or "").rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / costs.TICK
 
@@ -108,11 +128,13 @@ def _process_seconds(descriptor: int) -> float:
 class LapMonitor:
     """Observe the runs of the laps of a block: what each one costs, and which laps count.
 
-    thresholds: the shares `steal` and `busy` of the configuration; None is not judged.
+    thresholds: the limits of the shares `steal` and `busy`; None is not judged.
     spenders: the systems and their clients by environment.
     daemons: the names of processes that work for the systems.
     judges: whether laps are judged.
-    costs: environment → a mapping of what was used for each of its runs, with `lap` and `how`.
+    costs: environment → the costs of each of its runs, as :func:`strata.measure.costs.compare_counts`
+    returns them, with `lap` and `how`.
+    judged: the thresholds by which runs could be judged on this machine so far.
     """
 
     def __init__(
@@ -122,90 +144,89 @@ class LapMonitor:
         daemons: Collection[str],
         judges: bool = True,
     ) -> None:
+        """Open the kernel's files, which :meth:`close` closes, and take a first reading."""
         self._thresholds = {key: thresholds.get(key) for key in ("steal", "busy")}
         systems = [group for spender in spenders.values() for group in spender.groups]
-        self._counters = _Counters(systems, daemons)
+        self._counters = _ForeignCounters(systems, daemons)
         self._cost_counters = costs.CostCounters(spenders, self._counters.helpers)
         self._laps: dict[int, list[Fields]] = {}
-        self._judged: set[str] = set()
+        self.judged: set[str] = set()
         self.judges = judges
         self.costs: dict[str, list[Fields]] = {name: [] for name in spenders}
-        self._last = self._reading()
+        self._last = self._take_reading()
 
-    def _reading(self) -> tuple[float, tuple[int, ...], float | None, costs.Counts]:
-        """Return this moment, the ticks of the usable CPUs, and what has been used until now.
+    def _take_reading(self) -> tuple[float, tuple[int, ...], float | None, costs.Counts]:
+        """Return (moment, ticks of the usable CPUs, foreign CPU seconds, counts) as of now.
 
-        The third value is the time of foreign processes.
+        The foreign seconds are None if they are not known, or laps are not judged.
         """
         ticks = observe.cpu_times(usable_processors())
-        foreign = self._counters.foreign_seconds() if self.judges else None
+        foreign = self._counters.read_foreign_seconds() if self.judges else None
         return time.monotonic(), ticks, foreign, self._cost_counters.read(ticks, foreign)
 
     def end_run(self, lap: int, environments: Sequence[str], way: str) -> None:
-        """Note what the run since the last reading was spent on, and judge it.
+        """Add the costs of the run since the last reading, and judge the run.
 
-        environments: those whose runs went on, several for runs in slices.
+        lap: its number, from 1.
+        environments: the environments that took the run; several for a run in slices.
         way: `slices` or `whole`.
+        The keys are those of `laps` and `costs` in the record.
         """
-        (begun, ticks, foreign, counts), self._last = self._last, self._reading()
+        started, ticks, foreign, counts = self._last
+        self._last = self._take_reading()
         ended, late_ticks, late_foreign, late_counts = self._last
         for name in environments:
             spent = costs.compare_counts(counts, late_counts, name, len(environments) == 1)
             self.costs[name].append({"lap": lap, "how": way, **spent})
         if not self.judges:
             return
-        seconds = max(ended - begun, 1e-3)
+        seconds = max(ended - started, 1e-3)
         busy: Any = NOT_AVAILABLE
         if foreign is not None and late_foreign is not None:
             busy = round(max(0.0, late_foreign - foreign) / seconds, 4)
         steal = observe.time_shares(ticks, late_ticks)["steal_share"]
         shares = {"steal": steal, "busy": busy}
-        self._judged |= {name for name, share in shares.items() if share != NOT_AVAILABLE}
+        self.judged |= {name for name, share in shares.items() if share != NOT_AVAILABLE}
         exceeded = interference.find_exceeded(seconds, shares, self._thresholds)
         run = {"environments": sorted(environments), "how": way, "seconds": round(seconds, 3)}
         self._laps.setdefault(lap, []).append({**run, **shares, "disturbed_by": exceeded})
 
-    @property
-    def judged(self) -> set[str]:
-        """The thresholds by which runs could be judged on this machine."""
-        return self._judged
-
     def close(self) -> list[Fields]:
-        """Return ``[{lap, counts, runs}]``, and close all files.
+        """Close all files, and return ``[{lap, counts, runs}]`` for the record.
 
-        Where too few laps were undisturbed, all of them count: then the block is disturbed.
+        If too few laps were undisturbed, all of them count, and the block is disturbed
+        (:func:`flag_disturbed_laps`).
         """
         self._counters.close()
         self._cost_counters.close()
-        calm = [lap for lap, runs in self._laps.items() if not _causes(runs)]
-        enough = len(calm) >= LEAST_SHARE * len(self._laps)
-        return [
-            {"lap": lap, "counts": lap in calm or not enough, "runs": runs}
-            for lap, runs in self._laps.items()
-        ]
+        undisturbed = [lap for lap, runs in self._laps.items() if not _list_causes(runs)]
+        are_enough = len(undisturbed) >= LEAST_SHARE * len(self._laps)
+        laps = []
+        for lap, runs in self._laps.items():
+            counts = lap in undisturbed or not are_enough
+            laps.append({"lap": lap, "counts": counts, "runs": runs})
+        return laps
 
 
-def _causes(runs: Iterable[Fields]) -> set[str]:
-    """Return what disturbed the runs of a lap."""
+def _list_causes(runs: Iterable[Fields]) -> set[str]:
+    """Return the names of the thresholds that the runs of a lap exceeded."""
     return {cause for run in runs for cause in run["disturbed_by"]}
 
 
-def flags_of_laps(laps: list[Fields], thresholds: Fields) -> list[Fields]:
-    """Return a flag for each cause by which too few laps of a block were undisturbed.
+def flag_disturbed_laps(laps: list[Fields], thresholds: Fields) -> list[Fields]:
+    """Return ``[{what, when, value, threshold}]``, a flag for each cause of a disturbed block.
 
-    laps: as of :meth:`LapMonitor.close`.
+    laps: as from :meth:`LapMonitor.close`.  The result is empty if enough laps were undisturbed.
+    `value` is the largest share of CPU time in a disturbed run.
     """
-    disturbed = [lap for lap in laps if _causes(lap["runs"])]
+    disturbed = [lap for lap in laps if _list_causes(lap["runs"])]
+    # Disturbed laps count only if too few laps were undisturbed.
     if not any(lap["counts"] for lap in disturbed):
         return []
+    runs = [run for lap in disturbed for run in lap["runs"]]
     flags = []
     for quantity in ("steal", "busy"):
-        shares = [
-            run[quantity]
-            for lap in disturbed
-            for run in lap["runs"]
-            if quantity in run["disturbed_by"]
-        ]
+        shares = [run[quantity] for run in runs if quantity in run["disturbed_by"]]
         if shares:
             flag = {"what": quantity, "when": "during", "value": max(shares)}
             flags.append({**flag, "threshold": thresholds[quantity]})

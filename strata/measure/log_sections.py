@@ -27,7 +27,7 @@ OBSERVED = '{"observed":'
 Sections = list[tuple[int | None, list[str]]]
 # How much the programs of a cell may print, unless the workload sets another limit.  The largest
 # log of Strata's workloads has 7 kB at the smallest scale, and some MB at the scale `paper`.
-LIMIT = "64MiB"
+DEFAULT_LIMIT = "64MiB"
 
 
 class LongLogError(Exception):
@@ -49,9 +49,10 @@ def split_sections(lines: list[str], mark: re.Pattern[str]) -> Sections:
 
 
 def split_laps(lines: list[str]) -> list[tuple[int | None, str, list[str]]]:
-    """Return (number, way, lines) of each run of a lap; the lines before all laps precede its own.
+    """Return (number, way, lines) of each run of a lap.
 
-    Without laps, return all lines as one whole run with the number None.
+    The lines of each run begin with the lines before all laps.  The way is `whole` or `slices`.
+    A log without laps is one whole run with the number None.
     """
     before: list[str] = []
     laps: list[tuple[int | None, str, list[str]]] = []
@@ -65,11 +66,11 @@ def split_laps(lines: list[str]) -> list[tuple[int | None, str, list[str]]]:
     return laps or [(None, "whole", before)]
 
 
-def lines_of_system(sections: Sections, system: int | None) -> list[str]:
-    """Return the lines of one system (from 0), with the observations of the host.
+def select_system_lines(sections: Sections, system: int | None) -> list[str]:
+    """Return the lines of one system, with the observations of the host, in the log's order.
 
     sections: as from :func:`split_sections` with SYSTEM_MARKER.
-    system: None returns the lines of no system.
+    system: its number, from 0; None selects the lines of no system.
     """
     kept = []
     for mark, lines in sections:
@@ -80,7 +81,7 @@ def lines_of_system(sections: Sections, system: int | None) -> list[str]:
     return kept
 
 
-def last_words(text: str) -> str:
+def summarize_output(text: str) -> str:
     """Return the last three non-empty lines of an output in one line.
 
     Each of the three is cut to 200 characters.
@@ -94,12 +95,13 @@ class Log:
 
     path: the file, which is emptied, or created with its folders.
     systems: the number of systems that run at the same time.
-    limit: the size that the output of all programs together may have, such as ``64MiB``.
+    limit: the size that the output of all programs together may have, for example ``64MiB``.
     """
 
-    def __init__(self, path: str, systems: int = 1, limit: str = LIMIT) -> None:
+    def __init__(self, path: str, systems: int = 1, limit: str = DEFAULT_LIMIT) -> None:
+        """Create or empty the file.  Raises OSError if that fails."""
         self._systems, self._bytes_left = systems, parse_size(limit)
-        self._marked: int | None = None
+        self._last_marked: int | None = None
         os.makedirs(os.path.dirname(path), exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o644)
@@ -109,9 +111,12 @@ class Log:
         _write_all(self._descriptor, line.encode() + b"\n")
 
     def begin_lap(self, number: int, way: str) -> None:
-        """Write the marker of a lap whose run is taken in this way."""
+        """Write the marker of a lap.
+
+        number: the lap's, from 1.  way: how its run is taken, `whole` or `slices`.
+        """
         self.write(json.dumps({"lap": number, "how": way}))
-        self._marked = None
+        self._last_marked = None
 
     def mark(self, system: int | None) -> None:
         """Write the marker of a system, or the marker of no system for None.
@@ -119,9 +124,9 @@ class Log:
         The latter is written only if the last marker named a system.  In the log of a single
         system, nothing is written.
         """
-        if self._systems > 1 and (system is not None or self._marked is not None):
+        if self._systems > 1 and (system is not None or self._last_marked is not None):
             self.write(json.dumps({"system": system}))
-        self._marked = system
+        self._last_marked = system
 
     @contextlib.contextmanager
     def outputs(self, systems: Sequence[int | None]) -> Iterator[list[Callable[[bytes], None]]]:
@@ -131,13 +136,13 @@ class Log:
         several systems are written to the log one after the other, after all commands have ended.
         """
         if self._systems == 1:
-            yield [self._writer(self._descriptor)]
+            yield [self._make_writer(self._descriptor)]
             return
         import tempfile
 
         files = [tempfile.TemporaryFile() for _ in systems]
         try:
-            yield [self._writer(file.fileno()) for file in files]
+            yield [self._make_writer(file.fileno()) for file in files]
         finally:
             for system, file in zip(systems, files, strict=True):
                 self.mark(system)
@@ -148,10 +153,11 @@ class Log:
                 ends_line = text[-1:] in (b"", b"\n")
                 _write_all(self._descriptor, text if ends_line else text + b"\n")
 
-    def _writer(self, descriptor: int) -> Callable[[bytes], None]:
-        """Return a function that writes as much of a text to a file as the log's limit allows."""
+    def _make_writer(self, descriptor: int) -> Callable[[bytes], None]:
+        """Return a function that writes texts to a file until the log's limit is reached."""
 
         def write_limited(text: bytes) -> None:
+            """Write as much of a text as the limit allows; raise LongLogError if some is left."""
             kept, rest = text[: self._bytes_left], text[self._bytes_left :]
             self._bytes_left -= len(kept)
             _write_all(descriptor, kept)
@@ -160,7 +166,7 @@ class Log:
 
         return write_limited
 
-    def whole(self) -> bytes:
+    def read_all(self) -> bytes:
         """Flush the log to disk, and return its content."""
         os.fsync(self._descriptor)
         os.lseek(self._descriptor, 0, os.SEEK_SET)

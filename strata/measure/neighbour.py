@@ -1,4 +1,4 @@
-"""A busy neighbour: programs that want all processors, in a control group beside a system's."""
+"""A busy neighbour: programs that use all CPUs, in a control group next to a system's."""
 
 import contextlib
 import math
@@ -12,7 +12,7 @@ from strata.util.data_types import Fields
 from strata.util.errors import CellFailed
 from strata.util.process import as_root, capture
 
-# Arguments: seconds after which the loops end by themselves, and a processor for each loop.
+# Arguments: the seconds after which the loops end by themselves, and the number of a CPU per loop.
 START_LOOPS = """
 limit=$1
 shift
@@ -25,12 +25,14 @@ done
 
 @contextlib.contextmanager
 def keep_busy(context: Context, limit: float) -> Iterator[Fields]:
-    """Keep every processor busy while the caller measures, and yield what that used.
+    """Keep every usable CPU busy while the caller measures, and yield the record of that.
 
-    The programs have a control group like that of a native system, of the usual weight.
-    context: that of the system beside which they run; its journal notes the group.
-    limit: the seconds after which they end by themselves.
-    The yielded mapping gets `processors`, `seconds` and `cpu_seconds` at the end.
+    The programs have a control group like that of a native system, of the usual weight.  It is
+    noted in the journal, and removed at the end.
+    context: the context of the measured system.
+    limit: the seconds after which the programs end by themselves.
+    The yielded mapping has the number of CPUs, `processors`.  At the end it also gets `seconds`,
+    for how long they ran, and `cpu_seconds`, the CPU time that they used.
     Raises CellFailed if the programs used no CPU time.
     """
     name = f"{context.id}-neighbour"
@@ -41,13 +43,14 @@ def keep_busy(context: Context, limit: float) -> Iterator[Fields]:
         cgroups.create_groups(name, context.mask)
         loops = ["sh", "-euc", START_LOOPS, "strata", str(math.ceil(limit)), *map(str, processors)]
         capture(as_root([*cgroups.join_command(name), *loops]))
-        begun, before = time.monotonic(), cgroups.read_usage([name])
+        started, before = time.monotonic(), cgroups.read_usage([name])
         yield usage
-        after, elapsed = cgroups.read_usage([name]), time.monotonic() - begun
+        after, elapsed = cgroups.read_usage([name]), time.monotonic() - started
     finally:
         cgroups.remove_groups(name)
-    kinds = ("user_seconds", "system_seconds")
-    used = sum((after[kind] or 0) - (before[kind] or 0) for kind in kinds)
-    if used <= 0:
+    cpu_seconds = 0.0
+    for kind in ("user_seconds", "system_seconds"):
+        cpu_seconds += (after[kind] or 0) - (before[kind] or 0)
+    if cpu_seconds <= 0:
         raise CellFailed("its busy neighbour did not run")
-    usage |= {"seconds": round(elapsed, 4), "cpu_seconds": round(used, 4)}
+    usage |= {"seconds": round(elapsed, 4), "cpu_seconds": round(cpu_seconds, 4)}

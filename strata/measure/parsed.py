@@ -1,7 +1,7 @@
-"""Kept values of logs (results/parsed): each log is parsed once, when its cell ends.
+"""Stored values of logs (results/parsed): each log is parsed once, when its cell ends.
 
-A file there holds a digest of all that its values follow from.  Where that has changed, the log is
-parsed again.  It needs the standard library alone, since cells load it.
+A file there holds a digest of all inputs of its values.  If one has changed, the log is parsed
+again.  This module imports only the standard library and Strata, since cells load it.
 """
 
 import functools
@@ -18,48 +18,49 @@ from strata.util.data_types import Fields, PlannedWorkload, Record
 from strata.util.files import read_json, write_json
 
 
-def keep(cell: Cell, record: Record, planned: PlannedWorkload, outcome: Fields) -> None:
-    """Store the outcome of a cell's log in results/parsed.
+def store_outcome(cell: Cell, record: Record, planned: PlannedWorkload, outcome: Fields) -> None:
+    """Store the outcome of a cell's log in results/parsed, as ``{follows_from, outcome}``.
 
-    outcome: as :func:`strata.measure.parsing.read` yields it.
+    outcome: as :func:`strata.measure.parsing.parse_cells` yields it.
     """
-    content = {"follows_from": _digest(record, planned, outcome), "outcome": outcome}
+    content = {"follows_from": _digest_inputs(record, planned, outcome), "outcome": outcome}
     write_json(paths.cell_path("parsed", *cell, "json"), content, indent=None)
 
 
 def read(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) -> Iterator[Fields]:
-    """Yield the outcome of each cell, in the order of `cells`, from kept values or from its log.
+    """Yield the outcome of each cell, in the order of `cells`, from stored values or from its log.
 
     given: the log, the record and the planned workload of each cell, in the same order.
-    A log without valid kept values is parsed, and its values are stored.
-    Raises as :func:`strata.measure.parsing.read`.
+    A log without valid stored values is parsed, and its values are stored.
+    Raises as :func:`strata.measure.parsing.parse_cells`.
     """
     logs = list(given)
-    kept = []
+    stored = []
     for cell, (_, record, planned) in zip(cells, logs, strict=True):
-        kept.append(_kept(cell, record, planned))
-    unparsed = [log for log, outcome in zip(logs, kept, strict=True) if outcome is None]
-    parsed = parsing.read(unparsed, os.getcwd())
-    for cell, (_, record, planned), outcome in zip(cells, logs, kept, strict=True):
+        stored.append(_read_outcome(cell, record, planned))
+    unparsed = [log for log, outcome in zip(logs, stored, strict=True) if outcome is None]
+    parsed = parsing.parse_cells(unparsed, os.getcwd())
+    for cell, (_, record, planned), outcome in zip(cells, logs, stored, strict=True):
         if outcome is None:
             outcome = next(parsed)
-            keep(cell, record, planned, outcome)
+            store_outcome(cell, record, planned, outcome)
         yield outcome
 
 
-def _kept(cell: Cell, record: Record, planned: PlannedWorkload) -> Fields | None:
-    """Return the kept outcome of a cell; None where there is none, or its digest does not match."""
+def _read_outcome(cell: Cell, record: Record, planned: PlannedWorkload) -> Fields | None:
+    """Return the stored outcome of a cell; None if it is missing or its digest does not match."""
     content = read_json(paths.cell_path("parsed", *cell, "json")) or {}
     outcome: Fields | None = content.get("outcome")
-    if content.get("follows_from") != _digest(record, planned, outcome):
+    if content.get("follows_from") != _digest_inputs(record, planned, outcome):
         return None
     return outcome
 
 
-def _digest(record: Record, planned: PlannedWorkload, outcome: Fields | None) -> str:
-    """Return the SHA-256 of all that the values follow from: log, code and the parser's inputs.
+def _digest_inputs(record: Record, planned: PlannedWorkload, outcome: Fields | None) -> str:
+    """Return the SHA-256 of all inputs of a log's values, and of the values themselves.
 
-    It decides whether a log is parsed again: any change of this computation parses all logs again.
+    A stored file with another digest is parsed again, so any change here parses all logs again.
+    outcome: the values; None if none are stored.
     """
     inputs = [
         record["log"],
@@ -68,17 +69,21 @@ def _digest(record: Record, planned: PlannedWorkload, outcome: Fields | None) ->
         record.get("system", {}).get("count"),
         [[command.get("step"), command.get("at")] for command in record["commands"]],
         [[lap["lap"], lap["counts"]] for lap in record.get("laps", ())],
-        _code_digest(),
+        _digest_code(),
         planned["metrics"],
-        # Values that somebody edited are parsed again.
+        # Stored values that somebody edited must not match.
         outcome,
     ]
     return sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
 @functools.cache
-def _code_digest() -> str:
-    """Return the SHA-256 of the code that parses logs, in the project of the working directory."""
+def _digest_code() -> str:
+    """Return the SHA-256 of the code that parses logs, in the project of the working directory.
+
+    The code is that of all workloads, of :mod:`strata.measure.parsing` and of
+    :mod:`strata.measure.log_sections`.
+    """
     digest = sha256()
     for path in [*sorted(glob.glob("workloads/*/*.py")), parsing.__file__, log_sections.__file__]:
         with open(path, "rb") as file:

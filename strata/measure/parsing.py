@@ -1,6 +1,6 @@
-"""The values of one cell: its log, read by its workload's parser in bounded time (:func:`read`).
+"""The values of cells: their logs, parsed by the workloads' parsers in bounded time.
 
-It needs the standard library alone, since it also runs at the end of every cell.
+This module imports only the standard library and Strata, since every cell loads it at its end.
 """
 
 import functools
@@ -29,23 +29,25 @@ LoggedCell = tuple[str, Record, PlannedWorkload]
 LapValues = tuple[Value, str, list[float]]
 
 
-def read(given: Iterable[LoggedCell], folder: str, named: bool = True) -> Iterator[Fields]:
+def parse_cells(cells: Iterable[LoggedCell], folder: str, named: bool = True) -> Iterator[Fields]:
     """Yield the outcome of each log: ``{values, program}``, or ``{broken}`` with the reason.
 
     The parsers run in a process with limits on time and memory (:mod:`strata.util.bounded`).
-    given: the log's path, the record and the planned workload of each cell.
+    cells: the log's path, the record and the planned workload of each cell.
     folder: the folder of the project whose parsers are used.
     named: whether error messages name the log.
     values: as from :func:`parse_log`, with lists instead of tuples.
-    program: as from :func:`find_program`; missing where the log does not describe a program.
-    Raises UserError where a parser exceeds a limit or cannot be loaded.
+    program: as from :func:`find_program`; missing if the log does not describe a program.
+    Raises UserError if a parser exceeds a limit or cannot be loaded.
     """
 
     def work(at: bounded.NamePart) -> Iterator[Fields]:
-        for path, record, planned in given:
+        """Parse one log after the other; `at` names the log and its parser in messages."""
+        for path, record, planned in cells:
             with open(path, "rb") as file:
                 log = file.read()
-            at(f"{path}: " * named + f"workloads/{record['workload']}/parse.py")
+            parser_path = f"workloads/{record['workload']}/parse.py"
+            at(f"{path}: {parser_path}" if named else parser_path)
             parse = load_parser(record["workload"], folder)
             try:
                 yield {
@@ -64,12 +66,12 @@ def require_parser(workload: str, folder: str) -> None:
     The parser is loaded in a process with limits on time and memory.
     folder: the folder of the project.
     """
-
     path = f"workloads/{workload}/parse.py"
     if not os.path.lexists(os.path.join(folder, path)):
         raise UserError(f"{path}: there is no such file: write one (docs/adding-a-workload.md)")
 
     def work(at: bounded.NamePart) -> Iterator[None]:
+        """Load the parser; `at` names its file in messages."""
         at(path)
         load_parser(workload, folder)
         yield None
@@ -80,8 +82,8 @@ def require_parser(workload: str, folder: str) -> None:
 def find_program(log: bytes) -> Fields:
     """Return ``{program: …}``, the first line of a log in which a program describes itself.
 
-    That is a JSON object with the key `tool`.  The largest `huge_page_bytes` of all lines is added.
-    The result is empty where no line has either.
+    The line is a JSON object with the key `tool`.  The largest `huge_page_bytes` in the log is
+    added.  The result is empty if the log has neither.
     Raises BrokenLogError if the line is not valid JSON.
     """
     line = re.search(rb'^\{.*"tool":.*\}$', log, re.MULTILINE)
@@ -115,16 +117,19 @@ def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # any error of the module's own statements
+    except Exception as error:
+        # The statements of an author's module may raise anything.
         raise UserError(f"{path}: cannot be loaded: {type(error).__name__}: {error}") from error
     parse = getattr(module, "parse", None)
-    if getattr(getattr(parse, "__code__", None), "co_argcount", 2) != 2 or not callable(parse):
+    # Only a function of Python has `__code__`; other callables count as right.
+    argument_count = getattr(getattr(parse, "__code__", None), "co_argcount", 2)
+    if not callable(parse) or argument_count != 2:
         raise UserError(f"{path}: needs a function parse(lines, parameters)")
     return guarded(parse)
 
 
 def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[LapValues]:
-    """Return the values of a cell's log, each with how it ran and its values in the cell's laps.
+    """Return (value, way, values of the laps) for each value of a cell's log.
 
     log: the content of the file.
     record: the record of the cell.
@@ -132,54 +137,60 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
     `statistic` and `optional`.
     parse: as from :func:`load_parser`.
 
-    The values are in the order of the metrics, and those of one metric in the order of the log.
-    Runs in slices and whole runs have values of their own.  Laps that the record leaves out are
-    checked, and have no part in the values.
+    The values are in the order of the metrics, and the values of one metric in the order of the
+    log.  Runs in slices and whole runs (the way) have values of their own.  Laps that the record
+    leaves out are checked, but do not enter the values.
 
-    Without laps the list beside a value is empty.  With laps the value is the mean over them: the
-    arithmetic mean, or the harmonic mean for ``statistic: harmonic``, or the median for a
-    percentile.  Values of equal systems that ran at once have the factor `system` (from 0), unless
-    a load generator measured them together.
+    Without laps the list of a value is empty.  With laps the value is the average over them
+    (:func:`_average_value`).  Values of equal systems that ran at once have the factor `system`
+    (from 0), unless a load generator measured them together.
     Raises BrokenLogError with the reason.
     """
     require(b"\0" not in log, "not a text file: it contains NUL bytes")
     lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
-    counts = {entry["lap"]: entry["counts"] for entry in record.get("laps", ())}
-    ways: dict[str, list[list[Value]]] = {}
+    counts = {lap["lap"]: lap["counts"] for lap in record.get("laps", ())}
+    values: list[LapValues] = []
+    laps_by_way: dict[str, list[list[Value]]] = {}
     for lap, way, lap_lines in log_sections.split_laps(lines):
         try:
-            sliced = any(line.startswith(log_sections.SLICES) for line in lap_lines)
+            has_slices = any(line.startswith(log_sections.SLICES) for line in lap_lines)
             reason = "a run in slices, and no other, should say when each of them was"
-            require(sliced == (way == "slices"), reason)
-            run_values = _of_systems(lap_lines, record, parse)
-            _check(run_values, metrics)
+            require(has_slices == (way == "slices"), reason)
+            run_values = _parse_systems(lap_lines, record, parse)
+            _check_values(run_values, metrics)
         except BrokenLogError as error:
             raise BrokenLogError(str(error) if lap is None else f"lap {lap}: {error}") from error
-        if counts.get(lap, True):
-            ways.setdefault(way, []).append(run_values)
-    values: list[LapValues] = []
-    for way, laps in ways.items():
-        averages = [(value, []) for value in laps[0]] if lap is None else _averaged(laps, metrics)
-        # A percentile that some lap does not have was left out.
-        _check([value for value, _ in averages], metrics)
+        if lap is None:
+            values = [(value, way, []) for value in run_values]
+        elif counts.get(lap, True):
+            laps_by_way.setdefault(way, []).append(run_values)
+    for way, laps in laps_by_way.items():
+        averages = _average_laps(laps, metrics)
+        # A percentile that some lap lacks was left out: its metric may be a required one.
+        _check_values([value for value, _ in averages], metrics)
         values += [(value, way, numbers) for value, numbers in averages]
-    names = list(metrics)
-    return sorted(values, key=lambda pair: names.index(pair[0].metric))
+    metric_names = list(metrics)
+    return sorted(values, key=lambda entry: metric_names.index(entry[0].metric))
 
 
-def _of_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
-    """Return the values of one lap: those of each system, or those of the client of all systems."""
-    parameters, count = record["parameters"], record.get("system", {}).get("count") or 1
+def _parse_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
+    """Return the values of one run, parsed for each system, or once for the client of all systems.
+
+    lines: the lines of the run, in sections if there are several systems.
+    Raises BrokenLogError, which names the system if there are several.
+    """
+    parameters = record["parameters"]
+    count = record.get("system", {}).get("count") or 1
     if count == 1:
         return parse(lines, parameters)
     sections = log_sections.split_sections(lines, log_sections.SYSTEM_MARKER)
     at_client = [command for command in record["commands"] if command.get("at") == "client"]
     if any(command.get("step") == "run" for command in at_client):
-        return parse(log_sections.lines_of_system(sections, None), parameters)
+        return parse(log_sections.select_system_lines(sections, None), parameters)
     values = []
     for system in range(count):
         try:
-            system_values = parse(log_sections.lines_of_system(sections, system), parameters)
+            system_values = parse(log_sections.select_system_lines(sections, system), parameters)
         except BrokenLogError as error:
             raise BrokenLogError(f"system {system}: {error}") from error
         for value in system_values:
@@ -187,28 +198,30 @@ def _of_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
     return values
 
 
-def _averaged(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value, list[float]]]:
-    """Return each value averaged over the laps; a percentile that some lap lacks is left out.
+def _average_laps(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value, list[float]]]:
+    """Return (average over the laps, values of the laps) of each value.
 
-    Raises BrokenLogError if another value is missing in some lap.
+    laps: the values of each lap that counts.
+    A percentile that some lap lacks is left out.  Raises BrokenLogError if another value is missing
+    in some lap.
     """
-    measured: dict[tuple[str, ...], list[Value]] = {}
+    values_by_key: dict[tuple[str, ...], list[Value]] = {}
     for lap in laps:
         for value in lap:
-            measured.setdefault(value.key, []).append(value)
+            values_by_key.setdefault(value.key, []).append(value)
     averages = []
-    for values in measured.values():
+    for values in values_by_key.values():
         first, numbers = values[0], [value.value for value in values]
         statistic = metrics[first.metric].get("statistic")
         if len(values) < len(laps):
             reason = f"not every lap has the same values of {first.metric}"
             require(statistic == "percentile", reason)
             continue
-        averages.append((first._replace(value=_average(numbers, statistic)), numbers))
+        averages.append((first._replace(value=_average_value(numbers, statistic)), numbers))
     return averages
 
 
-def _average(numbers: Sequence[float], statistic: str | None) -> float:
+def _average_value(numbers: Sequence[float], statistic: str | None) -> float:
     """Return the average of a value over the laps.
 
     statistic: of the metric: "harmonic" for the harmonic mean, "percentile" for the median,
@@ -219,21 +232,27 @@ def _average(numbers: Sequence[float], statistic: str | None) -> float:
         # a single number, Communications of the ACM 31, 1988.
         return len(numbers) / sum(1 / number for number in numbers)
     if statistic == "percentile":
-        # Percentiles have no mean: as many laps have a lower one as have a higher one.
-        ordered, half = sorted(numbers), len(numbers) // 2
-        return (ordered[half] + ordered[~half]) / 2
+        # The median, since a mean of percentiles is no percentile.  The module statistics would
+        # take a cell's time.
+        ordered = sorted(numbers)
+        middle = len(numbers) // 2
+        # ~middle is as far from the end as middle is from the beginning.
+        return (ordered[middle] + ordered[~middle]) / 2
     return sum(numbers) / len(numbers)
 
 
-def _check(values: list[Value], metrics: Fields) -> None:
-    """Raise BrokenLogError unless the values are distinct, positive, and as the metrics declare."""
+def _check_values(values: list[Value], metrics: Fields) -> None:
+    """Raise BrokenLogError unless the values are distinct, positive and as the metrics declare.
+
+    metrics: the metrics by name; one that is not `optional` needs a value.
+    """
     for metric, unit, number, _ in values:
         require(metric in metrics, f"the parser returns {metric}, which is no declared metric")
         declared = metrics[metric]["unit"]
         reason = f"{metric} should be in {declared}, and the parser returns it in {unit}"
         require(unit == declared, reason)
-        good = math.isfinite(number) and number > 0
-        require(good, f"{metric} is {number}, which is not positive")
+        is_positive = math.isfinite(number) and number > 0
+        require(is_positive, f"{metric} is {number}, which is not positive")
     required = {name for name, metric in metrics.items() if not metric.get("optional")}
     missing = required - {value.metric for value in values}
     require(not missing, f"no value of {', '.join(sorted(missing))}")

@@ -1,12 +1,12 @@
-"""Pending results: cells that were measured, and whose own Snakemake job has not asked for them.
+"""Pending results: cells that were measured before their own Snakemake job ran.
 
 One process measures all cells of a block that are due.  Their logs and records are in
-results/pending until the run ends: a job puts its cell's in place, and does so again where
-Snakemake removed the log of a job that a signal met, or repeats a job that was killed.
+results/pending until the run ends.  The job of each cell copies its results to results/raw.  It
+does so again if Snakemake removes the log of an interrupted job, or repeats a job that was killed.
 
-Files alone decide which cells are due: those whose record in its place has another fingerprint than
-the plan, or is missing, and which have no pending results of that fingerprint.  A run that measures
-a block again (:data:`AGAIN`) does not count the records from before.
+Only files decide which cells are due.  A cell is due if neither results/raw nor results/pending has
+a record with the fingerprint of the plan.  In a run that measures a block again (:data:`AGAIN`),
+earlier records of this block do not count.
 """
 
 import contextlib
@@ -28,21 +28,21 @@ AGAIN = "STRATA_AGAIN"
 
 def is_due(experiment: Plan, cell: blocks.Cell) -> bool:
     """Return whether a cell still has to be measured."""
-    return not (is_measured(experiment, cell) or is_pending(experiment, cell))
+    return not read_measured(experiment, cell)
 
 
 def is_measured(experiment: Plan, cell: blocks.Cell) -> bool:
     """Return whether results/raw has a cell's log and record, with the plan's fingerprint."""
-    return _is_current(experiment, cell, _record("raw", cell))
+    return _is_current(experiment, cell, _read_record("raw", cell))
 
 
 def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
     """Return whether a cell has pending results of this node, with the plan's fingerprint.
 
-    Results of a cell that was interleaved with others count only if the results of the first cell
-    exist, which started the measurement: a block is measured as a whole, and on one node.
+    A block is measured as a whole, and on one node.  The results of an interleaved cell therefore
+    count only if those of the first cell exist, whose job started the measurement.
     """
-    record = _record("pending", cell)
+    record = _read_record("pending", cell)
     if not _is_current(experiment, cell, record):
         return False
     if node.node_of_record(record) not in (None, node.read_facts()["name"]):
@@ -50,27 +50,30 @@ def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
     together = record.get("together")
     if not together:
         return True
-    first = (together["first"], *cell[1:])
-    return any(_record(kind, first).get("together") == together for kind in ("raw", "pending"))
+    _, workload, repetition = cell
+    first = (together["first"], workload, repetition)
+    return any(_read_record(kind, first).get("together") == together for kind in ("raw", "pending"))
 
 
 def read_measured(experiment: Plan, cell: blocks.Cell) -> Fields:
     """Return the record of a cell in results/raw, or else of its pending results; empty if due."""
-    record = _record("raw", cell)
+    record = _read_record("raw", cell)
     if _is_current(experiment, cell, record):
         return record
-    return _record("pending", cell) if is_pending(experiment, cell) else {}
+    return _read_record("pending", cell) if is_pending(experiment, cell) else {}
 
 
 def _is_current(experiment: Plan, cell: blocks.Cell, record: Fields) -> bool:
     """Return whether a cell's record has the plan's fingerprint, and counts in this run."""
-    if record.get("fingerprint") != plan.fingerprint(experiment, *cell[:2]):
+    environment, workload, repetition = cell
+    if record.get("fingerprint") != plan.fingerprint(experiment, environment, workload):
         return False
-    block, _, moment = os.environ.get(AGAIN, "").rpartition("/")
-    return block != f"{cell[1]}/{cell[2]}" or bool(record["started"] >= moment)
+    repeated_block, _, since = os.environ.get(AGAIN, "").rpartition("/")
+    # Moments are texts of one format and time zone, which sort by time.
+    return repeated_block != f"{workload}/{repetition}" or bool(record["started"] >= since)
 
 
-def store(cell: blocks.Cell, new_log: str, record: Fields) -> None:
+def store_results(cell: blocks.Cell, new_log: str, record: Fields) -> None:
     """Store a log and its record as the pending results of a cell.
 
     new_log: the path of the log, which is moved.
@@ -78,29 +81,29 @@ def store(cell: blocks.Cell, new_log: str, record: Fields) -> None:
     that the record is complete.  Earlier pending and failed results of the cell are removed.
     Raises UserError if a file cannot be written.
     """
-    remove("pending", cell)
+    remove_results("pending", cell)
     write_json(paths.cell_path("pending", *cell, "json"), record, lasting=True)
     move_file(new_log, paths.cell_path("pending", *cell, "log"))
-    remove("failed", cell)
+    remove_results("failed", cell)
 
 
-def put_in_place(cell: blocks.Cell) -> Fields:
+def place_results(cell: blocks.Cell) -> Fields:
     """Copy the pending results of a cell into results/raw, and return the record.
 
     Both files are flushed to disk.  The log is written last, so that its presence shows that the
     record is complete.
     Raises UserError if the pending results are missing or a file cannot be written.
     """
-    record = _record("pending", cell)
+    record = _read_record("pending", cell)
     log = paths.cell_path("raw", *cell, "log")
     if not record:
         raise UserError(f"{log}: cannot be written: its pending results were removed; run again")
     write_json(paths.cell_path("raw", *cell, "json"), record, lasting=True)
-    _copy(paths.cell_path("pending", *cell, "log"), log)
+    _copy_file(paths.cell_path("pending", *cell, "log"), log)
     return record
 
 
-def remove(kind: str, cell: blocks.Cell) -> None:
+def remove_results(kind: str, cell: blocks.Cell) -> None:
     """Remove the log and the record of a cell, if they exist.
 
     kind: the folder of results, as :func:`strata.util.paths.cell_path` takes it.
@@ -117,7 +120,7 @@ def remove_placed(experiment: Plan, cells: Iterable[blocks.Cell]) -> None:
     """
     for cell in cells:
         if is_measured(experiment, cell):
-            remove("pending", cell)
+            remove_results("pending", cell)
 
 
 def move_file(source: str, target: str) -> None:
@@ -131,32 +134,37 @@ def move_file(source: str, target: str) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise UserError(f"{target}: cannot be written: {error.strerror}") from None
-        _copy(source, target)
+        _copy_file(source, target)
         os.unlink(source)
 
 
-def _copy(source: str, target: str) -> None:
+def _copy_file(source: str, target: str) -> None:
     """Copy a file atomically and flush the copy to disk.
 
-    An existing target is replaced only once the copy is complete.  Raises UserError.
+    An existing target is replaced only once the copy is complete.
+    Raises UserError if the target cannot be written.
     """
-    sibling, folder = f"{target}.{os.getpid()}.part", os.path.dirname(target)
+    part = f"{target}.{os.getpid()}.part"
+    folder = os.path.dirname(target)
     try:
         os.makedirs(folder, exist_ok=True)
-        with open(source, "rb") as file, open(sibling, "wb") as copy:
+        with open(source, "rb") as file, open(part, "wb") as copy:
             while piece := file.read(1 << 20):
                 copy.write(piece)
-        flush_to_disk(sibling)
-        os.replace(sibling, target)
+        flush_to_disk(part)
+        os.replace(part, target)
         flush_to_disk(folder)
     except OSError as error:
         with contextlib.suppress(OSError):
-            os.unlink(sibling)
+            os.unlink(part)
         raise UserError(f"{target}: cannot be written: {error.strerror}") from None
 
 
-def _record(kind: str, cell: blocks.Cell) -> Fields:
-    """Return the record of a cell; empty where its log or its record is missing."""
+def _read_record(kind: str, cell: blocks.Cell) -> Fields:
+    """Return the record of a cell; empty if its log or its record is missing.
+
+    kind: the folder of results, as :func:`strata.util.paths.cell_path` takes it.
+    """
     if not os.path.exists(paths.cell_path(kind, *cell, "log")):
         return {}
     return read_json(paths.cell_path(kind, *cell, "json")) or {}

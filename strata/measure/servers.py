@@ -5,8 +5,8 @@ import time
 from collections.abc import Iterator
 from itertools import groupby
 
-from strata.measure.arguments import Inputs, fill
-from strata.measure.log_sections import last_words
+from strata.measure.arguments import Inputs, fill_command
+from strata.measure.log_sections import summarize_output
 from strata.testbed.lifecycle import System
 from strata.util import bounded
 from strata.util.data_types import Fields
@@ -19,11 +19,11 @@ SERVE = "/opt/strata/bin/serve"
 # The shortest pause, in seconds, between two requests whether a server is ready.  A pause is as
 # long as the last request took: in an emulated machine, where each request opens a session of its
 # own, requests would otherwise take half of the CPU time from the servers that start.
-PAUSE = 0.05
+SHORTEST_PAUSE = 0.05
 # How many of the last characters of a server's output the record keeps.
-KEPT = 4000
+KEPT_CHARACTERS = 4000
 # The beginning of the state of a server that printed more than `serve` keeps.
-TOO_LONG = "printed more"
+TOO_LONG_STATE = "printed more"
 # The path of the password of a cell's servers, which only they and their client can read.
 PASSWORD = "/data/password"
 
@@ -33,11 +33,13 @@ class Server:
 
     declared: the declaration of the server in the plan.
     part: the number of the system in which the server runs (from 0).
-    record: the entry in `servers` of the cell's record; filled as the server starts and ends.
+    record: the entry in `servers` of the cell's record; its values are None until the server is
+    ready and until it ends.
     shown: the name of the server in messages.
     """
 
     def __init__(self, declared: Fields, inputs: Inputs, part: int) -> None:
+        """Begin the server's record; the server is not started yet."""
         self.declared, self._inputs, self._part = declared, inputs, part
         self.record: Fields = {"name": declared["name"]}
         self.shown = declared["name"]
@@ -46,19 +48,23 @@ class Server:
             self.shown += f" in system {part}"
         self.record |= {"ready_seconds": None, "exit": None, "output": None}
 
-    def _filled(self, argv: list[str]) -> list[str]:
+    def _fill_command(self, argv: list[str]) -> list[str]:
         """Return a declared command with the values of the server's system."""
-        return fill(argv, self._inputs.of(self._part, self._inputs.values), self._inputs.workload)
+        values = self._inputs.system_values(self._part, self._inputs.values)
+        return fill_command(argv, values, self._inputs.workload)
 
-    def _serve(self, action: str, *arguments: str) -> str:
-        """Execute an action of `serve` for the server in its system, and return what it prints."""
+    def _run_serve(self, action: str, *arguments: str) -> str:
+        """Execute an action of `serve` for the server in its system, and return its output.
+
+        action: start, state, end or output.  Raises UserError if the action fails.
+        """
         argv = [SERVE, action, self.declared["name"], *arguments]
-        return capture(self._inputs.place(self._part).measured_command(argv)).stdout
+        return capture(self._inputs.find_layer(self._part).measured_command(argv)).stdout
 
     def start(self) -> None:
-        """Start the server; :meth:`check_ready` tells when it accepts requests."""
-        self._begun = time.monotonic()
-        self._serve("start", *self._filled(self.declared["argv"]))
+        """Start the server, without waiting until it accepts requests (:meth:`check_ready`)."""
+        self._started = time.monotonic()
+        self._run_serve("start", *self._fill_command(self.declared["argv"]))
 
     def check_ready(self) -> bool:
         """Send one request, and return whether the server is ready.
@@ -69,19 +75,20 @@ class Server:
         """
         ready = self.declared["ready"]
         limit = stretch(ready["timeout"])
-        left = limit - (time.monotonic() - self._begun)
-        if left <= 0:
-            reason = f"was not ready after {limit:g} s: {self.last_words()}"
+        seconds_left = limit - (time.monotonic() - self._started)
+        if seconds_left <= 0:
+            reason = f"was not ready after {limit:g} s: {self.read_last_lines()}"
             raise CellFailed(f"its server {self.shown} {reason}")
-        place = self._inputs.place(None if ready.get("at") == "client" else self._part)
-        command = place.measured_command(self._filled(ready["argv"]))
+        layer = self._inputs.find_layer(None if ready.get("at") == "client" else self._part)
+        command = layer.measured_command(self._fill_command(ready["argv"]))
         try:
-            done = capture(command, left / stretch(1), check=False)
+            # capture stretches its limit, and `seconds_left` is stretched already.
+            result = capture(command, seconds_left / stretch(1), check=False)
         except UserError:
             # The request itself took too long.
             return False
-        if done.returncode == 0:
-            self.record["ready_seconds"] = round(time.monotonic() - self._begun, 3)
+        if result.returncode == 0:
+            self.record["ready_seconds"] = round(time.monotonic() - self._started, 3)
             return True
         self._require_running("ended before it was ready")
         return False
@@ -89,67 +96,76 @@ class Server:
     def stop(self) -> None:
         """Stop the server, and record its exit code and the end of its output.
 
+        The recorded exit code is None for a server that did not end in time and was killed.
         Raises CellFailed if the server had ended before, does not end in time, ends with an exit
         code that is not declared, or printed a line that the declared pattern `trouble` matches.
         """
         self._require_running("ended during the run")
         limit = stretch(self.declared["stop"]["timeout"])
-        code = self._serve("end", str(int(max(limit, 1)))).strip()
+        code = self._run_serve("end", str(int(max(limit, 1)))).strip()
         self.record["exit"] = int(code) if code.isdigit() else None
-        output = self._serve("output")
-        self.record["output"] = output[-KEPT:]
+        output = self._run_serve("output")
+        self.record["output"] = output[-KEPT_CHARACTERS:]
         if not code.isdigit():
             reason = f"did not end within {limit:g} s and was killed"
             raise CellFailed(f"its server {self.shown} {reason}")
         if int(code) not in self.declared["exits"]:
-            reason = f"ended with exit code {code}: {self.last_words()}"
+            reason = f"ended with exit code {code}: {self.read_last_lines()}"
             raise CommandFailed(f"its server {self.shown} {reason}")
-        if line := self._trouble(output):
-            raise CommandFailed(f"its server {self.shown} reports: {line.strip()[:KEPT]}")
+        if line := self._find_trouble(output):
+            raise CommandFailed(
+                f"its server {self.shown} reports: {line.strip()[:KEPT_CHARACTERS]}"
+            )
 
-    def _trouble(self, output: str) -> str | None:
-        """Return the first line of an output that is an error; None if there is none.
+    def _find_trouble(self, output: str) -> str | None:
+        """Return the first line of an output that reports an error; None if no line does.
 
-        The declaration's regular expression `trouble` matches such lines.  The search has a time
-        limit.
+        A line reports one if the declaration's regular expression `trouble` matches it.  The search
+        runs in a process with a time limit.
         """
         pattern = self.declared.get("trouble")
         if pattern is None:
             return None
 
         def search(at: bounded.NamePart) -> Iterator[str | None]:
+            """Yield the first matching line, or None; `at` names the pattern in messages."""
             declaration = f"workloads/{self._inputs.workload}/workload.yaml"
             at(f"{declaration}: trouble of {self.declared['name']}")
             matching = (line for line in output.splitlines() if re.search(pattern, line))
             yield next(matching, None)
 
-        lines: list[str | None] = list(bounded.run_bounded(search))
-        return lines[0]
+        results: list[str | None] = list(bounded.run_bounded(search))
+        return results[0]
 
     def _require_running(self, failure: str) -> None:
         """Raise CellFailed, with the last lines of its output, unless the server is running.
 
-        failure: the phrase for a server that has ended.
+        failure: how the message continues for a server that has ended, after its name.
         """
-        state = self._serve("state").strip()
-        if state.startswith(TOO_LONG):
-            raise CellFailed(f"its server {self.shown} {state}, its limit: {self.last_words()}")
+        state = self._run_serve("state").strip()
+        if state.startswith(TOO_LONG_STATE):
+            raise CellFailed(
+                f"its server {self.shown} {state}, its limit: {self.read_last_lines()}"
+            )
         if state != "running":
-            raise CommandFailed(f"its server {self.shown} {failure}: {self.last_words()}")
+            raise CommandFailed(f"its server {self.shown} {failure}: {self.read_last_lines()}")
 
-    def last_words(self) -> str:
-        """Return the last lines of the server's output, and record the end of the output."""
+    def read_last_lines(self) -> str:
+        """Return the last lines of the server's output, and record the end of the output.
+
+        If the output cannot be read, or is empty, a phrase that says so is returned.
+        """
         try:
-            self.record["output"] = self._serve("output")[-KEPT:]
+            self.record["output"] = self._run_serve("output")[-KEPT_CHARACTERS:]
         except UserError as error:
             return f"its output cannot be read: {error}"
-        return last_words(self.record["output"]) or "it printed nothing"
+        return summarize_output(self.record["output"]) or "it printed nothing"
 
 
-def bring_password(system: System) -> None:
-    """Copy the password of the servers into all systems and to the client.
+def copy_password(system: System) -> None:
+    """Copy the password of the servers into all systems and to the client, as the file PASSWORD.
 
-    No command, log or record contains the password.
+    A file keeps the password out of commands, logs and records.
     """
     import tempfile
 
@@ -158,8 +174,8 @@ def bring_password(system: System) -> None:
     with tempfile.NamedTemporaryFile("w", dir=system.top.context.folder) as file:
         file.write(system.link.password + "\n")
         file.flush()
-        for place in [*system.tops, system.link.client]:
-            place.copy_in(file.name, PASSWORD)
+        for layer in [*system.tops, system.link.client]:
+            layer.copy_in(file.name, PASSWORD)
 
 
 def make_servers(inputs: Inputs) -> list[Server]:
@@ -185,12 +201,12 @@ def start_servers(servers: list[Server], system: System) -> None:
     Raises CellFailed if a server ends or is not ready in time.
     """
     if any(server.declared.get("password") for server in servers):
-        bring_password(system)
+        copy_password(system)
     for _, group in groupby(servers, key=lambda server: server.declared["name"]):
-        waiting = [*group]
+        waiting = list(group)
         for server in waiting:
             server.start()
-        begun = time.monotonic()
+        request_started = time.monotonic()
         while waiting := [server for server in waiting if not server.check_ready()]:
-            time.sleep(max(PAUSE, time.monotonic() - begun))
-            begun = time.monotonic()
+            time.sleep(max(SHORTEST_PAUSE, time.monotonic() - request_started))
+            request_started = time.monotonic()

@@ -16,10 +16,10 @@ from strata.util import signals
 from strata.util.process import end_processes, wait_for_process
 from strata.util.timeouts import stretch
 
-PROGRAM = "sh"
+SHELL_PROGRAM = "sh"
 # Seconds that the shell may take to end once its standard input is closed.
 SECONDS_TO_END = 5.0
-# A number of bytes that is larger than the mark printed after each command.
+# More bytes than the line has that is printed after each command: 24 digits of the mark, and a code.
 MARK_BYTES = 64
 # The shortest wait, in seconds, for output of a command whose time is nearly over.
 SHORTEST_WAIT = 0.05
@@ -32,21 +32,23 @@ class Stopwatch:
     """
 
     def __init__(self) -> None:
-        # The seconds until it was last started, and that moment; None while it is stopped.
+        """Start the stopwatch."""
+        # The seconds until it was last started, and that moment; None while it is stopped.  Both are
+        # one value, which is replaced as a whole: another thread never sees one without the other.
         self._state: tuple[float, float | None] = (0.0, time.monotonic())
 
-    def seconds(self) -> float:
+    def elapsed(self) -> float:
         """Return the elapsed seconds, without those in which the stopwatch was stopped."""
-        passed, since = self._state
-        return passed if since is None else passed + time.monotonic() - since
+        seconds, started = self._state
+        return seconds if started is None else seconds + time.monotonic() - started
 
     def stop(self) -> None:
         """Stop the stopwatch, whose elapsed seconds are kept."""
-        self._state = (self.seconds(), None)
+        self._state = (self.elapsed(), None)
 
-    def go_on(self) -> None:
-        """Start the stopwatch again; one that is running keeps running."""
-        self._state = (self.seconds(), time.monotonic())
+    def resume(self) -> None:
+        """Start the stopwatch again; if it is running, it keeps running."""
+        self._state = (self.elapsed(), time.monotonic())
 
 
 class Shell:
@@ -57,6 +59,7 @@ class Shell:
     """
 
     def __init__(self, argv: Sequence[str]) -> None:
+        """Start the shell; :meth:`close` ends it.  Raises OSError if that fails."""
         self.clock = Stopwatch()
         # Printed on a line of its own, before the exit code, once a command has ended.
         self._mark = os.urandom(12).hex()
@@ -81,23 +84,24 @@ class Shell:
 
         output: called with each piece of text that the command prints.
         timeout: the limit in seconds of ``clock``, before it is stretched for slow machines.
-        The exit code is None where the command does not end in time, and that of the shell where
-        the shell itself ended.  In both cases, and if `output` raises, the shell is ended.
+        The exit code is None if the command does not end in time, and the shell's if the shell
+        itself ended.  In both cases, and if `output` raises, the shell is ended.
         """
         # Cells without laps, which have no shell, do not pay for this import.
         import shlex
 
-        begun, code = self.clock.seconds(), None
+        started = self.clock.elapsed()
+        code = None
         try:
-            # A shell that has ended is seen where its output is read.
+            # If the shell has ended, the end of its output shows that.
             with contextlib.suppress(BrokenPipeError):
                 line = f"{shlex.join(argv)} </dev/null 2>&1\nprintf '\\n%s %d\\n' {self._mark} $?\n"
                 self._input.write(line.encode())
-            code = self._pass_on(output, begun + stretch(timeout))
+            code = self._forward_output(output, started + stretch(timeout))
         finally:
             if code is None:
                 end_processes(self._process)
-        return code, self.clock.seconds() - begun
+        return code, self.clock.elapsed() - started
 
     def close(self) -> None:
         """Close the shell's standard input and wait for its end; after the limit, kill it."""
@@ -106,33 +110,34 @@ class Shell:
         end_processes(self._process)
         self._output.close()
 
-    def _pass_on(self, output: Callable[[bytes], None], deadline: float) -> int | None:
-        """Pass the output on until the command has ended, and return its exit code.
+    def _forward_output(self, output: Callable[[bytes], None], deadline: float) -> int | None:
+        """Pass the shell's output on until the command has ended, and return its exit code.
 
-        deadline: the reading of ``clock`` at which the result is None.
+        output: called with each piece of text, without the mark that follows the command's output.
+        deadline: the reading of ``clock`` at which this gives up and returns None.
         """
         source = self._output.fileno()
         mark = re.compile(rb"\n%s ([0-9]+)\n" % self._mark.encode())
         poll = select.poll()
         poll.register(source, select.POLLIN)
-        held = b""
-        while (left := deadline - self.clock.seconds()) > 0:
-            if not poll.poll(max(SHORTEST_WAIT, left) * 1000):
+        unsent = b""
+        while (seconds_left := deadline - self.clock.elapsed()) > 0:
+            if not poll.poll(max(SHORTEST_WAIT, seconds_left) * 1000):
                 continue
             piece = os.read(source, 1 << 16)
-            held += piece
-            if match := mark.search(held):
+            unsent += piece
+            if match := mark.search(unsent):
                 # A process that the command left behind may have printed behind the mark.
-                output(held[: match.start()] + held[match.end() :])
+                output(unsent[: match.start()] + unsent[match.end() :])
                 return int(match[1])
             if not piece:
-                output(held)
+                output(unsent)
                 self.close()
-                # A signal counts as 128 and its number, as in shells.
+                # Popen gives -N for an end by signal N, which shells report as 128 + N.
                 code: int = self._process.returncode
                 return 128 - code if code < 0 else max(1, code)
             # The last bytes may be the beginning of the mark.
-            output(held[:-MARK_BYTES])
-            held = held[-MARK_BYTES:]
-        output(held)
+            output(unsent[:-MARK_BYTES])
+            unsent = unsent[-MARK_BYTES:]
+        output(unsent)
         return None

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 from strata.host import cgroups, observe
 from strata.measure import servers
-from strata.measure.arguments import Inputs, expanded, fill
+from strata.measure.arguments import Inputs, fill_command, iterate_steps
 from strata.measure.costs import Spender
-from strata.measure.log_sections import LIMIT, Log, LongLogError, last_words
-from strata.measure.shell import PROGRAM, Shell
+from strata.measure.log_sections import DEFAULT_LIMIT, Log, LongLogError, summarize_output
+from strata.measure.shell import SHELL_PROGRAM, Shell
 from strata.testbed.lifecycle import System
 from strata.util.clock import Clock
 from strata.util.data_types import Fields, Step
@@ -35,12 +35,13 @@ class Steps:
     time; markers in the log say which system printed the lines that follow
     (:mod:`strata.measure.log_sections`).
 
-    inputs: the values that commands are given.
+    inputs: the layers in which commands run, and the values of their placeholders.
     log: the log of the cell, which gets the output of commands and the observations.
     watch: the clock of the cell.
     restart_system: a function that brings the system up again by the given start method, and
     returns the new system.
-    add_system: a function that brings up an equal system beside so many others, and returns it.
+    add_system: a function that brings up one more equal system, and returns it; its argument is
+    the number of systems that are up.
     waits: whether a shell waits in the system for the commands of laps.
     commands: the `commands` of the cell's record; each step adds to this list.
     shell: the waiting shell; None before :meth:`prepare` has ended, or without `waits`.
@@ -57,8 +58,10 @@ class Steps:
         add_system: Callable[[int], System],
         waits: bool = False,
     ) -> None:
+        """Make the servers' objects and empty records; nothing is executed yet."""
         self.inputs, self.log, self.watch = inputs, log, watch
-        self.restart_system, self.add_system = restart_system, add_system
+        self.restart_system = restart_system
+        self.add_system = add_system
         self.servers = servers.make_servers(inputs)
         self.commands: list[Fields] = []
         self.shell: Shell | None = None
@@ -68,30 +71,30 @@ class Steps:
             self.spent |= {"client_user_seconds": 0.0, "client_system_seconds": 0.0}
         self._lap: Fields = {}
         self._waits = waits and inputs.parts == 1
-        self._machines = _machine_processes(inputs.system)
+        self._machine_pids = _list_machine_processes(inputs.system)
         self._counters: list[int] = []
-        # Closed once the last step was taken.
+        # Closed by `finish`.
         self._resources = contextlib.ExitStack()
 
     def prepare(self) -> None:
         """Execute the steps before the run, and start the servers and the waiting shell.
 
-        The shell is started only with `waits`.
+        The shell is started only with `waits`, and only for a single system.
         Raises CellFailed with the name of the step, and the number of the system where there are
         several.
         """
-        steps = expanded(self.inputs.cell["steps"], self.inputs.values)
+        steps = iterate_steps(self.inputs.cell["steps"], self.inputs.values)
         if any(step.get("observe") == "cpu" for step, _ in steps):
             # CPU cycles are counted only where a step reads them.
             from strata.host import counters
 
             self._counters = self._resources.enter_context(counters.count_cycles())
-        self._take("prepare")
+        self._execute_section("prepare")
         servers.start_servers(self.servers, self.inputs.system)
-        self._take("warmup")
+        self._execute_section("warmup")
         if self._waits:
-            self.shell = Shell(self.inputs.system.top.plain_command([PROGRAM], fed=True))
-            # It answers from now on: no process can enter a system that is frozen.
+            self.shell = Shell(self.inputs.system.top.plain_command([SHELL_PROGRAM], fed=True))
+            # The shell must be ready before the system is frozen: no process can enter it then.
             with self.log.outputs([0]) as [output]:
                 self.shell.run(["true"], output, SECONDS_TO_ANSWER)
 
@@ -105,12 +108,12 @@ class Steps:
         if lap is not None:
             self._lap = {"lap": lap, "how": way}
             self.log.begin_lap(lap, way)
-        self._take("run")
+        self._execute_section("run")
 
-    def spender(self) -> Spender:
-        """Return whose costs are those of this cell's runs."""
+    def describe_spender(self) -> Spender:
+        """Return the groups and processes on which this cell's runs are spent."""
         groups = [top.cgroup() for top in self.inputs.system.tops]
-        return Spender([*filter(None, groups)], self._machines, self.spent)
+        return Spender([*filter(None, groups)], self._machine_pids, self.spent)
 
     def finish(self) -> None:
         """End the shell, and stop the servers in the reverse order of their start.
@@ -123,22 +126,16 @@ class Steps:
             server.stop()
         self._resources.close()
 
-    def _take(self, section: str) -> None:
+    def _execute_section(self, section: str) -> None:
         """Execute the steps of a section.
 
         section: `prepare`, `warmup` or `run`.
+        Raises CellFailed as the functions that execute the steps.
         """
         declared = [step for step in self.inputs.cell["steps"] if step["step"] == section]
-        for step, values in expanded(declared, self.inputs.values):
-            if step.get("observe") == "group":
-                groups = [top.cgroup() or "" for top in self.inputs.system.tops]
-                self.log.mark(None)
-                self.log.write(json.dumps(cgroups.read_usage(groups)))
-            elif "observe" in step:
-                from strata.host import counters
-
-                self.log.mark(None)
-                self.log.write(counters.cpu_line(self._counters))
+        for step, values in iterate_steps(declared, self.inputs.values):
+            if "observe" in step:
+                self._log_observation(step["observe"])
             elif "fresh" in step:
                 self._run_in_new_system(step, values)
             elif "more" in step:
@@ -149,10 +146,28 @@ class Steps:
                 limit = stretch(step["timeout"])
                 with neighbour.keep_busy(self.inputs.system.top.context, limit) as usage:
                     self._run_command(step, values)
-                self.log.mark(None)
-                self.log.write(json.dumps({"neighbour": "busy", **usage}))
+                self._log_of_host(json.dumps({"neighbour": "busy", **usage}))
             else:
                 self._run_command(step, values)
+
+    def _log_observation(self, kind: str) -> None:
+        """Write an observation to the log.
+
+        kind: `group`, the usage of the systems' control groups, or `cpu`, the CPU cycles counted.
+        """
+        if kind == "group":
+            groups = [top.cgroup() or "" for top in self.inputs.system.tops]
+            line = json.dumps(cgroups.read_usage(groups))
+        else:
+            from strata.host import counters
+
+            line = counters.cpu_line(self._counters)
+        self._log_of_host(line)
+
+    def _log_of_host(self, line: str) -> None:
+        """Write a line to the log that belongs to no system."""
+        self.log.mark(None)
+        self.log.write(line)
 
     def _run_command(self, step: Step, values: Fields) -> None:
         """Execute the command of a step at the client, or in all systems at the same time.
@@ -162,32 +177,33 @@ class Steps:
         """
         at_client = step.get("at") == "client"
         systems: list[int | None] = [None] if at_client else [*range(self.inputs.parts)]
-        commands = [self._new_command(step, values, part) for part in systems]
+        commands = [self._start_record(step, values, part) for part in systems]
         self.commands += commands
+        argvs = [command["argv"] for command in commands]
         try:
             with self._count_client_time(at_client):
-                ended = self._run_in(
-                    systems, [command["argv"] for command in commands], step["timeout"]
-                )
+                results = self._run_in_systems(systems, argvs, step["timeout"])
         except LongLogError:
-            limit = self.inputs.cell.get("log_limit", LIMIT)
+            limit = self.inputs.cell.get("log_limit", DEFAULT_LIMIT)
             command = " ".join(commands[-1]["argv"])[:200]
-            place = f"workloads/{self.inputs.workload}/workload.yaml"
+            declaration = f"workloads/{self.inputs.workload}/workload.yaml"
             raise CellFailed(
                 f"its {step['step']} step was ended: `{command}` printed more than the log may "
-                f"hold, {limit}; let it print less, or set log_limit in {place}"
+                f"hold, {limit}; let it print less, or set log_limit in {declaration}"
             ) from None
-        self.spent["elapsed_seconds"] += max(seconds for _, seconds in ended)
-        for record, (code, seconds) in zip(commands, ended, strict=True):
+        self.spent["elapsed_seconds"] += max(seconds for _, seconds in results)
+        for command_record, (code, seconds) in zip(commands, results, strict=True):
             if code is not None:
-                record |= {"exit": code, "seconds": round(seconds, 4), "timeout": step["timeout"]}
+                command_record["exit"] = code
+                command_record["seconds"] = round(seconds, 4)
+                command_record["timeout"] = step["timeout"]
         self._require_success(step, commands)
 
     @contextlib.contextmanager
     def _count_client_time(self, at_client: bool) -> Iterator[None]:
-        """Add the CPU time of this process's children that end meanwhile to the client's.
+        """Add the CPU time of this process's children that end meanwhile to the client's in `spent`.
 
-        at_client: whether they run at the client; otherwise nothing is added.
+        at_client: whether these children run at the client; otherwise nothing is added.
         """
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         yield
@@ -196,29 +212,34 @@ class Steps:
             self.spent["client_user_seconds"] += after.ru_utime - before.ru_utime
             self.spent["client_system_seconds"] += after.ru_stime - before.ru_stime
 
-    def _new_command(self, step: Step, values: Fields, part: int | None) -> Fields:
-        """Return the record of a command that starts now.
+    def _start_record(self, step: Step, values: Fields, part: int | None) -> Fields:
+        """Return the record of a command that starts now; its `exit` is None until it has ended.
 
-        part: the number of the system in which it is executed; None for the client.
+        values: the values of placeholders; `lap` is added, which is 0 outside of laps.
+        part: the number of the system in which the command is executed; None for the client.
         """
-        values = {"lap": 0, **self._lap, **values}
-        arguments = self.inputs.of_all(values) if part is None else self.inputs.of(part, values)
         record: Fields = {"step": step["step"], **self._lap}
         if "at" in step:
             record["at"] = step["at"]
-        if self.inputs.parts > 1 and part is not None:
-            record["system"] = part
-        argv = fill(step["argv"], arguments, self.inputs.workload)
+        values = {"lap": 0, **self._lap, **values}
+        if part is None:
+            values = self.inputs.client_values(values)
+        else:
+            values = self.inputs.system_values(part, values)
+            if self.inputs.parts > 1:
+                record["system"] = part
+        argv = fill_command(step["argv"], values, self.inputs.workload)
         return {**record, "argv": argv, "exit": None, "started": self.watch.now()}
 
-    def _run_in(
+    def _run_in_systems(
         self, systems: list[int | None], argvs: list[list[str]], timeout: float
     ) -> list[tuple[int | None, float]]:
-        """Execute a command in each of these systems, and return each exit code and duration.
+        """Execute a command in each of these systems, and return (exit code, seconds) of each.
 
         systems: the numbers of the systems; None stands for the client.
         argvs: the command for each of them.
         timeout: the limit in seconds.  The exit code of a command that exceeded it is None.
+        Raises LongLogError if the commands print more than the log may hold.
         """
         with self.log.outputs(systems) as outputs:
             if self.shell is not None and systems != [None]:
@@ -226,52 +247,57 @@ class Steps:
                 return [self.shell.run(argv, outputs[0], timeout)]
             commands = []
             for part, argv in zip(systems, argvs, strict=True):
-                commands.append(self.inputs.place(part).measured_command(argv))
-            return run_together(commands, outputs, timeout, self._machines)
+                commands.append(self.inputs.find_layer(part).measured_command(argv))
+            return run_together(commands, outputs, timeout, self._machine_pids)
 
     def _require_success(self, step: Step, commands: list[Fields]) -> None:
-        """Raise CellFailed if a command of a step was ended or returned a nonzero exit code."""
+        """Raise an error if a command of a step returned a nonzero exit code or was ended.
+
+        commands: the records of the commands, after their end.
+        Raises CommandFailed for an exit code, CommandTimedOut for a command that exceeded its
+        limit, and CellFailed if its virtual machine ended.
+        """
         name = f"its {step['step']} step"
         for command in commands:
             if command["exit"]:
                 from strata.vm import ssh
 
-                reason = f"{_systems_of([command])} ended with exit code {command['exit']}"
-                reason += self._cause(command)
-                if (
-                    command["exit"] == ssh.CONNECTION_LOST
-                    and self._machines
-                    and step.get("at") != "client"
-                ):
+                reason = f"{_name_systems([command])} ended with exit code {command['exit']}"
+                reason += self._describe_failure(command)
+                in_machine = self._machine_pids and step.get("at") != "client"
+                if command["exit"] == ssh.CONNECTION_LOST and in_machine:
                     reason += ", by which ssh says that it lost the virtual machine"
-                raise CommandFailed(f"{name}{reason}{self._servers_words()}")
-        if ended := [command for command in commands if command["exit"] is None]:
-            if wait_for_any_process(self._machines, 0):
+                raise CommandFailed(f"{name}{reason}{self._describe_servers()}")
+        if unfinished := [command for command in commands if command["exit"] is None]:
+            if wait_for_any_process(self._machine_pids, 0):
                 raise CellFailed(f"{name} was ended: its virtual machine ended under it")
-            limit = f"no end after {stretch(step['timeout']):g} s{_systems_of(ended)}"
-            raise CommandTimedOut(f"{name} was ended: {limit}{self._servers_words()}")
+            limit = f"no end after {stretch(step['timeout']):g} s{_name_systems(unfinished)}"
+            raise CommandTimedOut(f"{name} was ended: {limit}{self._describe_servers()}")
 
-    def _cause(self, command: Fields) -> str:
+    def _describe_failure(self, command: Fields) -> str:
         """Return the end of a message on a failed command: a missing program, or its last lines."""
+        # The exit code of shells and of `env` for a program that does not exist.
         if command["exit"] == 127:
             return f": {command['argv'][0]} or a program that it calls was not found"
-        printed = last_words(self.log.whole().decode(errors="replace"))
+        printed = summarize_output(self.log.read_all().decode(errors="replace"))
         return f"; it printed last: {printed}" if printed else ""
 
-    def _servers_words(self) -> str:
-        """Return the last lines of each server that was ready, for a message on a failed step."""
+    def _describe_servers(self) -> str:
+        """Return a clause with the last lines of each server that was ready, for a message."""
         ready = [server for server in self.servers if server.record["ready_seconds"] is not None]
-        sentences = [f"; {server.shown} said last: {server.last_words()}" for server in ready]
+        sentences = [f"; {server.shown} said last: {server.read_last_lines()}" for server in ready]
         return "".join(sentences)
 
     def _run_in_new_system(self, step: Step, values: Fields) -> None:
         """Bring the system up again, execute the step's command in it, and log the times of both.
 
-        Sets the system of ``inputs``, and adds to ``commands``.  Raises CommandFailed if the
-        command fails.
+        The parameter that `fresh` names is the start method.  Sets the system of ``inputs``, and
+        adds to ``commands``.  Parsers rely on the keys of the logged line.
+        Raises CommandFailed if the command fails.
         """
-        system = self.inputs.system = self.restart_system(values[step["fresh"]])
-        seconds = self._run_unlogged(step, values, {"fresh": step["fresh"]})
+        system = self.restart_system(values[step["fresh"]])
+        self.inputs.system = system
+        seconds = self._run_without_log(step, values, {"fresh": step["fresh"]})
         machine = system.facts["facts"].get("vm") or {}
         line = {
             "start": machine.get("started", "created"),
@@ -279,19 +305,20 @@ class Steps:
             "boot_seconds": machine.get("boot_seconds"),
             "restore_seconds": machine.get("restore_seconds"),
             "command_seconds": round(seconds, 6),
-            "memory_bytes": memory_held(system.top.memory_processes()),
+            "memory_bytes": measure_held_memory(system.top.memory_processes()),
             "removal_seconds": system.facts["removal_seconds"],
         }
         self.log.write(json.dumps(line))
-        self._machines = _machine_processes(system)
+        self._machine_pids = _list_machine_processes(system)
 
     def _run_in_more_systems(self, step: Step, values: Fields) -> None:
         """Bring up equal systems one after the other, then run the step's command in each.
 
-        The log gets the memory in use with each further system, and after each command.  No system
-        is added where MEMORY_LEFT of the memory is left that was available at first, and no command
-        runs where half of that is left.  Adds to ``commands``.  Raises CommandFailed if a command
-        fails.
+        The parameter that `more` names is the largest number of systems.
+        The log gets the memory in use with each further system, and after each command.  The series
+        of systems ends once only the share MEMORY_LEFT of the memory available at first is left,
+        and the series of commands once half of that share is left.  Adds to ``commands``.
+        Raises CommandFailed if a command fails.
         """
         first = self.inputs.system
         floor = MEMORY_LEFT * (observe.available_memory() or 0)
@@ -304,49 +331,49 @@ class Steps:
             if available <= floor / 2:
                 break
             self.inputs.system = system
-            self._run_unlogged(step, values, {"more": step["more"], "system": number})
+            self._run_without_log(step, values, {"more": step["more"], "system": number})
             available = self._log_memory(systems, number + 1, floor / 2)
         self.inputs.system = first
 
     def _log_memory(self, systems: list[System], loaded: int, floor: float) -> int:
         """Log the memory that systems take, and return how many bytes are available on the host.
 
-        loaded: the number of systems in which the step's command ran.
-        floor: the available bytes at which the series ends.
+        loaded: the number of systems in which the step's command has run.
+        floor: the number of available bytes at which the series ends.
+        Parsers rely on the keys of the logged line.
         """
         available = observe.available_memory() or 0
         groups = [system.top.cgroup() or "" for system in systems]
         line = {"systems": len(systems), "loaded": loaded, "available_bytes": available}
         line |= {"floor_bytes": round(floor), **cgroups.read_memory(groups)}
-        self.log.mark(None)
-        self.log.write(json.dumps(line))
+        self._log_of_host(json.dumps(line))
         return available
 
-    def _run_unlogged(self, step: Step, values: Fields, more: Fields) -> float:
-        """Run a step's command in the system of ``inputs``, and return its duration in seconds.
+    def _run_without_log(self, step: Step, values: Fields, further_keys: Fields) -> float:
+        """Run a step's command in the first system of ``inputs``, and return its seconds.
 
-        Its output is not logged.  more: further keys of its record, which is added to ``commands``.
+        Its output is not logged.  Its record is added to ``commands``.
+        further_keys: further keys of this record.
         Raises CommandFailed if the command fails.
         """
-        argv = fill(step["argv"], self.inputs.of(0, values), self.inputs.workload)
-        command: Fields = {"step": step["step"], **more, "argv": argv}
-        command |= {"exit": None, "started": self.watch.now()}
+        command = {**self._start_record(step, values, 0), **further_keys}
         self.commands.append(command)
-        begun = time.monotonic()
-        place = self.inputs.system.top
-        done = capture(place.measured_command(argv), timeout=step["timeout"], check=False)
-        seconds = time.monotonic() - begun
-        command |= {"exit": done.returncode, "seconds": round(seconds, 4)}
+        host_command = self.inputs.system.top.measured_command(command["argv"])
+        started = time.monotonic()
+        result = capture(host_command, timeout=step["timeout"], check=False)
+        seconds = time.monotonic() - started
+        command["exit"] = result.returncode
+        command["seconds"] = round(seconds, 4)
         command["timeout"] = step["timeout"]
-        if done.returncode != 0:
-            sentences = last_words(done.stderr or done.stdout)
+        if result.returncode != 0:
+            last_lines = summarize_output(result.stderr or result.stdout)
             raise CommandFailed(
-                f"its {step['step']} step ended with exit code {done.returncode}: {sentences}"
+                f"its {step['step']} step ended with exit code {result.returncode}: {last_lines}"
             )
         return seconds
 
 
-def _machine_processes(system: System) -> list[int]:
+def _list_machine_processes(system: System) -> list[int]:
     """Return the IDs of the host's processes of a system's virtual machines; empty if it has none.
 
     If one of these processes ends, commands in the machine hang.
@@ -358,14 +385,17 @@ def _machine_processes(system: System) -> list[int]:
     return processes
 
 
-def _systems_of(commands: list[Fields]) -> str:
-    """Return the words that name the systems of some commands; empty for a single system."""
+def _name_systems(commands: list[Fields]) -> str:
+    """Return a phrase that names the systems of some commands; empty if only one is up.
+
+    commands: records of commands; only where several systems are up do they have `system`.
+    """
     numbers = [str(command["system"]) for command in commands if "system" in command]
     plural = "s" if len(numbers) > 1 else ""
     return f" in system{plural} {', '.join(numbers)}" if numbers else ""
 
 
-def memory_held(processes: list[int]) -> int | None:
+def measure_held_memory(processes: list[int]) -> int | None:
     """Return the bytes of memory that some processes of the host hold.
 
     A page that several processes share counts in equal parts.  None if there are no processes.

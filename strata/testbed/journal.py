@@ -1,14 +1,14 @@
 """The journal of all that is up on this machine, and of how it is removed.
 
-Each system or client has a file.  Its first line is the thing itself, ``{id, environment, owner,
-number}``; each further line is a cleanup of one part, written before that part is made.  The files
-lie in a folder that only their user may enter; a removed thing has none.
+Each system or client has a file, in a folder that only its user may enter.  The first line is the
+entry, ``{id, environment, owner, number}``.  Each further line is a cleanup of one part, written
+before that part is made.  The file is removed once all parts are.
 
-A cleanup ``{kind, id, find, remove}`` needs no code of the layer or client that wrote it (by
-:attr:`strata.host.context.Context.note_cleanup`): `find` prints something while the part exists,
-the commands of `remove` remove it; with ``root: true`` all run with the rights of root, and
-``start`` names the project's script that starts the daemon which `find` asks.  A few kinds, named
-in :func:`remove_part`, are removed by functions, and need but kind and id.
+A cleanup ``{kind, id, find, remove}`` needs no code of the layer or client that wrote it.  The
+command `find` prints something while the part exists, and the commands `remove` remove it.  With
+``root: true`` all of them run as root; ``start`` is the path of the project's script that starts
+the daemon which `find` needs.  A few kinds, named in :func:`remove_part`, are removed by functions,
+and need only kind and id.  Other versions of Strata read these files: the keys must stay.
 """
 
 import contextlib
@@ -27,10 +27,10 @@ from strata.util.progress import print_topic
 
 
 def ensure_journal_folder() -> str:
-    """Return the journal's folder; make it, and the home folder, where they are missing.
+    """Return the journal's folder, and create it and the home folder if they are missing.
 
-    Only this user may enter a journal's folder that is made.
-    Raises UserError where a folder cannot be made.
+    Only this user may enter the journal's folder.
+    Raises UserError if a folder cannot be created.
     """
     journal = os.path.join(paths.home_folder(), "state")
     try:
@@ -47,7 +47,7 @@ def ensure_journal_folder() -> str:
 def entry_path(system_id: str) -> str:
     """Return the path of the journal file of a system or client.
 
-    Makes the journal's folder where it is missing.
+    Creates the journal's folder if it is missing.
     """
     return os.path.join(ensure_journal_folder(), f"{system_id}.up")
 
@@ -55,14 +55,15 @@ def entry_path(system_id: str) -> str:
 def begin_entry(system_id: str, environment: str, owner: Fields) -> None:
     """Write the journal file of a system or client, before any part of it is made.
 
-    environment: the environment's name, or that of the client.
-    owner: the process that makes the system, as of :func:`strata.util.process.identify_process`.
-    Raises MachineError where the file cannot be written.
+    environment: the environment's name, or the client's (:data:`strata.testbed.lifecycle.CLIENT`).
+    owner: the process that makes the system, from :func:`strata.util.process.identify_process`.
+    Raises MachineError if the file cannot be written.
     """
     entry = {
         "id": system_id,
         "environment": environment,
         "owner": owner,
+        # Later entries have larger numbers.
         "number": time.monotonic_ns(),
     }
     write_json(entry_path(system_id), entry, indent=None)
@@ -93,7 +94,7 @@ def read_entries() -> list[Fields]:
         # Another process may remove the file meanwhile.
         with contextlib.suppress(FileNotFoundError), open(file_path, encoding="utf-8") as file:
             try:
-                # The part of a line that was not written to its end was not made.
+                # If a line was not written to its end, its part was not made.
                 entry, *cleanups = [json.loads(line) for line in file if line.endswith("\n")]
             except ValueError:
                 nobody = {"pid": 0, "start": None}
@@ -108,12 +109,11 @@ def remove_unfinished_files() -> list[str]:
 
     The caller must hold the machine's lock, under which all journal files are written.
     """
-    names = [
-        name for name in sorted(os.listdir(ensure_journal_folder())) if not name.endswith(".up")
-    ]
-    unfinished = [os.path.join(ensure_journal_folder(), name) for name in names]
-    for file in unfinished:
-        os.unlink(file)
+    folder = ensure_journal_folder()
+    names = [name for name in sorted(os.listdir(folder)) if not name.endswith(".up")]
+    unfinished = [os.path.join(folder, name) for name in names]
+    for path in unfinished:
+        os.unlink(path)
     return unfinished
 
 
@@ -121,7 +121,7 @@ def remove_part(cleanup: Fields) -> None:
     """Remove the part that a cleanup describes; a part that does not exist is no error.
 
     A cleanup of an unknown kind removes nothing, and a message is printed.
-    Raises UserError where the part cannot be removed.
+    Raises UserError if the part cannot be removed.
     """
     kind, name = cleanup["kind"], cleanup["id"]
     if "remove" in cleanup:
@@ -133,7 +133,7 @@ def remove_part(cleanup: Fields) -> None:
     elif kind == "group":
         cgroups.remove_groups(name)
     elif kind == "frozen":
-        # A frozen program does not end, whatever signal it gets.
+        # A frozen program does not end by any signal.
         cgroups.freeze(cgroups.freezable_folders(name), False)
     elif kind == "machine":
         from strata.vm import machine
@@ -142,7 +142,7 @@ def remove_part(cleanup: Fields) -> None:
     elif kind == "namespace":
         from strata.client import namespace
 
-        namespace.remove()
+        namespace.remove_namespace()
     else:
         message = "another version made it; `python3 -m strata clean` looks for what is ours"
         print_topic("testbed", f"{kind} {name}: {message}")
@@ -151,24 +151,27 @@ def remove_part(cleanup: Fields) -> None:
 def _remove_by_commands(cleanup: Fields) -> None:
     """Remove a part by the commands of its cleanup.
 
-    Starts the daemon that the cleanup names where it does not answer.
-    Raises UserError where the part still exists afterwards.
+    If the daemon that the cleanup names does not answer, it is started.
+    Raises UserError if the part still exists afterwards.
     """
 
     def run_command(argv: list[str], check: bool = False) -> subprocess.CompletedProcess[str]:
+        """Run a command of the cleanup, as root if the cleanup says so."""
         return capture(as_root(argv) if cleanup.get("root") else argv, check=check)
 
-    def run_removal() -> bool:
+    def remove() -> bool:
+        """Run all removal commands, also after one that failed; return whether all succeeded."""
         codes = [run_command(argv).returncode for argv in cleanup["remove"]]
         return not any(codes)
 
-    def part_exists() -> bool:
+    def exists() -> bool:
+        """Return whether the part still exists."""
         return bool(run_command(cleanup["find"], check=True).stdout.strip())
 
-    # The part mostly exists, and removing a missing one does no harm: `find` costs time.
-    if run_removal():
+    # `find` costs time, and most parts exist: it runs only if a removal failed.
+    if remove():
         return
     if "start" in cleanup and run_command(cleanup["find"]).returncode:
         capture([os.path.join(paths.PROJECT, cleanup["start"])], timeout=90)
-    if part_exists() and not run_removal() and part_exists():
+    if exists() and not remove() and exists():
         raise UserError(f"{cleanup['kind']} {cleanup['id']} could not be removed")

@@ -4,9 +4,9 @@ A system may have several equal parts, for workloads that run in as many at the 
 a stack of its own, and they come and go together.  The client is brought up before them and taken
 down after them.
 
-All that is up is in the journal (:mod:`strata.testbed.journal`) before it is made, with how it is
-removed.  So the next cell, of whichever checkout, the end of the run or ``strata clean`` can remove
-it, also after a kill.  All of it is done under the machine's lock.
+Each part is noted in the journal (:mod:`strata.testbed.journal`) before it is made, with how it is
+removed.  So the next cell of any checkout, the end of the run or ``strata clean`` can remove it,
+also after a kill.  The caller of these functions holds the machine's lock.
 """
 
 import functools
@@ -38,8 +38,8 @@ CLIENT = "(client)"
 def _begin_entry(environment: str, image: Image | None) -> str:
     """Begin the journal entry of a system or client before it is made, and return its new ID.
 
-    environment: its name, or :data:`CLIENT`.
-    Raises UserError where a lock for tests is set, but an image is used.
+    environment: the environment's name, or :data:`CLIENT`.
+    Raises UserError if a lock for tests is set, but an image is used.
     """
     if locks.TEST_FOLDER and image is not None:
         raise UserError(
@@ -59,19 +59,23 @@ def _bring_up(stack: list[Layer]) -> Fields:
     return facts
 
 
-def observe_system(place: Layer) -> tuple[Fields, States]:
+def observe_system(top: Layer) -> tuple[Fields, States]:
     """Return a system's facts, observed from inside, and the state in which its programs start.
 
-    place: the top layer of the system's stack.
-    What cannot be read is missing from the state, and "not available" in the facts.
+    top: the top layer of the system's stack, or of the client's.
+    A value that cannot be read is missing from the state, and "not available" in the facts.
     """
-    command = place.plain_command(starting_state.state_command(*observe.FILES))
+    command = top.plain_command(starting_state.state_command(*observe.FILES))
     files = observe.split_files(capture(command, check=False).stdout)
-    facts, state = observe.parse_facts(files), starting_state.parse_state(files)
-    # A system that does not show the numbers of its processors counts from 0.
-    cpus = facts["cpus"]
-    counted = NOT_AVAILABLE if cpus == NOT_AVAILABLE else format_ranges(range(cpus))
-    facts["processors"] = state.get("processors", counted)
+    facts = observe.parse_facts(files)
+    state = starting_state.parse_state(files)
+    if "processors" in state:
+        facts["processors"] = state["processors"]
+    elif facts["cpus"] == NOT_AVAILABLE:
+        facts["processors"] = NOT_AVAILABLE
+    else:
+        # A system that shows only the number of its CPUs counts them from 0.
+        facts["processors"] = format_ranges(range(facts["cpus"]))
     return facts, state
 
 
@@ -79,9 +83,9 @@ def observe_system(place: Layer) -> tuple[Fields, States]:
 def read_native_state(mask: str | None) -> States:
     """Return the state in which this process starts programs of the host as root.
 
-    This is the native state, with which those of all systems are compared; it is read once.
+    This is the native state, with which the states of all systems are compared; it is read once.
     mask: a list of the CPUs to which everything is restricted; None: all that are online.
-    Raises CellFailed where the state is not the declared one.
+    Raises CellFailed if the state is not the declared one.
     """
     printed = capture(as_root(starting_state.state_command()), check=False).stdout
     state = starting_state.parse_state(observe.split_files(printed))
@@ -91,7 +95,7 @@ def read_native_state(mask: str | None) -> States:
         wrong["processors"] = (processors, state["processors"])
     if wrong:
         values = "; ".join(
-            f"{name} is {here} and must be {declared}" for name, (declared, here) in wrong.items()
+            f"{name} is {value} and must be {declared}" for name, (declared, value) in wrong.items()
         )
         raise CellFailed(
             f"programs cannot be started in the declared state here: {values}; whoever started "
@@ -104,12 +108,12 @@ def read_native_state(mask: str | None) -> States:
 def compare_with_native(top: Layer, inside: States, native: States) -> Fields:
     """Compare the state in which a system's programs start with the native state, for the record.
 
-    top: the system's top layer.  inside: the state in the system, as of :func:`observe_system`.
-    native: as of :func:`read_native_state`.
+    top: the system's top layer.
+    inside: the state in the system, as from :func:`observe_system`.
+    native: the native state, as from :func:`read_native_state`.
     Returns ``{values, differences}``: the values by name, and ``[{name, native, here, by}]`` for
     each that differs, with the layer or option that declares the difference.
-    Raises CellFailed where no layer or option declares a difference, and where the state cannot be
-    read.
+    Raises CellFailed if no layer or option declares a difference, or the state cannot be read.
     """
     if not inside:
         raise CellFailed(
@@ -146,10 +150,8 @@ def _host_process_state(top: Layer) -> States:
     host_process = top.kernel_process()
     if not host_process:
         return {}
-    printed = capture(
-        as_root(starting_state.state_command(process=host_process)), check=False
-    ).stdout
-    state = starting_state.parse_state(observe.split_files(printed))
+    command = as_root(starting_state.state_command(process=host_process))
+    state = starting_state.parse_state(observe.split_files(capture(command, check=False).stdout))
     names = [name for name in starting_state.HOST_PROCESS_STATE if name in state]
     return {f"{name} on the host": state[name] for name in names}
 
@@ -157,17 +159,19 @@ def _host_process_state(top: Layer) -> States:
 class Client:
     """The client; creating the object brings the client up.
 
-    resolved: as of :func:`strata.client.resolve_options`.
-    image: the image of its stack, or None where no layer needs one.
-    mask: a list of the CPUs to which all that is measured is restricted; None: all.
-    The attributes: `client` is the top layer of its stack; `layer` the link that joins the client
-    to systems; `address` the host's address on that link; `password` a random one for the servers
-    that the client reaches.
+    resolved: the options, as from :func:`strata.client.resolve_options`.
+    image: the image of its stack; None if no layer needs one.
+    mask: a list of the CPUs to which the client is restricted; None: all.
 
-    Raises UserError where the client cannot be brought up; its parts are in the journal.
+    Attributes: `client` is the top layer of its stack, `layer` the link that joins the client to
+    systems, `address` the host's IP address on that link, and `password` a random one for the
+    servers that the client reaches.
+
+    Raises UserError if the client cannot be brought up; its parts are in the journal.
     """
 
     def __init__(self, resolved: Fields, image: Image | None, mask: str | None) -> None:
+        """Bring the client up, after its entry in the journal."""
         client_id = _begin_entry(CLIENT, image)
         folder = os.path.join(paths.systems_folder(), client_id)
         note = functools.partial(journal.note_cleanup, client_id)
@@ -193,18 +197,19 @@ class System:
     Other systems that are up stay so.
     environment: the environment's name, for the journal.
     stack: layers with their resolved options.
-    image: the image of its stack, or None where no layer needs one.
-    link: the client that reaches the system's servers; None where no workload uses a client.
-    ports: the servers' ports, to which `shift` is added: other systems at the same address use
-    those below.
+    image: the image of its stack; None if no layer needs one.
+    link: the client that reaches the system's servers; None if the workload uses no client.
+    ports: the ports that the servers of the first system at this address have.
     parts: the number of parts.
+    shift: the number that is added to the ports, which other systems at this address use.
     mask: a list of the CPUs to which the system is restricted; None: all.
 
-    The attributes: `tops` are the top layers of the stacks of all parts, `top` that of the first,
-    `client` the top layer of the client's stack or None.  `facts`, for the records, holds the
-    system's ID and layers, when and how quickly it came up, and the facts of its layers.
+    Attributes: `tops` are the top layers of the stacks of all parts, and `top` is the first part's.
+    `client` is the top layer of the client's stack, or None.  `frozen` says whether all processes
+    are frozen.  `facts`, for the records, holds the system's ID and layers, when and how quickly it
+    came up, and the facts of its layers; docs/files.md describes its keys.
 
-    Raises UserError where the system cannot be brought up; its parts are in the journal.
+    Raises UserError if the system cannot be brought up; its parts are in the journal.
     """
 
     def __init__(
@@ -218,63 +223,66 @@ class System:
         shift: int = 0,
         mask: str | None = None,
     ) -> None:
+        """Bring the system up, after its entry in the journal, and join the client to it."""
         self.id = _begin_entry(environment, image)
         self.environment = environment
         self.link = link
         self.port_offset = shift
         self.client = link.client if link else None
         self.frozen = False
-        self._freezers: list[str] | None = None
-        started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        names = [self.id]
-        if parts > 1:
-            names = [f"{self.id}-{part}" for part in range(parts)]
-        folders = [os.path.join(paths.systems_folder(), name) for name in names]
-        address = link.address if link else "127.0.0.1"
-        note = functools.partial(journal.note_cleanup, self.id)
-        stacks = []
-        for part, (name, folder) in enumerate(zip(names, folders, strict=True)):
-            context = Context(
-                name,
-                folder,
-                image,
-                address,
-                ports=[port + shift + part for port in ports],
-                mask=mask,
-                part=part,
-                of=parts,
-                first=folders[0],
-                note=note,
-            )
-            stacks.append(registry.build_stack(stack, context))
+        self._freezable_folders: list[str] | None = None
+        stacks = self._build_stacks(stack, image, ports, parts, mask)
         self.tops = [layers[-1] for layers in stacks]
         self.top = self.tops[0]
-        begin, once = time.monotonic(), one_off_seconds()
-        facts = [_bring_up(layers) for layers in stacks]
-        # Time spent once in a run, such as an image's way into a store of containers, is left out.
-        seconds = round(time.monotonic() - begin - (one_off_seconds() - once), 3)
-        layer_facts = facts[0]
-        if parts > 1:
-            rows = zip(names, facts, strict=True)
-            layer_facts = {**layer_facts, "each": [{"id": name, **fact} for name, fact in rows]}
         self.facts: Fields = {
             "id": self.id,
             "image": image["id"] if image else None,
             "layers": stack,
-            "up_started": started,
-            "up_seconds": seconds,
-            "facts": layer_facts,
+            **_bring_up_parts(stacks),
         }
         if link is not None:
             link.layer.join_systems(self.tops)
-        self._listens = [top.listen_address() for top in self.tops] if link else []
+        self._listen_addresses = [top.listen_address() for top in self.tops] if link else []
+
+    def _build_stacks(
+        self,
+        stack: Stack,
+        image: Image | None,
+        ports: Sequence[int],
+        parts: int,
+        mask: str | None,
+    ) -> list[list[Layer]]:
+        """Return the layers of each part, from the bottom; none of them is up.
+
+        The parameters are those of the class.  The folders of the parts are named after their IDs.
+        """
+        ids = [self.id]
+        if parts > 1:
+            ids = [f"{self.id}-{part}" for part in range(parts)]
+        folders = [os.path.join(paths.systems_folder(), part_id) for part_id in ids]
+        stacks = []
+        for part, (part_id, folder) in enumerate(zip(ids, folders, strict=True)):
+            context = Context(
+                part_id,
+                folder,
+                image,
+                self.link.address if self.link else "127.0.0.1",
+                ports=[port + self.port_offset + part for port in ports],
+                mask=mask,
+                part=part,
+                of=parts,
+                first=folders[0],
+                note=functools.partial(journal.note_cleanup, self.id),
+            )
+            stacks.append(registry.build_stack(stack, context))
+        return stacks
 
     def listen_address(self, part: int) -> str:
         """Return the address on which a part's servers listen, where the client's packets arrive.
 
         part: the part's number, from 0.
         """
-        return self._listens[part] if self.client else self.tops[part].address()
+        return self._listen_addresses[part] if self.client else self.tops[part].address()
 
     def peer_address(self, part: int) -> str:
         """Return the address at which the other parts of the system reach a part's servers.
@@ -285,32 +293,52 @@ class System:
         forwarded = any(layer.peers_are_clients for layer in top.stack())
         return top.address() if forwarded else self.listen_address(part)
 
-    def freeze(self, frozen: bool = True) -> None:
+    def set_frozen(self, frozen: bool) -> None:
         """Freeze all processes of the system, or thaw them, and set `frozen`.
 
-        Notes in the journal first that they may be frozen: taking the system down thaws them.
-        frozen: whether to freeze; otherwise to thaw.
-        Raises UserError where the processes do not freeze or thaw in time.
+        The first freeze notes in the journal that they may be frozen: taking the system down thaws
+        them.
+        frozen: True freezes, False thaws.  Nothing is done if the system is in that state.
+        Raises UserError if the processes do not freeze or thaw in time.
         """
         if frozen == self.frozen:
             return
-        if self._freezers is None:
-            groups = [group for top in self.tops if (group := top.cgroup())]
-            for group in groups:
+        if self._freezable_folders is None:
+            self._freezable_folders = []
+            for group in filter(None, [top.cgroup() for top in self.tops]):
                 journal.note_cleanup(self.id, {"kind": "frozen", "id": group})
-            self._freezers = [
-                folder for group in groups for folder in cgroups.freezable_folders(group)
-            ]
-        cgroups.freeze(self._freezers, frozen)
+                self._freezable_folders += cgroups.freezable_folders(group)
+        cgroups.freeze(self._freezable_folders, frozen)
         self.frozen = frozen
 
 
+def _bring_up_parts(stacks: list[list[Layer]]) -> Fields:
+    """Bring up the parts of a system, and return ``{up_started, up_seconds, facts}``.
+
+    stacks: the layers of each part, from the bottom.
+    facts: the facts of the first part's layers; with several parts, `each` has those of all parts.
+    """
+    up_started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    started = time.monotonic()
+    one_off_before = one_off_seconds()
+    facts = [_bring_up(layers) for layers in stacks]
+    # Work that is done only once in a run, for example loading an image, does not count.
+    one_off = one_off_seconds() - one_off_before
+    seconds = round(time.monotonic() - started - one_off, 3)
+    system_facts = facts[0]
+    if len(stacks) > 1:
+        ids = [layers[0].context.id for layers in stacks]
+        each = [{"id": part_id, **fact} for part_id, fact in zip(ids, facts, strict=True)]
+        system_facts = {**system_facts, "each": each}
+    return {"up_started": up_started, "up_seconds": seconds, "facts": system_facts}
+
+
 def take_down_systems(environment: str | None = None) -> list[str]:
-    """Remove all systems and clients in the journal, the newest first; return a phrase for each.
+    """Remove the systems and clients in the journal, the newest first; return a phrase for each.
 
     The parts of each are removed in the reverse order of their making.  The caller holds the
     machine's lock.
-    environment: the only environment whose systems are removed; None: all, and clients.
+    environment: the environment whose systems are removed; None removes all, and clients.
     Raises the first UserError or OSError of a part that could not be removed, after all else has
     been removed; that part's system stays in the journal, so that the next call tries again.
     """
@@ -337,8 +365,8 @@ def clean_up_run(owner: Fields) -> None:
     """Remove, at the end of a run, its snapshots and what killed cells and builds left.
 
     owner: the process of the run.
-    Does not wait for another run's measurement: where one holds the machine's lock, systems stay,
-    and the next measurement removes them.
+    If another run's measurement holds the machine's lock, systems stay, and the next measurement
+    removes them.
     """
     from strata.image import build
     from strata.vm import snapshot
@@ -355,7 +383,7 @@ def clean_up_run(owner: Fields) -> None:
 def remove_leftovers() -> list[str]:
     """Remove everything that Strata left on this machine; return a phrase for each removed thing.
 
-    The things are found by their marks, without the journal.
+    The things are found by their names and labels, without the journal.
     """
     from strata.client import namespace
     from strata.image import build
@@ -365,34 +393,35 @@ def remove_leftovers() -> list[str]:
     removed = build.remove_leftovers()
     for name in order:
         removed += registry.layer_class(name).remove_systems()
-    return removed + namespace.remove()
+    return removed + namespace.remove_namespace()
 
 
 def prune_images() -> None:
     """Remove the images, with their boxes, that were not used recently, unless one may be in use.
 
-    Prints what is removed.  Errors are only printed, since nobody asked for the removal.
+    Prints a line for each removed thing.  Errors are only printed: no command asked for this.
     """
     from strata.image import build
     from strata.vm import snapshot
 
     try:
         with hold_machine(wait=False) as free:
-            if free and not journal.read_entries() and not snapshot.runs_with_snapshots():
+            if free and not journal.read_entries() and not snapshot.list_runs_with_snapshots():
                 for phrase in build.prune_images():
                     print_topic(
                         "image", f"removed {phrase}: the last images that were used are kept"
                     )
-    except (UserError, OSError) as trouble:
-        print_topic("image", f"nothing is removed from the cache: {trouble}")
+    except (UserError, OSError) as error:
+        print_topic("image", f"nothing is removed from the cache: {error}")
 
 
 def clean_machine(images: bool = False) -> list[str]:
-    """Remove everything that Strata left on this machine and in results/tmp; return phrases on it.
+    """Remove everything that Strata left on this machine and in results/tmp.
 
+    Returns a phrase for each removed thing.
     The caller holds the machine's lock.  The file of the run's lock stays.
     images: whether all images are removed; otherwise the most recently used ones stay.
-    Raises UserError while a run is active in this folder, and where a removal fails.
+    Raises UserError if a run is active in this folder, or a removal fails.
     """
     from strata.image import build
     from strata.util import programs
@@ -408,7 +437,7 @@ def clean_machine(images: bool = False) -> list[str]:
             *programs.remove_abandoned_folders(),
         ]
         folder, lock = os.path.split(paths.RUN_LOCK)
-        # Were the lock removed, the next run would hold another file's, and two could run at once.
+        # The lock's file stays: a run that waits for it and the next one must lock the same file.
         names = [name for name in sorted(os.listdir(folder)) if name != lock]
         for path in (os.path.join(folder, name) for name in names):
             if any(files for _, _, files in os.walk(path)):

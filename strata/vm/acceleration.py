@@ -17,6 +17,7 @@ from strata.util.timeouts import stretch
 
 # What labels call virtual machines, by their accelerator; None: before the trial.
 MACHINE_NAMES = {"kvm": "KVM", "tcg": "VM (TCG emulation)", None: "VM"}
+# The device through which the kernel offers KVM.
 DEVICE = "/dev/kvm"
 # What the guest's kernel prints if it runs: the guest has no root file system.
 COMPLAINT = "Unable to mount root fs"
@@ -31,9 +32,9 @@ GUEST = (
 
 
 def finding_path() -> str:
-    """Return the path of the file that keeps the finding.
+    """Return the path of the file that keeps the finding of the last trial.
 
-    The output of the last trial is kept beside it, with the ending ``.log``.
+    The trial's output is in the same folder, in a file with the ending ``.log``.
     """
     return os.path.join(paths.home_folder(), "acceleration.json")
 
@@ -49,16 +50,16 @@ def current_circumstances() -> Fields:
 def known_accelerator() -> Fields:
     """Return ``{accelerator, accelerator_reason}`` without a trial.
 
-    The accelerator is kvm, tcg (emulation), or None if a trial is needed.
+    The accelerator is kvm, tcg (emulation), or None if a trial is needed.  Records have both keys.
     """
     if not os.path.exists(DEVICE):
         return {
             "accelerator": "tcg",
             "accelerator_reason": f"there is no {DEVICE}: the machine offers no KVM",
         }
-    kept: Fields = read_json(finding_path()) or {}
-    if kept.get("circumstances") == current_circumstances():
-        return dict(kept["finding"])
+    stored: Fields = read_json(finding_path()) or {}
+    if stored.get("circumstances") == current_circumstances():
+        return dict(stored["finding"])
     reason = f"{DEVICE} exists; whether it runs a guest `python3 -m strata image` tests"
     return {"accelerator": None, "accelerator_reason": reason}
 
@@ -66,20 +67,20 @@ def known_accelerator() -> Fields:
 def try_kvm(kernel: str) -> Fields:
     """Boot a short guest under KVM; keep and return ``{accelerator, accelerator_reason}``.
 
-    kernel: the path of the guest's kernel, which is the image's own.
-    The guest is killed after TIME_LIMIT seconds, which are extended where timeouts are.  Writes the
-    finding, which :func:`known_accelerator` reads, and a log.
+    kernel: the path of the guest's kernel, which is the image's.
+    The guest is killed after TIME_LIMIT seconds, stretched as all timeouts are.  Writes the finding,
+    which :func:`known_accelerator` reads, and a log.
     """
     limit = stretch(TIME_LIMIT)
     argv = ["timeout", "--signal=KILL", f"{limit:g}", "qemu-system-x86_64", *GUEST]
-    done = capture(as_root([*argv, "-kernel", kernel]), timeout=limit + 10, check=False)
-    if COMPLAINT in done.stdout:
+    result = capture(as_root([*argv, "-kernel", kernel]), timeout=limit + 10, check=False)
+    if COMPLAINT in result.stdout:
         accelerator, reason = "kvm", "a short guest booted under KVM and reported back"
     else:
         accelerator = "tcg"
         reason = f"{DEVICE} exists, but a short guest under KVM gave no report within {limit:g} s"
     finding = {"accelerator": accelerator, "accelerator_reason": reason}
-    log = f"printed by QEMU:\n{done.stderr}\nthe guest's console:\n{done.stdout}\n"
+    log = f"printed by QEMU:\n{result.stderr}\nthe guest's console:\n{result.stdout}\n"
     write_text(f"{finding_path()[:-5]}.log", log)
     write_json(finding_path(), {"circumstances": current_circumstances(), "finding": finding})
     return finding

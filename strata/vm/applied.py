@@ -1,6 +1,6 @@
 """Compare a running machine, as the guest and QEMU show it, with its profile's requests.
 
-libvirt's domain, which is only a configuration, counts for what neither of the two shows.
+libvirt's domain is only a configuration, and counts only for settings that neither of them shows.
 """
 
 import contextlib
@@ -18,6 +18,7 @@ from strata.util.process import capture
 from strata.util.units import format_ranges, parse_ranges
 from strata.vm import domain, libvirt, passthrough, ssh
 
+# The label of the data disk's file system.
 DATA_LABEL = "strata-data"
 # Prints a line for each cache of the first CPU: its level, type and size.
 _PRINT_CACHES = """
@@ -53,11 +54,12 @@ _BOUND_AREA = re.compile(
 def prepare_guest(folder: str) -> list[str]:
     """Mount the guest's data disk at /data, and set the resource limits of its ssh sessions.
 
-    folder: the system's, with the ssh configuration.  It may be called again.
-    Returns lines: the number of queues of the network interface, the number of memory nodes, then
-    one for each cache of the first CPU.  Raises UserError if the disk cannot be mounted.
+    folder: the system's, with the ssh configuration.  A second call changes nothing.
+    Returns the lines of :data:`_GUEST_SCRIPT`: the number of queues of the network interface, the
+    number of memory nodes, then a line for each cache of the first CPU.
+    Raises UserError if the disk cannot be mounted.
     """
-    return ssh.run(folder, ["sh", "-c", _GUEST_SCRIPT]).splitlines()
+    return ssh.run_command(folder, ["sh", "-c", _GUEST_SCRIPT]).splitlines()
 
 
 def observe_machine(
@@ -66,17 +68,18 @@ def observe_machine(
     """Prepare the guest, and return the observed part of ``system.vm`` (docs/files.md).
 
     folder: the system's, with the ssh configuration.
+    requested: the settings that Vagrant and libvirt got.
     profile: the complete profile of the machine.
     refused: key of the profile → why the setting was left out before the start.
     Raises UserError if the machine may run on CPUs that the experiment does not use.
     """
     queues, nodes, *caches = prepare_guest(folder)
     guest = observe.parse_facts(
-        observe.split_files(ssh.run(folder, observe.print_command(), check=False))
+        observe.split_files(ssh.run_command(folder, observe.print_command(), check=False))
     )
     host_caches = capture(["sh", "-c", _PRINT_CACHES]).stdout.splitlines()
     observed = {
-        **domain.read(libvirt.virsh("dumpxml", requested["name"])),
+        **domain.read_settings(libvirt.virsh("dumpxml", requested["name"])),
         **observe_process(libvirt.domain_process(requested["name"])),
         "cpus": guest["cpus"],
         "memory_bytes": guest["memory_bytes"],
@@ -85,14 +88,14 @@ def observe_machine(
         "nodes": max(1, int(nodes)),
         "caches": ", ".join(caches),
         "host_caches": ", ".join(host_caches),
-        "card": passthrough.set_address(folder, requested) if requested["card"] else None,
+        "card": passthrough.set_card_address(folder, requested) if requested["card"] else None,
     }
     _require_mask(requested["extra"]["mask"], observed)
     return {
         "vcpus": guest["cpus"],
         "memory_bytes": requested["memory_mib"] * 2**20,
         "settings": compare_settings(profile, requested, observed, refused),
-        "versions": versions(),
+        "versions": read_versions(),
     }
 
 
@@ -108,8 +111,8 @@ def _require_mask(mask: str | None, observed: Fields) -> None:
         )
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of libvirt and QEMU; "not available" if virsh does not print one."""
+def read_versions() -> dict[str, str]:
+    """Return ``{libvirt, qemu}``, their versions; "not available" if virsh does not print one."""
     printed = libvirt.virsh("version", check=False)
     by_name = dict(re.findall(r"(library|hypervisor): \w+ ([\d.]+)", printed))
     return {
@@ -121,12 +124,13 @@ def versions() -> dict[str, str]:
 def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
     """Return what QEMU's process shows: ``{huge_mib, vcpus, emulator, vhost, bound}``.
 
-    pid: None, or a process that ended, shows nothing.
+    pid: None, or the ID of a process that ended, shows nothing.
+    proc: the folder of the proc file system.
     huge_mib: MiB in huge pages; None if the kernel does not count them.
     vcpus: the number of each vCPU → the host's CPUs on which it may run.
     emulator: the host's CPUs on which the main thread may run; None if unknown.
     vhost: whether the process uses vhost-net; None if its open files cannot be read.
-    bound: the result of :func:`bound_memory`.
+    bound: the result of :func:`parse_bound_memory`.
     """
     folder = f"{proc}/{pid}"
     maps, status = f"{folder}/numa_maps", f"{folder}/status"
@@ -138,21 +142,21 @@ def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
         "vcpus": {},
         "emulator": process.get("Cpus_allowed_list"),
         "vhost": None,
-        "bound": bound_memory(texts.pop(maps, "")),
+        "bound": parse_bound_memory(texts.pop(maps, "")),
     }
     for thread in map(observe.parse_fields, texts.values()):
-        if name := re.fullmatch(r"CPU (\d+)/(KVM|TCG)", thread.get("Name", "")):
-            facts["vcpus"][name[1]] = thread.get("Cpus_allowed_list", NOT_AVAILABLE)
+        if match := re.fullmatch(r"CPU (\d+)/(KVM|TCG)", thread.get("Name", "")):
+            facts["vcpus"][match[1]] = thread.get("Cpus_allowed_list", NOT_AVAILABLE)
     with contextlib.suppress(OSError):
         opened = [os.readlink(f"{folder}/fd/{name}") for name in os.listdir(f"{folder}/fd")]
         facts["vhost"] = "/dev/vhost-net" in opened
     return facts
 
 
-def bound_memory(numa_maps: str) -> dict[str, int]:
-    """Return memory node → MiB in use that are bound to the node.
+def parse_bound_memory(numa_maps: str) -> dict[str, int]:
+    """Return memory node → MiB of memory in use that is bound to the node.
 
-    numa_maps: the content of the process's file of that name.  Nodes with less than 1 MiB are left
+    numa_maps: the content of the process's file of this name.  Nodes with less than 1 MiB are left
     out.
     """
     kib: Counter[str] = Counter()
@@ -164,17 +168,18 @@ def bound_memory(numa_maps: str) -> dict[str, int]:
 def compare_settings(
     profile: Fields, requested: WantedMachine, observed: Fields, refused: dict[str, str]
 ) -> list[Fields]:
-    """Return ``[{name, asked, seen, applied, why}, …]``, a row for each request of the profile.
+    """Return ``[{name, requested, observed, applied, why}, …]``, a row per request of the profile.
 
     profile: the complete profile of the machine.
-    requested: the result of :func:`strata.vm.settings.resolve`.
-    observed: the results of :func:`strata.vm.domain.read` and :func:`observe_process`, and of the guest
-    ``{cpus, memory_bytes, shape: [sockets, cores of each, threads of each], queues, nodes, caches,
-    host_caches, card}``.
+    requested: the result of :func:`strata.vm.settings.resolve_machine`.
+    observed: the results of :func:`strata.vm.domain.read_settings` and :func:`observe_process`, and
+    the facts of the guest, ``{cpus, memory_bytes, shape: [sockets, cores of each, threads of each],
+    queues, nodes, caches, host_caches, card}``.
     refused: key of the profile → why the setting was left out before the start.
     `why` is None if the setting is applied.  The records keep the rows in this order.
     """
     rows = []
+    # Each of these rows has its `key` of the profile, which the records leave out.
     for row in (
         *_size_rows(profile, requested, observed),
         *_topology_rows(profile, requested, observed),
@@ -191,7 +196,7 @@ def compare_settings(
     return rows
 
 
-def _row(
+def _make_row(
     key: str,
     name: str,
     requested_text: object,
@@ -199,12 +204,13 @@ def _row(
     applied: bool | None = None,
     why: str = "",
 ) -> Fields:
-    """Return a row for a key of the profile.
+    """Return the row of a setting, ``{key, name, requested, observed, applied, why}``.
 
-    name: the setting, as the records call it.
+    key: the key of the profile.  name: the setting, as the records call it.
+    requested_text: the requested value as text, or a number.
     observed: the observed value; None if it cannot be observed.
     applied: whether the setting is applied; None: it is if both values are equal.
-    why: the reason if it is known why the setting may not be applied.
+    why: the reason why the setting may not be applied; empty if none is known.
     """
     return {
         "key": key,
@@ -217,16 +223,18 @@ def _row(
 
 
 def _size_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
-    """Yield the rows for the numbers of vCPUs and of MiB of memory.
+    """Yield the rows for the number of vCPUs and the size of the memory.
 
-    The guest's kernel manages less memory than the machine has: from 85 % on, it is as requested.
+    The guest's kernel manages less memory than the machine has.  Memory counts as applied if the
+    kernel manages more than 85 % of it.
     """
-    yield _row("cpus", "vCPUs", requested["cpus"], observed["cpus"])
-    mib, managed = requested["memory_mib"], 0
+    yield _make_row("cpus", "vCPUs", requested["cpus"], observed["cpus"])
+    mib = requested["memory_mib"]
+    managed_mib, text = 0, None
     if observed["memory_bytes"] != NOT_AVAILABLE:
-        managed = observed["memory_bytes"] // 2**20
-    text = f"{managed} MiB that the guest's kernel manages" if managed else None
-    yield _row("memory", "memory", f"{mib} MiB", text, 0.85 < managed / mib <= 1)
+        managed_mib = observed["memory_bytes"] // 2**20
+        text = f"{managed_mib} MiB that the guest's kernel manages"
+    yield _make_row("memory", "memory", f"{mib} MiB", text, 0.85 < managed_mib / mib <= 1)
 
 
 def _huge_page_rows(
@@ -240,35 +248,37 @@ def _huge_page_rows(
         held = observed["huge_mib"]
         text = None if held is None else f"{held} MiB in use"
         requested_text = f"{requested['memory_mib']} MiB"
-        yield _row("huge_pages", "memory in huge pages", requested_text, text, bool(held))
+        yield _make_row("huge_pages", "memory in huge pages", requested_text, text, bool(held))
 
 
 def _topology_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
     """Yield the rows for pinned vCPUs, and for the host's topology, memory nodes and caches."""
     if profile["pin"]:
-        requested_text, shown = (
-            _listed("{}→{}", requested["affinity"]),
-            _listed("{}→{}", observed["vcpus"]),
-        )
-        yield _row("pin", "vCPUs pinned one to one", requested_text, shown)
+        requested_pins = _format_pairs("{}→{}", requested["affinity"])
+        observed_pins = _format_pairs("{}→{}", observed["vcpus"])
+        yield _make_row("pin", "vCPUs pinned one to one", requested_pins, observed_pins)
     if profile["topology"] != "host":
         return
-    shape = requested["topology"]
-    why = "" if shape else "the host's is uneven, or there are more vCPUs than CPUs"
-    requested_text = _shape(*shape.values()) if shape else "the host's"
-    shown = None if NOT_AVAILABLE in observed["shape"] else _shape(*observed["shape"])
-    yield _row("topology", "topology of the host", requested_text, shown, why=why)
+    requested_shape, why = "the host's", "the host's is uneven, or there are more vCPUs than CPUs"
+    if shape := requested["topology"]:
+        requested_shape, why = _format_shape(*shape.values()), ""
+    observed_shape = None
+    if NOT_AVAILABLE not in observed["shape"]:
+        observed_shape = _format_shape(*observed["shape"])
+    yield _make_row("topology", "topology of the host", requested_shape, observed_shape, why=why)
     shares = [cell["memory"] for cell in requested["numa"] or [{"memory": requested["memory_mib"]}]]
-    yield _row("topology", "memory nodes", len(shares), observed["nodes"])
+    yield _make_row("topology", "memory nodes", len(shares), observed["nodes"])
     if nodes := requested["extra"]["memory_nodes"]:
         by_node = {str(node): share for node, share in zip(nodes, shares, strict=True)}
-        place = "{1} MiB on node {0}"
-        requested_text, shown = _listed(place, by_node) or "", _listed(place, observed["bound"])
-        same = by_node.keys() == observed["bound"].keys()
-        yield _row("topology", "memory beside its vCPUs", requested_text, shown, same)
+        template = "{1} MiB on node {0}"
+        requested_nodes = _format_pairs(template, by_node)
+        observed_nodes = _format_pairs(template, observed["bound"])
+        are_equal = by_node.keys() == observed["bound"].keys()
+        name = "memory beside its vCPUs"
+        yield _make_row("topology", name, requested_nodes, observed_nodes, are_equal)
     caches = observed["host_caches"] or NOT_AVAILABLE
-    why = _emulation_reason(requested)
-    yield _row("topology", "caches of the host", caches, observed["caches"] or None, why=why)
+    why = _explain_emulation(requested)
+    yield _make_row("topology", "caches of the host", caches, observed["caches"] or None, why=why)
 
 
 def _disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
@@ -277,54 +287,55 @@ def _disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
     for key, name in (("disk_cache", "cache mode of the disks"), ("disk_io", "disk I/O")):
         if profile[key] != "default":
             modes = {disk[key.removeprefix("disk_")] or "default" for disk in disks}
-            yield _row(key, name, profile[key], ", ".join(sorted(modes)))
+            yield _make_row(key, name, profile[key], ", ".join(sorted(modes)))
     if profile["iothread"]:
         served = sum(bool(disk["iothread"]) for disk in disks)
         name = "thread of its own for disk I/O"
-        yield _row("iothread", name, f"for {len(disks)} disks", f"for {served} disks")
+        yield _make_row("iothread", name, f"for {len(disks)} disks", f"for {served} disks")
 
 
 def _thread_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
     """Yield the row for the CPUs of QEMU's other threads, if the profile pins them."""
     if profile["pin_emulator"]:
-        requested_text, cpus = requested["extra"]["emulator"], observed["emulator"]
-        same = parse_ranges(cpus or "") == parse_ranges(requested_text)
-        yield _row("pin_emulator", "QEMU's other threads", requested_text, cpus, same)
+        requested_cpus, cpus = requested["extra"]["emulator"], observed["emulator"]
+        are_equal = parse_ranges(cpus or "") == parse_ranges(requested_cpus)
+        yield _make_row("pin_emulator", "QEMU's other threads", requested_cpus, cpus, are_equal)
 
 
 def _device_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
     """Yield the rows for the network interface and for the devices that are passed through."""
     if profile["vhost"]:
-        opened = {True: "open", False: "not open", None: None}[observed["vhost"]]
-        yield _row("vhost", "vhost-net", "open", opened, why=_emulation_reason(requested))
+        device_state = {True: "open", False: "not open", None: None}[observed["vhost"]]
+        why = _explain_emulation(requested)
+        yield _make_row("vhost", "vhost-net", "open", device_state, why=why)
     if profile["queues"] != 1:
         queues = requested["extra"]["queues"] or 1
-        yield _row("queues", "queues of the network card", queues, observed["queues"])
+        yield _make_row("queues", "queues of the network card", queues, observed["queues"])
     for address in profile["passthrough"]:
         state = "in the domain" if address in observed["devices"] else "missing"
-        yield _row("passthrough", f"device {address}", "in the domain", state)
+        yield _make_row("passthrough", f"device {address}", "in the domain", state)
     if profile.get("card"):
-        yield _row("card", "address of its card", profile["card"]["address"], observed["card"])
+        yield _make_row("card", "address of its card", profile["card"]["address"], observed["card"])
 
 
-def _emulation_reason(requested: WantedMachine) -> str:
-    """Return the reason why emulation does not apply a setting of KVM's; empty under KVM."""
+def _explain_emulation(requested: WantedMachine) -> str:
+    """Return the reason why a setting of KVM is not applied under emulation; empty under KVM."""
     return "emulation does not offer it" if requested["driver"] == "qemu" else ""
 
 
-def _listed(template: str, by_number: Mapping[str, object]) -> str | None:
-    """Return numbers and their values as a text, in the order of the numbers.
+def _format_pairs(template: str, by_number: Mapping[str, object]) -> str | None:
+    """Return numbers and their values as a text, in the order of the numbers; None without any.
 
-    template: the text of one pair, with places for the number and for its value.
-    None if there are no pairs.
+    template: the text of one pair, with fields 0 for the number and 1 for its value.
+    by_number: number, as text → value.
     """
     pairs = sorted(by_number.items(), key=lambda pair: int(pair[0]))
     return ", ".join(template.format(*pair) for pair in pairs) or None
 
 
-def _shape(*counts: int) -> str:
-    """Return the text for the numbers of sockets, cores of each and threads of each."""
+def _format_shape(*counts: int) -> str:
+    """Return the text for the numbers of sockets, cores of each socket and threads of each core."""
     texts = []
-    for count, name in zip(counts, ("sockets", "cores", "threads"), strict=True):
-        texts.append(f"{count} {name if count > 1 else name[:-1]}")
+    for count, name in zip(counts, ("socket", "core", "thread"), strict=True):
+        texts.append(f"{count} {name}s" if count > 1 else f"{count} {name}")
     return " × ".join(texts)

@@ -1,4 +1,4 @@
-"""The XML of libvirt's domains: add the settings that Vagrant cannot write, and read it."""
+"""Read the XML of libvirt's domains, and add the settings that Vagrant cannot write."""
 
 import xml.etree.ElementTree as ElementTree
 from xml.etree.ElementTree import Element
@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 from strata.util.data_types import Fields
 
 
-def _child(parent: Element, tag: str, /, **attributes: str) -> Element:
+def _ensure_child(parent: Element, tag: str, /, **attributes: str) -> Element:
     """Return the first child with a tag; create it if missing, and set these attributes."""
     child = parent.find(tag)
     if child is None:
@@ -15,38 +15,38 @@ def _child(parent: Element, tag: str, /, **attributes: str) -> Element:
     return child
 
 
-def tune(xml: str, extra: Fields) -> str:
+def add_settings(xml: str, extra: Fields) -> str:
     """Return a domain's XML with the settings that Vagrant cannot write.
 
-    extra: the part of that name of the result of :func:`strata.vm.settings.resolve`.
+    extra: the key `extra` of the result of :func:`strata.vm.settings.resolve_machine`.
     """
     domain = ElementTree.fromstring(xml)
     if extra["mask"]:
-        _child(domain, "vcpu", cpuset=extra["mask"])
+        _ensure_child(domain, "vcpu", cpuset=extra["mask"])
     if extra["host_caches"]:
-        _child(_child(domain, "cpu"), "cache", mode="passthrough")
+        _ensure_child(_ensure_child(domain, "cpu"), "cache", mode="passthrough")
     if extra["iothread"]:
-        _child(domain, "iothreads").text = "1"
+        _ensure_child(domain, "iothreads").text = "1"
         for disk in domain.findall("devices/disk[@device='disk']"):
-            _child(disk, "driver", iothread="1")
+            _ensure_child(disk, "driver", iothread="1")
     for cell, node in enumerate(extra["memory_nodes"] or []):
         binding = {"cellid": str(cell), "mode": "strict", "nodeset": str(node)}
-        ElementTree.SubElement(_child(domain, "numatune"), "memnode", binding)
+        ElementTree.SubElement(_ensure_child(domain, "numatune"), "memnode", binding)
     if extra["emulator"]:
-        tuning = _child(domain, "cputune")
-        _child(tuning, "emulatorpin", cpuset=extra["emulator"])
+        tuning = _ensure_child(domain, "cputune")
+        _ensure_child(tuning, "emulatorpin", cpuset=extra["emulator"])
         if extra["iothread"]:
-            _child(tuning, "iothreadpin", iothread="1", cpuset=extra["emulator"])
+            _ensure_child(tuning, "iothreadpin", iothread="1", cpuset=extra["emulator"])
     for card in domain.findall("devices/interface"):
         if extra["vhost"]:
-            _child(card, "driver", name="vhost")
+            _ensure_child(card, "driver", name="vhost")
         if extra["queues"]:
-            _child(card, "driver", queues=str(extra["queues"]))
+            _ensure_child(card, "driver", queues=str(extra["queues"]))
     ElementTree.indent(domain)
     return ElementTree.tostring(domain, encoding="unicode")
 
 
-def read(xml: str) -> Fields:
+def read_settings(xml: str) -> Fields:
     """Return ``{disks: [{cache, io, iothread}, …], devices: [PCI address, …]}`` of a domain's XML.
 
     A disk's value is None if the domain does not set it.  The devices are those passed through.
@@ -57,6 +57,7 @@ def read(xml: str) -> Fields:
         disks.append({key: driver.get(key) for key in ("cache", "io", "iothread")})
     devices = []
     for address in domain.findall("devices/hostdev/source/address"):
+        # libvirt writes 0x0000, where a PCI address has 0000.
         text = "{domain}:{bus}:{slot}.{function}".format(**address.attrib)
         devices.append(text.replace("0x", ""))
     return {"disks": disks, "devices": devices}

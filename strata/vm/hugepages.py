@@ -12,27 +12,29 @@ NODE = "/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB"
 COMPACT_MEMORY = ["sh", "-c", "echo 1 >/proc/sys/vm/compact_memory"]
 
 
-def _read(folder: str, counter: str) -> int:
-    """Return a count of huge pages in the kernel's folder; counter: nr (all reserved) or free."""
+def _count_pages(folder: str, counter: str) -> int:
+    """Return a number of huge pages from one of the kernel's folders.
+
+    counter: nr (all reserved pages) or free.  Raises OSError if the kernel has no such pages.
+    """
     with open(f"{folder}/{counter}_hugepages") as file:
         return int(file.read())
 
 
-def _setting(folder: str, count: int) -> list[str]:
-    """Return the command that sets the number of reserved huge pages in the kernel's folder."""
+def _reserve_command(folder: str, count: int) -> list[str]:
+    """Return the command that sets the number of reserved huge pages of one kernel's folder."""
     return ["sh", "-c", 'echo "$1" >"$2"', "strata", str(count), f"{folder}/nr_hugepages"]
 
 
-def _needed_pages(machines: list[WantedMachine]) -> Counter[str]:
+def _count_needed_pages(machines: list[WantedMachine]) -> Counter[str]:
     """Return the kernel's folder → number of huge pages of 2 MiB that all machines need.
 
     The folders are those of memory nodes if all machines are bound to nodes, else the host's.
     """
+    if not _are_bound(machines):
+        return Counter({HOST: sum(machine["memory_mib"] // 2 for machine in machines)})
     pages: Counter[str] = Counter()
     for machine in machines:
-        if not _are_bound(machines):
-            pages[HOST] += machine["memory_mib"] // 2
-            continue
         nodes = machine["extra"]["memory_nodes"]
         for cell, node in zip(machine["numa"] or [], nodes, strict=True):
             pages[NODE.format(node=node)] += cell["memory"] // 2
@@ -44,36 +46,30 @@ def _are_bound(machines: list[WantedMachine]) -> bool:
     return all(machine["extra"]["memory_nodes"] for machine in machines)
 
 
-def reserve(machines: list[WantedMachine], context: Context) -> str | None:
-    """Reserve huge pages of 2 MiB for the memory of all machines; return None if that succeeded.
+def reserve_huge_pages(machines: list[WantedMachine], context: Context) -> str | None:
+    """Reserve huge pages of 2 MiB for the memory of all machines; return why that failed, or None.
 
-    context: the system's, into whose journal the return of the pages is written first.  Pages in
-    use at that time are returned with their machine.
-    If it failed, nothing stays reserved, and the reason is returned.
+    context: the system's; its journal notes first how the pages are returned.  The kernel keeps
+    pages in use until their machine ends.
+    After a failure, no page stays reserved.
     """
-    needed = _needed_pages(machines)
+    needed = _count_needed_pages(machines)
     try:
-        before = {folder: _read(folder, "nr") for folder in needed}
+        before = {folder: _count_pages(folder, "nr") for folder in needed}
     except OSError:
         return "the host's kernel has no huge pages of 2 MiB"
-    give_back = [_setting(folder, count) for folder, count in before.items()]
-    context.note_cleanup(
-        {
-            "kind": "huge pages",
-            "id": context.id,
-            "root": True,
-            "find": ["true"],
-            "remove": give_back,
-        }
-    )
+    undo_commands = [_reserve_command(folder, count) for folder, count in before.items()]
+    # `find` prints nothing: a failed return of pages is no error.
+    cleanup = {"root": True, "find": ["true"], "remove": undo_commands}
+    context.note_cleanup({"kind": "huge pages", "id": context.id, **cleanup})
     capture(as_root(COMPACT_MEMORY), check=False)
     for folder, count in needed.items():
-        missing = max(0, count - _read(folder, "free"))
-        capture(as_root(_setting(folder, before[folder] + missing)), check=False)
-    reserved = sum(min(_read(folder, "free"), count) for folder, count in needed.items())
+        missing = max(0, count - _count_pages(folder, "free"))
+        capture(as_root(_reserve_command(folder, before[folder] + missing)), check=False)
+    reserved = sum(min(_count_pages(folder, "free"), count) for folder, count in needed.items())
     if reserved == needed.total():
         return None
-    for command in give_back:
+    for command in undo_commands:
         capture(as_root(command), check=False)
-    place = " on the memory nodes of its CPUs" if _are_bound(machines) else ""
-    return f"the host could reserve {reserved} of {needed.total()} huge pages of 2 MiB{place}"
+    where = " on the memory nodes of its CPUs" if _are_bound(machines) else ""
+    return f"the host could reserve {reserved} of {needed.total()} huge pages of 2 MiB{where}"

@@ -17,17 +17,17 @@ from strata.util.paths import name_prefix
 from strata.util.process import as_root, capture, wait_for_process
 from strata.vm import vagrant_box
 
+# The socket of libvirt's daemon.
 SOCKET = "/run/libvirt/libvirt-sock"
-# The folder in which libvirt keeps the ids of its domains' processes.
+# The folder in which libvirt keeps the IDs of its domains' processes.
 PROCESSES = "/run/libvirt/qemu"
-# The number at which the search for the machines' network begins, the third of 192.168.N.0/24.  The
-# client's link begins at a lower one, and gives its network up once it joins the machines'.  If
-# both began at the same number, a later machine could get another network than the one of its
-# snapshot.
+# The number N at which the search for the machines' network 192.168.N.0/24 begins.  The client's
+# link begins at a lower one, and gives its network up once it joins the machines'.  If both began
+# at the same number, a later machine could get another network than that of its snapshot.
 FIRST_SUBNET = 185
 
 
-def answers() -> bool:
+def is_answering() -> bool:
     """Return whether libvirt's daemon listens at its socket."""
     return daemons.is_listening(SOCKET)
 
@@ -37,7 +37,7 @@ def start_daemon() -> None:
 
     Raises UserError if the daemon does not answer then.
     """
-    daemons.start_daemon("libvirt does not answer", "libvirtd.sh", answers)
+    daemons.start_daemon("libvirt does not answer", "libvirtd.sh", is_answering)
 
 
 def virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
@@ -50,9 +50,9 @@ def virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
 
 
 def list_domains() -> list[str]:
-    """Return the names of Strata's domains, which may run or not.
+    """Return the names of Strata's domains, running or not, found by the prefix of their names.
 
-    They are recognized by the beginning of the name.
+    Raises UserError if libvirt does not answer.
     """
     names = virsh("list", "--all", "--name").split()
     return [name for name in names if name.startswith(f"{name_prefix()}-")]
@@ -66,6 +66,7 @@ def card_address(subnet: str, number: int) -> tuple[str, str]:
     others.
     """
     digest = sha256(f"{paths.home_mark()}/{number}".encode()).digest()
+    # Addresses below .10 are the bridge's and the client's.
     address = ipaddress.ip_network(subnet).network_address + 10 + number
     return f"52:54:00:{digest[:3].hex(':')}", str(address)
 
@@ -78,11 +79,12 @@ def network_xml(subnet: str, machines: int = 1) -> str:
     network = ipaddress.ip_network(subnet)
     hosts = [card_address(subnet, number) for number in range(machines)]
     reserved = "".join(f"<host mac='{mac}' ip='{address}'/>" for mac, address in hosts)
+    (_, first), (_, last) = hosts[0], hosts[-1]
     return (
-        f"<network><name>{name_prefix()}</name><bridge name='{name_prefix()}' stp='off' delay='0'/><dns "
-        f"enable='no'/><ip address='{network.network_address + 1}' "
-        f"netmask='{network.netmask}'><dhcp><range start='{hosts[0][1]}' "
-        f"end='{hosts[-1][1]}'/>{reserved}</dhcp></ip></network>"
+        f"<network><name>{name_prefix()}</name>"
+        f"<bridge name='{name_prefix()}' stp='off' delay='0'/><dns enable='no'/>"
+        f"<ip address='{network.network_address + 1}' netmask='{network.netmask}'>"
+        f"<dhcp><range start='{first}' end='{last}'/>{reserved}</dhcp></ip></network>"
     )
 
 
@@ -105,8 +107,8 @@ def create_network(machines: int = 1) -> str:
 def create_object(command: str, xml: str) -> None:
     """Create an object of libvirt from its XML.
 
-    command: the command of virsh that does it, such as define.
-    Raises UserError if that fails.  The XML stays in a file of the cache.
+    command: the command of virsh that creates it, for example net-create.
+    Raises UserError if the command fails.  The XML stays in the cache, as object.xml.
     """
     path = vagrant_box.cache_path("object.xml")
     write_text(path, xml)
@@ -116,12 +118,12 @@ def create_object(command: str, xml: str) -> None:
 def remove_domains(only: str | None = None) -> list[str]:
     """Kill and remove Strata's domains, and delete their volumes; return a phrase for each.
 
-    only: the name of the only domain to be removed; None: all are removed.
-    Raises UserError if a domain is still there afterwards.
+    only: the name of the only domain to be removed; None removes all.
+    Raises UserError if a domain still exists afterwards.
     """
     removed = [name for name in list_domains() if only in (None, name)]
     for name in removed:
-        # A domain that is asked to end would first write its disks, which are deleted anyway.
+        # Only a kill ends the domain before it writes its disks, which are deleted anyway.
         if pid := domain_process(name):
             capture(as_root(["kill", "-KILL", "--", str(pid)]), check=False)
             # The kernel needs some time to free the process's memory.
@@ -137,10 +139,10 @@ def remove_domains(only: str | None = None) -> list[str]:
 
 
 def domain_process(name: str) -> int | None:
-    """Return the id of a domain's QEMU process; None if it does not run."""
+    """Return the ID of a domain's QEMU process; None if it does not run."""
     pid = capture(as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False).stdout.strip()
     path = f"/proc/{pid}/cmdline"
-    # Another process may have the id by now.
+    # The domain may have ended, and another process may have its ID by now.
     command_line = observe.read_files([path]).get(path, "")
     return int(pid) if f"guest={name}," in command_line else None
 
@@ -150,7 +152,7 @@ def remove_all() -> list[str]:
 
     The pool's folder stays.  Nothing is removed if libvirt does not answer.
     """
-    if not answers():
+    if not is_answering():
         return []
     removed = remove_domains()
     for kind, description in (("net", "network"), ("pool", "storage pool")):

@@ -37,13 +37,14 @@ BOOT_TIMEOUT = {"kvm": 180, "tcg": 480}
 class Machine:
     """One virtual machine of a system, from its definition to its removal.
 
-    options: the resolved options of the layer vm.  context: the system's.
-    image: the image whose Vagrant box gives the disk.
+    options: the resolved options of the layer vm.
+    context: the system's.
+    image: the image whose Vagrant box contains the disk.
     warmup: name of the layer above → commands that run in the machine once: before the machine is
     saved as a snapshot, or after its boot.
 
-    Attributes: `wanted` is what Vagrant and libvirt get, set by :meth:`up`; `refused` is key of the
-    profile → why the machine cannot have that setting here; `booted` is ``{attempts,
+    Attributes: `wanted` are the settings that Vagrant and libvirt get, set by :meth:`up`; `refused`
+    is key of the profile → why the machine cannot have that setting here; `booted` is ``{attempts,
     boot_seconds}`` of the boot, both None without a boot.
     """
 
@@ -56,6 +57,7 @@ class Machine:
         image: Image,
         warmup: dict[str, list[list[str]]] | None = None,
     ) -> None:
+        """Keep the arguments; the machine is not defined yet."""
         self.options, self.context, self.image = options, context, image
         self.warmup = warmup or {}
         self.folder = context.folder
@@ -63,9 +65,9 @@ class Machine:
         self.booted: Fields = {"attempts": None, "boot_seconds": None}
 
     def up(self) -> Fields:
-        """Boot the machine or restore it, fresh, and return ``system.vm`` for the records.
+        """Boot the machine or restore it from a snapshot, and return ``system.vm`` for the records.
 
-        docs/files.md describes its keys.  Sets `wanted`, `refused` and `booted`.  A run's first
+        docs/files.md describes the keys.  Sets `wanted`, `refused` and `booted`.  A run's first
         machine may be booted only to make a snapshot, and then restored from that.
         Raises UserError if the machine does not start, or may run on other CPUs than the
         experiment's.
@@ -73,19 +75,22 @@ class Machine:
         owner = run.identify_run()
         with one_off():
             self.wanted = self.prepare()
-        # A cell that runs outside of a workflow has no later system that could use the snapshot.
-        # The state of a device that is passed through cannot be saved.
-        restores = self.options["fresh"] == "snapshot" and owner["pid"] != os.getpid()
-        restores = restores and not self.wanted["passthrough"]
+        is_restored = (
+            self.options["fresh"] == "snapshot"
+            # A cell that runs outside of a workflow has no later system to use the snapshot.
+            and owner["pid"] != os.getpid()
+            # The state of a device that is passed through cannot be saved.
+            and not self.wanted["passthrough"]
+        )
         restore_seconds = None
-        if restores:
+        if is_restored:
             with one_off():
                 name = self._ensure_snapshot(owner)
             restore_seconds = self._restore(name, owner)
         else:
             self._boot()
         with one_off():
-            if not restores:
+            if not is_restored:
                 self._run_warmup()
             profile = self.options["settings"]
             observed = applied.observe_machine(self.folder, self.wanted, profile, self.refused)
@@ -93,42 +98,41 @@ class Machine:
             "accelerator": self.options["accelerator"],
             "accelerator_reason": acceleration.known_accelerator()["accelerator_reason"],
             "profile": self.options["profile"],
-            "started": "snapshot" if restores else "boot",
+            "started": "snapshot" if is_restored else "boot",
             **self.booted,
             "restore_seconds": restore_seconds,
             **observed,
         }
 
     def prepare(self) -> WantedMachine:
-        """Make what the machine needs, and return all settings that Vagrant and libvirt get.
+        """Make the machine's surroundings, and return all settings that Vagrant and libvirt get.
 
-        Makes the network, storage pool and huge pages, which the first of several equal machines
-        makes for all.  Writes the ssh configuration and vm.json into the system's folder;
+        The first of several equal machines makes the network, the storage pool and the huge pages
+        for all.  Writes the ssh configuration and vm.json into the system's folder;
         vagrant/Vagrantfile reads the latter.  Adds to `refused`.
-        The machine's name is a hash of all that decides what the domain is: a snapshot is found by
-        it.
+        The machine's name has a hash of all inputs of its domain, by which a snapshot is found: if
+        the hash changes, machines boot anew.
         Raises UserError if KVM was not tried yet, the box is missing, or the host lacks memory.
         """
         if self.options["accelerator"] is None:
             raise UserError(
                 "whether KVM runs a guest was not tested yet: run `python3 -m strata image`"
             )
-        part, of = self.context.part, self.context.parts
+        part, parts = self.context.part, self.context.parts
         box = vagrant_box.require_box(self.image["recipe"])
         machines = self._resolve_machines()
-        # All that decides what the domain is: a snapshot is found by the domain's name.
-        contents = [self.options, machines[part], part, of, box["box"], box["host_key"]]
-        digest = sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:8]
+        inputs = [self.options, machines[part], part, parts, box["box"], box["host_key"]]
+        digest = sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:8]
         name = f"{paths.name_prefix()}-{digest}"
         libvirt.start_daemon()
-        subnet, complaint = self._share_host(machines)
-        if complaint:
-            self.refused["huge_pages"] = complaint
+        subnet, refusal = self._share_host(machines)
+        if refusal:
+            self.refused["huge_pages"] = refusal
         mac, address = libvirt.card_address(subnet, part)
         requested: WantedMachine = {
             **machines[part],
-            "huge_pages": machines[part]["huge_pages"] and not complaint,
-            "huge_pages_refused": complaint,
+            "huge_pages": machines[part]["huge_pages"] and not refusal,
+            "huge_pages_refused": refusal,
             "name": name,
             "box": box["box"],
             "data_disk": f"{name}-data.img",
@@ -145,18 +149,20 @@ class Machine:
         return requested
 
     def _share_host(self, machines: list[WantedMachine]) -> tuple[str, str | None]:
-        """Make what equal machines share, or read it from the first machine's folder.
+        """Return (the network, why the machines have no huge pages or None), which machines share.
 
-        For the first machine, this removes all domains of Strata and reserves huge pages.
-        Returns (the network, why there are no huge pages or None).
+        The first machine makes them: it removes all domains of Strata, creates the network and
+        reserves huge pages if the machines want them.  The others read the first one's vm.json.
         """
         if self.context.part > 0:
             first: WantedMachine = read_json(os.path.join(self.context.first_folder, "vm.json"))
             return first["subnet"], first["huge_pages_refused"]
         libvirt.remove_domains()
         subnet = libvirt.create_network(self.context.parts)
-        wants_pages = machines[0]["huge_pages"]
-        return subnet, hugepages.reserve(machines, self.context) if wants_pages else None
+        refusal = None
+        if machines[0]["huge_pages"]:
+            refusal = hugepages.reserve_huge_pages(machines, self.context)
+        return subnet, refusal
 
     def _resolve_machines(self) -> list[WantedMachine]:
         """Return the settings of each of the equal machines, in their order.
@@ -164,50 +170,61 @@ class Machine:
         Adds to `refused` the devices that no machine can have.  Raises UserError if the machines do
         not fit in the host's memory.
         """
-        of, profile = self.context.parts, dict(self.options["settings"])
-        if complaint := self._passthrough_complaint():
-            self.refused |= {"passthrough": complaint, "card": complaint}
+        parts = self.context.parts
+        profile = dict(self.options["settings"])
+        if refusal := self._refuse_devices():
+            self.refused |= {"passthrough": refusal, "card": refusal}
             profile |= {"passthrough": [], "card": None}
-        memory_bytes, topology = capacity.read_facts()["memory_bytes"], capacity.read_topology()
-        accelerator, mask = self.options["accelerator"], self.context.mask
+        memory_bytes = capacity.read_facts()["memory_bytes"]
         machines = [
-            settings.resolve(profile, topology, memory_bytes, accelerator, part, of, mask)
-            for part in range(of)
+            settings.resolve_machine(
+                profile,
+                capacity.read_topology(),
+                memory_bytes,
+                self.options["accelerator"],
+                part=part,
+                of=parts,
+                mask=self.context.mask,
+            )
+            for part in range(parts)
         ]
-        mib, available = machines[0]["memory_mib"], memory_bytes // settings.MIB
-        if of > 1 and of * mib > available:
+        mib, available_mib = machines[0]["memory_mib"], memory_bytes // settings.MIB
+        if parts > 1 and parts * mib > available_mib:
             raise UserError(
-                f"config.yaml: vm.profiles.{self.options['profile']}.memory: {of} machines of "
-                f"{mib} MiB do not fit in {available} MiB; give each less, or say host"
+                f"config.yaml: vm.profiles.{self.options['profile']}.memory: {parts} machines of "
+                f"{mib} MiB do not fit in {available_mib} MiB; give each less, or say host"
             )
         return machines
 
-    def _passthrough_complaint(self) -> str | None:
+    def _refuse_devices(self) -> str | None:
         """Return why the machine cannot have the devices of its profile; None if it can."""
-        devices, accelerator = self.options["settings"]["passthrough"], self.options["accelerator"]
+        devices = self.options["settings"]["passthrough"]
         if devices and self.context.parts > 1:
             return "a device can be in one machine only"
-        complaints = [passthrough.complaint(device, accelerator) for device in devices]
-        return "; ".join(filter(None, complaints)) or None
+        accelerator = self.options["accelerator"]
+        reasons = [passthrough.unavailable_reason(device, accelerator) for device in devices]
+        return "; ".join(filter(None, reasons)) or None
 
     def _ensure_snapshot(self, owner: Fields) -> str:
         """Return the name of this run's snapshot of this machine after the warm-up.
 
-        owner: the process of the run.  A missing snapshot is made, by a boot and the warm-up; the
-        machine is stopped then.
+        owner: the process of the run.
+        If the snapshot is missing, the machine boots, warms up and is saved, which stops it.
+        Raises UserError if that fails.
         """
-        snapshot.remove_orphans()
+        snapshot.remove_orphaned_snapshots()
         # A snapshot fits only its own network and its own kind of memory.
         names = [self.wanted["name"], self.wanted["subnet"].split(".")[2]]
         if self.wanted["huge_pages"]:
             names.append("huge")
         plain = "-".join(names)
         warm = "-".join([plain, *sorted(self.warmup)])
-        if snapshot.exists(warm, owner):
+        if snapshot.has_snapshot(warm, owner):
             return warm
-        if not snapshot.exists(plain, owner):
+        if not snapshot.has_snapshot(plain, owner):
             self._boot()
-            # So a restored machine has the data disk mounted and the script's programs in memory.
+            # A restored machine then has its data disk mounted, and the programs of the guest's
+            # script in its page cache.
             applied.prepare_guest(self.folder)
             self._save(plain, owner)
         if self.warmup:
@@ -217,72 +234,75 @@ class Machine:
         return warm
 
     def _save(self, name: str, owner: Fields) -> None:
-        """Save the machine as a snapshot of this run, which stops the machine."""
-        ssh.close(self.folder)
+        """Save the machine as a snapshot of this run, which stops the machine.
+
+        name: the snapshot's.  owner: the process of the run.
+        """
+        ssh.close_connection(self.folder)
         with report_step("vm", "saving the machine, from which later ones are restored"):
-            snapshot.save(name, owner, self.wanted["name"])
+            snapshot.save_snapshot(name, owner, self.wanted["name"])
 
     def _run_warmup(self) -> None:
         """Run the warm-up commands of the layers above in the machine.
 
-        Raises UserError if one fails.
+        Raises UserError if a command fails.
         """
         for name, commands in self.warmup.items():
             with report_step("vm", f"starting {name} in the machine"):
                 for argv in commands:
-                    ssh.run(self.folder, argv, timeout=BOOT_TIMEOUT[self.options["accelerator"]])
+                    ssh.run_command(
+                        self.folder, argv, timeout=BOOT_TIMEOUT[self.options["accelerator"]]
+                    )
 
     def _restore(self, name: str, owner: Fields) -> float:
-        """Restore the machine from a snapshot, and set its clock to the host's.
+        """Restore the machine from a snapshot of this run, and set its clock to the host's.
 
+        name: the snapshot's.  owner: the process of the run.
         Returns the seconds that this took, up to the end of the machine's first command.
         """
         started = time.monotonic()
-        snapshot.restore(name, owner)
-        ssh.run(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
+        snapshot.restore_snapshot(name, owner)
+        ssh.run_command(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
         return round(time.monotonic() - started, 3)
 
     def _boot(self) -> None:
         """Define the machine and boot it; remove it and try again if that fails.
 
-        There are at most :data:`ATTEMPTS` attempts; why one failed is printed.  Sets `booted`,
-        whose seconds are from the domain's start to the end of the first command.
+        There are at most :data:`ATTEMPTS` attempts, and the reason of each failure is printed.
+        Sets `booted`, whose seconds are from the domain's start to the end of the first command.
         Raises UserError after the last attempt.
         """
         name, console = self.wanted["name"], self.wanted["console"]
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 with one_off(), report_step("vm", "making the machine with Vagrant"):
-                    define(self.folder, self.wanted)
+                    define_machine(self.folder, self.wanted)
                 started = time.monotonic()
                 with report_step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
                     libvirt.virsh("start", name)
                     self._wait_for_ssh()
-                    ssh.run(self.folder, ["true"], timeout=60)
+                    ssh.run_command(self.folder, ["true"], timeout=60)
                 seconds = round(time.monotonic() - started, 3)
                 self.booted = {"attempts": attempt, "boot_seconds": seconds}
                 return
             except UserError as error:
-                reason = (
-                    f"attempt {attempt} of {ATTEMPTS} to boot failed: {error}; its console: "
-                    f"{console}"
-                )
+                reason = f"attempt {attempt} of {ATTEMPTS} to boot failed: {error}"
+                reason += f"; its console: {console}"
                 print_topic("vm", reason)
-                ssh.close(self.folder)
+                ssh.close_connection(self.folder)
                 libvirt.remove_domains(name)
-                forget_vagrant(self.folder)
+                remove_vagrant_files(self.folder)
         raise UserError(f"the virtual machine did not boot: {reason}")
 
     def _wait_for_ssh(self) -> None:
         """Wait until the machine's ssh server answers.
 
-        Raises UserError if QEMU ends, the guest's kernel panics, or the time limit of the boot is
-        over.
+        Raises UserError if QEMU ends, the guest's kernel panics, or the boot exceeds its time limit.
         """
         timeout = stretch(BOOT_TIMEOUT[self.options["accelerator"]])
         deadline = time.monotonic() + timeout
         process = libvirt.domain_process(self.wanted["name"])
-        while not answers_ssh(self.wanted["address"]):
+        while not _is_ssh_answering(self.wanted["address"]):
             if process is None or wait_for_process(process, 0.05):
                 raise UserError("QEMU ended")
             # Under emulation, the kernel sometimes loses a race when it patches its own code.
@@ -293,12 +313,14 @@ class Machine:
                 raise UserError(f"no ssh answered within {timeout:g} s")
 
 
-def define(folder: str, requested: WantedMachine) -> None:
+def define_machine(folder: str, requested: WantedMachine) -> None:
     """Define the machine in libvirt, with its console and data disk, without starting it.
 
-    folder: the system's, whose vm.json Vagrant reads.  requested: the content of vm.json.
+    folder: the system's, whose vm.json Vagrant reads.
+    requested: the content of vm.json.
     The first definition from a box copies the box's disk into the storage pool; a file with the
-    ending ``.whole`` says that the copy is complete.  Raises UserError if Vagrant or libvirt fails.
+    ending ``.whole`` marks a complete copy.
+    Raises UserError if Vagrant or libvirt fails.
     """
     _make_console(requested["console"])
     _make_data_disk(requested)
@@ -309,16 +331,16 @@ def define(folder: str, requested: WantedMachine) -> None:
     if not os.path.exists(complete):
         vagrant_box.remove_volumes(copy)
     libvirt.virsh("pool-refresh", paths.name_prefix())
-    _vagrant_up(folder)
+    _run_vagrant(folder)
     write_text(complete, "")
     defined = libvirt.virsh("dumpxml", "--inactive", requested["name"])
-    libvirt.create_object("define", domain.tune(defined, requested["extra"]))
+    libvirt.create_object("define", domain.add_settings(defined, requested["extra"]))
 
 
 def _make_console(path: str) -> None:
-    """Create the empty file of the guest console, which QEMU writes as root.
+    """Create the empty file of the guest's console.
 
-    This user owns the file, to read it.
+    QEMU writes it as root; this user owns the file, and can read it.
     """
     os.makedirs(os.path.dirname(path), exist_ok=True)
     owner = ["-m", "0644", "-o", str(os.getuid())]
@@ -326,21 +348,19 @@ def _make_console(path: str) -> None:
 
 
 def _make_data_disk(requested: WantedMachine) -> None:
-    """Create the sparse data disk with an initialized ext4 file system.
+    """Create the sparse data disk with an ext4 file system.
 
-    So the guest initializes nothing during a measurement.
+    The file system is initialized here, since the guest would do so during a measurement.
     """
-    path, kib = (
-        vagrant_box.cache_path("pool", requested["data_disk"]),
-        requested["data_disk_bytes"] // 1024,
-    )
+    path = vagrant_box.cache_path("pool", requested["data_disk"])
+    kib = requested["data_disk_bytes"] // 1024
     options = ["-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
     options += ["-E", "lazy_itable_init=0,lazy_journal_init=0"]
     capture(as_root(["mke2fs", *options, path, f"{kib}k"]), timeout=300)
 
 
-def _vagrant_up(folder: str) -> None:
-    """Run Vagrant, which defines the machine by vm.json in the system's folder.
+def _run_vagrant(folder: str) -> None:
+    """Run Vagrant, which defines the machine from vm.json in the system's folder.
 
     Raises UserError if Vagrant fails.
     """
@@ -359,7 +379,7 @@ def _vagrant_up(folder: str) -> None:
     capture(as_root(argv), timeout=600)
 
 
-def answers_ssh(address: str) -> bool:
+def _is_ssh_answering(address: str) -> bool:
     """Return whether an ssh server answers at an IP address, within about 10 seconds."""
     try:
         with socket.create_connection((address, 22), timeout=1) as connection:
@@ -372,16 +392,16 @@ def answers_ssh(address: str) -> bool:
 def remove_machine(folder: str) -> None:
     """Remove Strata's machines with their volumes, network and storage pool from libvirt.
 
-    folder: the system's, with the ssh configuration and Vagrant's files, which are removed, too.
-    It starts libvirt if necessary, and may be called twice.
+    folder: the system's, with the ssh configuration.  Vagrant's files in it are removed, too.
+    libvirt is started if it does not answer.  A second call is no error.
     """
-    ssh.close(folder)
+    ssh.close_connection(folder)
     libvirt.start_daemon()
     libvirt.remove_all()
-    forget_vagrant(folder)
+    remove_vagrant_files(folder)
 
 
-def forget_vagrant(folder: str) -> None:
+def remove_vagrant_files(folder: str) -> None:
     """Remove Vagrant's files about the machine of a system, and its index of all machines.
 
     folder: the system's.

@@ -1,4 +1,4 @@
-"""PCI devices that are passed through to a guest, such as SR-IOV functions, by PCI address."""
+"""PCI devices that are passed through to a guest, for example SR-IOV functions."""
 
 import glob
 import os
@@ -42,10 +42,11 @@ ip -4 -o address show dev "$2" | sed -n 's/.* inet \\([^ ]*\\) .*/\\1/p'
 """
 
 
-def complaint(address: str, accelerator: str | None) -> str | None:
+def unavailable_reason(address: str, accelerator: str | None) -> str | None:
     """Return why a PCI device cannot be passed to a guest here, with the remedy; None if it can.
 
-    address: the device's PCI address.  accelerator: of virtual machines on this host.
+    address: the device's PCI address.
+    accelerator: the accelerator of virtual machines on this host; None before the trial of KVM.
     """
     folder = os.path.join(DEVICES, address)
     if not os.path.isdir(folder):
@@ -60,16 +61,19 @@ def complaint(address: str, accelerator: str | None) -> str | None:
     return None
 
 
-def set_address(folder: str, requested: WantedMachine) -> str:
+def set_card_address(folder: str, requested: WantedMachine) -> str:
     """Give the guest's own network card its IP address, and return the address seen there.
 
     folder: the system's, with the ssh configuration.
-    Writes a network configuration in the guest.  Raises UserError if the guest has not exactly one
-    such card, or if the card has no link.
+    requested: the settings of the machine, whose `card` is not None.
+    Writes a network configuration in the guest.
+    Raises UserError if the guest has not exactly one network card of its own, or it has no link.
     """
-    address = (requested["card"] or {})["address"]
+    assert requested["card"]
+    address = requested["card"]["address"]
     script = ["sh", "-c", _SET_ADDRESS, "strata", requested["mac"], address]
-    cards, *addresses = ssh.run(folder, script, timeout=180).splitlines()
+    # The names of the cards, then the address if there is one card and it has a link.
+    cards, *addresses = ssh.run_command(folder, script, timeout=180).splitlines()
     if not addresses:
         raise UserError(
             f"the guest has no card with {address}: of {', '.join(requested['passthrough'])} it has "
@@ -80,16 +84,17 @@ def set_address(folder: str, requested: WantedMachine) -> str:
     return addresses[0]
 
 
-def network_device(address: str) -> str:
-    """Return this host's network interface whose virtual function has a PCI address.
+def find_network_interface(address: str) -> str:
+    """Return the name of this host's network interface to which a virtual function belongs.
 
+    address: the PCI address of the virtual function.
     Raises UserError if the device is no virtual function of an interface of this host.
     """
     devices = sorted(glob.glob(f"{DEVICES}/{address}/physfn/net/*"))
     if not devices:
         raise UserError(
             f"device {address} is no virtual function of a network card that this host has: a "
-            "client of this host "
-            "does not reach the machine over it; a second machine may (client: {ssh: …})"
+            "client of this host does not reach the machine over it; a second machine may (client: "
+            "{ssh: …})"
         )
     return os.path.basename(devices[0])

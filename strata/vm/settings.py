@@ -50,9 +50,9 @@ DEFAULTS: dict[str, Any] = {
 def complete(profile: Fields | None, scale: str, memory_bytes: int = 0) -> Fields:
     """Return a profile with all its settings, each with its value at this scale.
 
-    profile: as in config.yaml; None: all settings have their defaults.
+    profile: the settings in config.yaml; None: all settings have their defaults.
     scale: the name of the experiment's scale.
-    memory_bytes: what the largest workload uses, for a machine with ``memory: needed``.
+    memory_bytes: the memory of the largest workload, for a machine with ``memory: needed``.
     """
     merged = DEFAULTS | (profile or {})
     settings = {key: value_at_scale(value, scale) for key, value in merged.items()}
@@ -63,41 +63,45 @@ def complete(profile: Fields | None, scale: str, memory_bytes: int = 0) -> Field
 
 
 def spare_memory(total: int) -> int:
-    """Return the bytes of memory that a host can give to machines, in whole 64 MiB.
+    """Return the bytes of memory that a host can give to machines, a multiple of 64 MiB.
 
-    total: the host's memory in bytes.  The host keeps an eighth, at least 2 GiB, but never more
-    than half: for its kernel, its page cache and QEMU itself.
+    total: the host's memory in bytes.
+    The host keeps an eighth for its kernel, its page cache and QEMU: at least 2 GiB, but never more
+    than half.
     """
     kept = max(total // 8, 2 * GIB)
     return max(total - kept, total // 2) // (64 * MIB) * (64 * MIB)
 
 
-def shape(cpus: list[Fields]) -> dict[str, int] | None:
-    """Return ``{sockets, cores, threads}`` of CPUs: sockets, cores of each, threads of each core.
+def count_shape(cpus: list[Fields]) -> dict[str, int] | None:
+    """Return ``{sockets, cores, threads}``: sockets, cores of each socket, threads of each core.
 
-    None if the CPUs are unevenly distributed, so that no such numbers describe them.
+    cpus: CPUs of the host, as :func:`strata.host.capacity.read_topology` returns them.
+    None if the CPUs are unevenly distributed, so that three numbers do not describe them.
     """
-    threads = Counter((cpu["socket"], cpu["core"]) for cpu in cpus)
-    cores = Counter(socket for socket, _ in threads)
-    if len(set(threads.values())) != 1 or len(set(cores.values())) != 1:
+    threads_of_core = Counter((cpu["socket"], cpu["core"]) for cpu in cpus)
+    cores_of_socket = Counter(socket for socket, _ in threads_of_core)
+    thread_counts = set(threads_of_core.values())
+    core_counts = set(cores_of_socket.values())
+    if len(thread_counts) != 1 or len(core_counts) != 1:
         return None
     return {
-        "sockets": len(cores),
-        "cores": next(iter(cores.values())),
-        "threads": next(iter(threads.values())),
+        "sockets": len(cores_of_socket),
+        "cores": core_counts.pop(),
+        "threads": thread_counts.pop(),
     }
 
 
-def _guest_nodes(cpus: list[Fields], memory_mib: int) -> list[Fields]:
+def _divide_memory(cpus: list[Fields], memory_mib: int) -> list[Fields]:
     """Return ``[{cpus, memory}, …]``, the guest's memory nodes: a range of vCPUs, and MiB.
 
-    cpus: the host's CPU of each vCPU.  Each share is in whole huge pages of 2 MiB; the last node
-    gets the rest of the memory.
+    cpus: the host's CPU of each vCPU, node by node.
+    Each node's memory is proportional to its vCPUs, in whole huge pages of 2 MiB; the last node
+    gets the rest.
     """
     nodes: list[Fields] = []
     first = 0
     for count in Counter(cpu["node"] for cpu in cpus).values():
-        # An even number of MiB: whole huge pages.
         share = memory_mib * count // len(cpus) // 2 * 2
         nodes.append({"cpus": f"{first}-{first + count - 1}", "memory": share})
         first += count
@@ -105,22 +109,25 @@ def _guest_nodes(cpus: list[Fields], memory_mib: int) -> list[Fields]:
     return nodes
 
 
-def _cpus_of(part: int, vcpus: int, topology: list[Fields], of: int) -> list[Fields]:
+def _list_machine_cpus(part: int, vcpus: int, topology: list[Fields], of: int) -> list[Fields]:
     """Return the host's CPU for each vCPU of one of several equal machines.
 
-    part: the machine's number, from 0.  vcpus: its number of vCPUs.  of: the number of machines.
-    The host's CPUs recur if there are not enough of them.
+    part: the machine's number, from 0.
+    vcpus: its number of vCPUs.
+    topology: the host's CPUs, in the order in which machines get them.
+    of: the number of machines.
+    If the host has too few CPUs, they recur.
     """
-    first = part * max(_cpu_share(topology, of), vcpus)
+    first = part * max(_count_cpus_per_machine(topology, of), vcpus)
     return [topology[(first + number) % len(topology)] for number in range(vcpus)]
 
 
-def _cpu_share(topology: list[Fields], of: int) -> int:
+def _count_cpus_per_machine(topology: list[Fields], of: int) -> int:
     """Return how many of the host's CPUs each of several equal machines has, at least one."""
     return max(1, len(topology) // of)
 
 
-def resolve(
+def resolve_machine(
     profile: Fields,
     topology: list[Fields],
     memory_bytes: int,
@@ -137,22 +144,28 @@ def resolve(
     part, of: the machine's number, from 0, and the number of equal machines, which share CPUs and
     memory evenly.
     mask: the CPUs to which the experiment is restricted; None: all.
-    What does not apply is None or empty.  vagrant/Vagrantfile relies on the keys; `extra` is for
-    :func:`strata.vm.domain.tune`, except the kernel's `arguments`.
+    A setting that does not apply is None or empty.  vagrant/Vagrantfile relies on the keys.  `extra`
+    is for :func:`strata.vm.domain.add_settings`, except the kernel's `arguments`.
     """
-    kvm, from_host = accelerator == "kvm", profile["topology"] == "host"
-    vcpus = _cpu_share(topology, of) if profile["cpus"] == "host" else int(profile["cpus"])
-    cpus = _cpus_of(part, vcpus, topology, of)
-    from_profile = profile["memory"] != "host"
-    memory = parse_size(profile["memory"]) if from_profile else spare_memory(memory_bytes) // of
-    memory_mib = memory // MIB // 2 * 2
-    guest_shape = shape(cpus) if from_host and vcpus <= len(topology) else None
+    is_kvm = accelerator == "kvm"
+    vcpus = _count_cpus_per_machine(topology, of)
+    if profile["cpus"] != "host":
+        vcpus = int(profile["cpus"])
+    cpus = _list_machine_cpus(part, vcpus, topology, of)
+    memory_mib = _resolve_memory(profile["memory"], memory_bytes, of)
+    # The guest has the host's topology and memory nodes only if it has a shape.
+    guest_shape, nodes, host_nodes = None, None, None
+    if profile["topology"] == "host" and vcpus <= len(topology):
+        guest_shape = count_shape(cpus)
+    if guest_shape:
+        nodes = _divide_memory(cpus, memory_mib)
+        host_nodes = _list_host_nodes(cpus, topology) if profile["pin"] else None
     affinity = {}
     if profile["pin"]:
         affinity = {str(vcpu): str(cpu["cpu"]) for vcpu, cpu in enumerate(cpus)}
-    processor: Fields = EMULATED_CPU
-    if kvm:
-        processor = {"mode": "host-passthrough" if from_host else "host-model", "features": []}
+    emulator_cpus = None
+    if profile["pin_emulator"]:
+        emulator_cpus = _list_emulator_cpus(vcpus, topology, part, of)
     disk = {}
     for key in ("cache", "io"):
         if profile[f"disk_{key}"] != "default":
@@ -161,11 +174,11 @@ def resolve(
     return {
         "cpus": vcpus,
         "memory_mib": memory_mib,
-        "driver": "kvm" if kvm else "qemu",
-        "cpu": processor,
+        "driver": "kvm" if is_kvm else "qemu",
+        "cpu": _choose_cpu_model(profile["topology"], is_kvm),
         "topology": guest_shape,
         "affinity": affinity,
-        "numa": _guest_nodes(cpus, memory_mib) if guest_shape else None,
+        "numa": nodes,
         "huge_pages": profile["huge_pages"],
         "disk": disk,
         "data_disk_bytes": parse_size(profile["data_disk"]),
@@ -175,36 +188,56 @@ def resolve(
             # All threads that the profile does not pin run on these CPUs.
             "mask": mask,
             # Only the CPU model host-passthrough can show the host's caches.
-            "host_caches": bool(guest_shape and kvm),
-            "emulator": _emulator_cpus(vcpus, topology, part, of)
-            if profile["pin_emulator"]
-            else None,
+            "host_caches": bool(guest_shape and is_kvm),
+            "emulator": emulator_cpus,
             "iothread": profile["iothread"],
             # QEMU under emulation has no vhost-net.
-            "vhost": profile["vhost"] and kvm,
+            "vhost": profile["vhost"] and is_kvm,
             "queues": queues if queues > 1 else None,
-            "memory_nodes": _host_nodes(cpus, topology) if guest_shape and profile["pin"] else None,
-            "arguments": None if kvm else EMULATED_ARGUMENTS,
+            "memory_nodes": host_nodes,
+            "arguments": None if is_kvm else EMULATED_ARGUMENTS,
         },
     }
 
 
-def _emulator_cpus(vcpus: int, topology: list[Fields], part: int, of: int) -> str:
+def _resolve_memory(requested: str, memory_bytes: int, of: int) -> int:
+    """Return the MiB of memory of one of several equal machines, in whole huge pages of 2 MiB.
+
+    requested: the size in the profile; "host": an equal share of the memory that the host spares.
+    memory_bytes: the host's memory.  of: the number of machines.
+    """
+    size = spare_memory(memory_bytes) // of if requested == "host" else parse_size(requested)
+    return size // MIB // 2 * 2
+
+
+def _choose_cpu_model(topology: str, is_kvm: bool) -> Fields:
+    """Return libvirt's CPU model, ``{mode, features}``, with `model` under emulation.
+
+    topology: the profile's; "host" needs a model that is equal to the host's CPU.
+    """
+    if not is_kvm:
+        return EMULATED_CPU
+    return {"mode": "host-passthrough" if topology == "host" else "host-model", "features": []}
+
+
+def _list_emulator_cpus(vcpus: int, topology: list[Fields], part: int, of: int) -> str:
     """Return the CPUs for QEMU's other threads, as a list separated by commas.
 
     They are the CPUs without a vCPU of any machine, or else the first CPU of this machine.
+    The parameters are those of :func:`_list_machine_cpus`.
     """
-    of_vcpus: set[int] = set()
+    vcpu_cpus: set[int] = set()
     for machine in range(of):
-        of_vcpus.update(cpu["cpu"] for cpu in _cpus_of(machine, vcpus, topology, of))
-    free = sorted({cpu["cpu"] for cpu in topology} - of_vcpus)
-    first = _cpus_of(part, vcpus, topology, of)[0]["cpu"]
+        vcpu_cpus.update(cpu["cpu"] for cpu in _list_machine_cpus(machine, vcpus, topology, of))
+    free = sorted({cpu["cpu"] for cpu in topology} - vcpu_cpus)
+    first = _list_machine_cpus(part, vcpus, topology, of)[0]["cpu"]
     return ",".join(map(str, free or [first]))
 
 
-def _host_nodes(cpus: list[Fields], topology: list[Fields]) -> list[int] | None:
+def _list_host_nodes(cpus: list[Fields], topology: list[Fields]) -> list[int] | None:
     """Return the host's memory node to which each of the guest's nodes is bound, in their order.
 
+    cpus: the host's CPU of each vCPU.  topology: all CPUs of the host.
     None if the host has one memory node.
     """
     if len({cpu["node"] for cpu in topology}) == 1:

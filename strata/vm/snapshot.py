@@ -14,78 +14,82 @@ from strata.util.process import as_root, capture, is_alive
 from strata.vm import libvirt, vagrant_box
 
 
-def _folder(owner: Fields, *names: str) -> str:
+def _snapshot_folder(owner: Fields, *names: str) -> str:
     """Return the folder of a run's snapshots, or of one of them.
 
-    :func:`remove_orphans` reads the run's process from the folder's name.
+    owner: the process of the run.  names: the snapshot's name, or none.
+    :func:`remove_orphaned_snapshots` reads the run's process from the folder's name.
     """
     return vagrant_box.cache_path("snapshots", f"{owner['pid']}-{owner['start']}", *names)
 
 
-def exists(name: str, owner: Fields) -> bool:
+def has_snapshot(name: str, owner: Fields) -> bool:
     """Return whether this run saved a complete snapshot of this name.
 
     owner: the process of the run.
     """
-    return os.path.isdir(_folder(owner, name))
+    return os.path.isdir(_snapshot_folder(owner, name))
 
 
-def remove_orphans() -> None:
+def remove_orphaned_snapshots() -> None:
     """Remove the snapshots of runs whose process has ended."""
-    for run in runs_with_snapshots():
+    for run in list_runs_with_snapshots():
         pid, _, start = run.partition("-")
         if not is_alive({"pid": int(pid), "start": start}):
             remove_tree(vagrant_box.cache_path("snapshots", run))
 
 
-def save(name: str, owner: Fields, domain: str) -> None:
+def save_snapshot(name: str, owner: Fields, domain: str) -> None:
     """Save a running domain, its memory and disks, as a snapshot of this run; stop the domain.
 
     name: the snapshot's.  owner: the process of the run.  domain: the domain's name.
-    The snapshot gets its name atomically, once it is complete.  Raises UserError if that fails.
+    The snapshot gets its name atomically, once it is complete.
+    Raises UserError if virsh or the copy of the disks fails.
     """
-    unfinished = _folder(owner, f"{name}.part")
+    unfinished = _snapshot_folder(owner, f"{name}.part")
     remove_tree(unfinished)
     # The folder gets the machine's memory, which no other user may read.
     os.makedirs(unfinished, 0o700)
     libvirt.virsh("save", domain, f"{unfinished}/memory", timeout=600)
     _copy_disks(vagrant_box.cache_path("pool"), domain, unfinished)
-    os.rename(unfinished, _folder(owner, name))
+    os.rename(unfinished, _snapshot_folder(owner, name))
 
 
-def restore(name: str, owner: Fields) -> None:
+def restore_snapshot(name: str, owner: Fields) -> None:
     """Copy a snapshot's disks back into the storage pool, and resume its domain.
 
-    Raises UserError if that fails.
+    name: the snapshot's.  owner: the process of the run.
+    Raises UserError if virsh or the copy of the disks fails.
     """
-    saved = _folder(owner, name)
-    _copy_disks(saved, paths.name_prefix(), vagrant_box.cache_path("pool"))
+    folder = _snapshot_folder(owner, name)
+    _copy_disks(folder, paths.name_prefix(), vagrant_box.cache_path("pool"))
     libvirt.virsh("pool-refresh", paths.name_prefix())
-    libvirt.virsh("restore", f"{saved}/memory", timeout=600)
+    libvirt.virsh("restore", f"{folder}/memory", timeout=600)
 
 
-def _copy_disks(source: str, beginning: str, target: str) -> None:
-    """Copy the disks in a folder whose names begin with a text to another folder, as root."""
-    names = [name for name in os.listdir(source) if name.startswith(beginning)]
+def _copy_disks(source: str, prefix: str, target: str) -> None:
+    """Copy the disks in a folder whose names begin with a prefix to another folder, as root."""
+    names = [name for name in os.listdir(source) if name.startswith(prefix)]
     disks = [os.path.join(source, name) for name in names]
     copy = ["cp", "--sparse=always", "--reflink=auto", "--", *disks, target]
     capture(as_root(copy), timeout=1200)
 
 
-def runs_with_snapshots() -> list[str]:
-    """Return the names of the runs that have snapshots, sorted: process id, "-", start time."""
+def list_runs_with_snapshots() -> list[str]:
+    """Return the sorted names of the runs that have snapshots: process ID, "-", start time."""
     folder = vagrant_box.cache_path("snapshots")
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
 def remove_snapshots(owner: Fields | None = None) -> list[str]:
-    """Remove the snapshots of a run, and return the name of the run if it had any.
+    """Remove the snapshots of a run, and return the names of the runs that had any.
 
-    owner: the process of the run; None: the snapshots of all runs are removed.
+    owner: the process of the run; None removes the snapshots of all runs.
     """
-    runs = runs_with_snapshots()
+    runs = list_runs_with_snapshots()
     if owner is not None:
-        runs = [run for run in runs if vagrant_box.cache_path("snapshots", run) == _folder(owner)]
+        own_run = os.path.basename(_snapshot_folder(owner))
+        runs = [run for run in runs if run == own_run]
     for run in runs:
         remove_tree(vagrant_box.cache_path("snapshots", run))
     return runs

@@ -7,12 +7,13 @@ from strata.host import ssh_connection
 from strata.util.files import write_text
 from strata.util.process import capture
 
+# The machine's name in its ssh configuration.
 HOST = "machine"
 # The exit code of ssh if it gets no connection, or loses it.
 CONNECTION_LOST = 255
 
 
-def _configuration(folder: str) -> str:
+def _configuration_path(folder: str) -> str:
     """Return the path of the ssh configuration in the system's folder."""
     return os.path.join(folder, "ssh_config")
 
@@ -20,7 +21,8 @@ def _configuration(folder: str) -> str:
 def write_configuration(folder: str, address: str, key: str, host_key: str) -> None:
     """Write the ssh configuration and the known host key of a machine into the system's folder.
 
-    address: the machine's IP address.  key: the file of the private key that the machine accepts.
+    address: the machine's IP address.
+    key: the path of the private key that the machine accepts.
     host_key: the machine's public host key, as "TYPE KEY".
     """
     known_hosts = os.path.join(folder, "known_hosts")
@@ -36,7 +38,7 @@ def write_configuration(folder: str, address: str, key: str, host_key: str) -> N
         "  StrictHostKeyChecking yes",
         *(f"  {option} {value}" for option, value in ssh_connection.ssh_settings(folder).items()),
     ]
-    write_text(_configuration(folder), "\n".join(lines) + "\n")
+    write_text(_configuration_path(folder), "\n".join(lines) + "\n")
 
 
 def command(folder: str, argv: list[str]) -> list[str]:
@@ -44,10 +46,10 @@ def command(folder: str, argv: list[str]) -> list[str]:
 
     folder: the system's, with the ssh configuration.
     """
-    return ["ssh", "-F", _configuration(folder), HOST, "--", shlex.join(argv)]
+    return ["ssh", "-F", _configuration_path(folder), HOST, "--", shlex.join(argv)]
 
 
-def run(folder: str, argv: list[str], timeout: float = 120, check: bool = True) -> str:
+def run_command(folder: str, argv: list[str], timeout: float = 120, check: bool = True) -> str:
     """Run a command in the machine, and return its standard output.
 
     folder: the system's, with the ssh configuration.  timeout: in seconds.
@@ -56,6 +58,6 @@ def run(folder: str, argv: list[str], timeout: float = 120, check: bool = True) 
     return capture(command(folder, argv), timeout, check).stdout
 
 
-def close(folder: str) -> None:
+def close_connection(folder: str) -> None:
     """Close the ssh connection that was kept open to the machine, if there is one."""
-    capture(["ssh", "-F", _configuration(folder), "-O", "exit", HOST], timeout=20, check=False)
+    capture(["ssh", "-F", _configuration_path(folder), "-O", "exit", HOST], timeout=20, check=False)

@@ -13,17 +13,17 @@ from strata.util.errors import UserError
 from strata.util.files import remove_at_once
 from strata.util.process import as_root, capture
 
-# What follows a box's name in the name of its disk's copy, which Vagrant puts into the pool.
+# Vagrant names the copy of a box's disk in the storage pool "BOX_vagrant_box_image_…".
 COPY = "_vagrant_box_image_"
 
 
-def cache_path(*parts: str) -> str:
-    """Return a path in the part of the cache that belongs to virtual machines.
+def cache_path(*names: str) -> str:
+    """Return a path in the cache's folder of virtual machines, which may not exist.
 
-    parts: the first is vagrant (Vagrant's home), pool (libvirt's storage pool), consoles or
+    names: the first is vagrant (Vagrant's home), pool (libvirt's storage pool), consoles or
     snapshots.
     """
-    return os.path.join(paths.home_folder(), "vm", *parts)
+    return os.path.join(paths.home_folder(), "vm", *names)
 
 
 def box_name(recipe: str) -> str:
@@ -34,23 +34,26 @@ def box_name(recipe: str) -> str:
     return f"strata-{recipe[:12]}"
 
 
-def _folder(box: str) -> str:
-    """Return the path of a box's folder, as Vagrant expects it: version 0, provider libvirt."""
+def _box_path(box: str) -> str:
+    """Return the path of a box's folder, as Vagrant expects it: version 0, provider libvirt.
+
+    box: the box's name.
+    """
     return cache_path("vagrant", "boxes", box, "0", "libvirt")
 
 
 def box_folder(recipe: str) -> str:
     """Return the path of the folder of an image's box, which may be missing."""
-    return _folder(box_name(recipe))
+    return _box_path(box_name(recipe))
 
 
-def install_box(recipe: str, made: str) -> None:
+def install_box(recipe: str, new_box: str) -> None:
     """Move a newly made box into Vagrant's home, replacing an earlier box of the image.
 
-    made: the folder in which the box was made.
+    new_box: the folder in which the box was made, on the same file system.
     """
     remove_box(recipe)
-    os.renames(made, box_folder(recipe))
+    os.renames(new_box, box_folder(recipe))
 
 
 def has_box(recipe: str) -> bool:
@@ -84,26 +87,28 @@ def remove_box(recipe: str) -> None:
 
 def remove_orphaned_copies() -> list[str]:
     """Remove from the storage pool the copies of boxes that are gone, and return their names."""
-    copies = (os.path.basename(path) for path in _volumes(f"strata-*{COPY}"))
-    boxes = {name.partition(COPY)[0] for name in copies}
+    boxes = set()
+    for path in _list_volumes(f"strata-*{COPY}"):
+        box, _, _ = os.path.basename(path).partition(COPY)
+        boxes.add(box)
     removed = []
     for box in sorted(boxes):
-        if not os.path.isdir(_folder(box)):
+        if not os.path.isdir(_box_path(box)):
             removed += remove_volumes(f"{box}{COPY}")
     return removed
 
 
-def remove_volumes(beginning: str) -> list[str]:
-    """Remove the storage pool's files whose names begin with a text, and return these names."""
-    volumes = _volumes(glob.escape(beginning))
+def remove_volumes(prefix: str) -> list[str]:
+    """Remove the storage pool's files whose names begin with a prefix, and return these names."""
+    volumes = _list_volumes(glob.escape(prefix))
     if volumes:
         capture(as_root(["rm", "-f", "--", *volumes]))
     return [os.path.basename(path) for path in volumes]
 
 
-def _volumes(pattern: str) -> list[str]:
+def _list_volumes(pattern: str) -> list[str]:
     """Return the sorted paths of the storage pool's files whose names begin with a pattern.
 
-    pattern: of a shell; special characters in a name must be escaped.
+    pattern: a shell's pattern; special characters of a name must be escaped.
     """
     return sorted(glob.glob(f"{glob.escape(cache_path('pool'))}/{pattern}*"))

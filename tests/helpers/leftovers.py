@@ -71,7 +71,7 @@ def left_in_libvirt():
     """Names of all that libvirt holds; nothing where it is not up."""
     virsh = ["virsh", "--quiet", "--connect", "qemu:///system"]
     kinds = {"domains": "list", "libvirt networks": "net-list", "pools": "pool-list"}
-    if not libvirt.answers():
+    if not libvirt.is_answering():
         return dict.fromkeys(kinds, frozenset())
     return {kind: lines(*virsh, command, "--all", "--name") for kind, command in kinds.items()}
 

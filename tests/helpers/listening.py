@@ -58,7 +58,7 @@ def list_addresses(enter: Sequence[str] = (), *options: str) -> set[str]:
 
 def link_addresses() -> set[str]:
     """Return the address of the host's end of the client's link, if that is up."""
-    return list_addresses((), "show", "dev", namespace.device())
+    return list_addresses((), "show", "dev", namespace.interface_name())
 
 
 class Watcher(threading.Thread):

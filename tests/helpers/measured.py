@@ -14,7 +14,7 @@ from strata.experiment import blocks, config, plan, planning, workload
 from strata.host import capacity
 from strata.image import manifest
 from strata.measure import parsing
-from strata.measure.arguments import expanded, fill
+from strata.measure.arguments import fill_command, iterate_steps
 from strata.measure.cell import FORMAT
 from strata.results import outputs
 from strata.util import paths
@@ -188,7 +188,7 @@ def record(
             {
                 "step": step["step"],
                 **lap,
-                "argv": fill(step["argv"], values, load),
+                "argv": fill_command(step["argv"], values, load),
                 "exit": 0,
                 "started": format_utc(begun + 1),
                 "seconds": 6.0,
@@ -197,7 +197,9 @@ def record(
             for steps, lap in in_laps(
                 planned["cell"]["steps"], plan.count_laps(experiment, environment, load)
             )
-            for step, values in expanded(steps, {**parameters, "seed": 1, "address": "192.0.2.1"})
+            for step, values in iterate_steps(
+                steps, {**parameters, "seed": 1, "address": "192.0.2.1"}
+            )
             if "argv" in step
         ],
         "costs": [

@@ -13,7 +13,7 @@ from strata.experiment import config, planning
 from strata.host import capacity, cgroups, observe
 from strata.host.context import VARIABLES
 from strata.measure import neighbour
-from strata.measure.shell import PROGRAM, Shell
+from strata.measure.shell import SHELL_PROGRAM, Shell
 from strata.testbed import journal, lifecycle
 from strata.util import locks
 
@@ -277,14 +277,14 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     tops = [system.top for system in systems]
     assert len(journal.read_entries()) == len(tops)
     # In each system a shell waits: its commands run in the same place as those without a shell.
-    shells = [Shell(top.plain_command([PROGRAM], fed=True)) for top in tops]
+    shells = [Shell(top.plain_command([SHELL_PROGRAM], fed=True)) for top in tops]
     for top, shell in zip(tops, shells, strict=True):
         for argv in (["env"], ["id", "-u"], ["hostname"], ["cat", "/proc/self/mounts"]):
             with open(tmp_path / "printed", "wb") as file:
                 assert shell.run(top.context.with_variables(argv), file.write, 60)[0] == 0
             assert (tmp_path / "printed").read_text().strip() == inside(top, *argv)
     for system in systems:
-        system.freeze()
+        system.set_frozen(True)
     time.sleep(1)
     before = seconds_used()
     time.sleep(3)
@@ -292,7 +292,7 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     assert len(after) >= 3
     assert sum(after[pid] - before.get(pid, 0.0) for pid in after) <= 0.03 * 3
     for system in systems:
-        system.freeze(False)
+        system.set_frozen(False)
     for shell in shells:
         shell.close()
     assert [inside(top, "cat", "/etc/os-release") for top in tops] == [

@@ -155,7 +155,7 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
         (folder / "results/raw/vm/both/1.log").read_text().splitlines(), log_sections.SYSTEM_MARKER
     )
     first, second = (
-        " ".join(log_sections.lines_of_system(sections, system)).split() for system in (0, 1)
+        " ".join(log_sections.select_system_lines(sections, system)).split() for system in (0, 1)
     )
     for at in (0, 3):
         assert first[at] != second[at]

@@ -17,7 +17,7 @@ from strata.experiment import config
 from strata.testbed import lifecycle
 from strata.util import locks, paths
 from strata.vm import applied, libvirt, settings
-from strata.vm.machine import Machine, define, forget_vagrant
+from strata.vm.machine import Machine, define_machine, remove_vagrant_files
 
 MEMORY = 64 * 2**30
 # Arguments of QEMU for a tuned machine alone.
@@ -46,7 +46,7 @@ def compare(name, text):
 
 def wanted(profile):
     complete = settings.complete(config.read_config()["vm"]["profiles"][profile], "paper")
-    return settings.resolve(complete, tuned.TWO_SOCKETS, MEMORY, "kvm")
+    return settings.resolve_machine(complete, tuned.TWO_SOCKETS, MEMORY, "kvm")
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def defined_by_vagrant(profile, image, folder):
     machine = Machine({**options, "settings": settings.complete({}, "paper")}, context, image)
     given = {**machine.prepare(), **wanted(profile), "huge_pages": profile == "tuned"}
     (folder / "vm.json").write_text(json.dumps(given))
-    define(str(folder), given)
-    forget_vagrant(str(folder))
+    define_machine(str(folder), given)
+    remove_vagrant_files(str(folder))
     return libvirt.virsh("dumpxml", "--inactive", given["name"])
 
 
@@ -77,7 +77,7 @@ def defined_by_vagrant(profile, image, folder):
 def same_libvirt():
     """Skip with another libvirt than that of the golden files, or one that knows no KVM."""
     libvirt.start_daemon()
-    version = applied.versions()["libvirt"]
+    version = applied.read_versions()["libvirt"]
     if version != "9.0.0":
         pytest.skip(f"the golden files are of libvirt 9.0.0, this is {version}")
     if not libvirt.virsh("domcapabilities", "--virttype", "kvm", check=False):

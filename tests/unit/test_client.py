@@ -48,9 +48,9 @@ def test_an_impossible_client_is_refused_with_its_key(project, wrong):
 
 
 def test_a_bucket_lets_a_burst_of_four_milliseconds_pass():
-    command = link.bucket_command("eth0", "10gbit")
+    command = link.limit_command("eth0", "10gbit")
     assert int(command[command.index("burst") + 1]) == 10**10 // 8 // 250
-    assert "131072" in link.bucket_command("eth0", "1mbit")
+    assert "131072" in link.limit_command("eth0", "1mbit")
 
 
 def test_a_free_network_overlaps_no_route():
@@ -115,7 +115,7 @@ def test_packets_of_different_sizes_at_the_ends_are_shown_and_no_fault(ssh):
 def test_a_machine_that_cannot_be_the_client_is_named_with_the_reason(
     ssh, monkeypatch, script, reason
 ):
-    monkeypatch.setattr(remote, "PATIENCE", 0.3 if "sleep" in script else 30)
+    monkeypatch.setattr(remote, "EXAMINE_TIMEOUT", 0.3 if "sleep" in script else 30)
     topic, available, line = ssh(script)
     assert (topic, available) == ("client", False)
     assert reason in line

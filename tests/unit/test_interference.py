@@ -90,12 +90,12 @@ def test_children_that_were_waited_for_count_from_the_first_reading_on():
     # 51 had used 3 s and ended with 5; another came and went in between, and used 1.
     make = {(50, "7"): usage(1.5, waited=16.0, name="make")}
     late = reading(10, processes={**make, (52, "9"): usage(0.75, parent=50)})
-    spent = interference.cpu_seconds(early, late)
+    spent = interference.compute_cpu_seconds(early, late)
     assert spent[50, "7"] == pytest.approx(0.5 + 3.0)
     assert spent[52, "9"] == pytest.approx(0.25)
     # An id that was given to another process is another process.
     again = reading(10, processes={(51, "77"): usage(2.0)})
-    assert interference.cpu_seconds(early, again)[51, "77"] == 2.0
+    assert interference.compute_cpu_seconds(early, again)[51, "77"] == 2.0
 
 
 TREE = """
@@ -133,7 +133,7 @@ def test_a_tree_that_ended_is_charged_what_it_used_meanwhile(kind):
         assert top.stdout.readline() == "ended\n"
         late = interference.take_reading()
         top.stdin.write("\n")
-    spent = interference.cpu_seconds(early, late)
+    spent = interference.compute_cpu_seconds(early, late)
     [key] = [key for key in spent if key[0] == top.pid]
     assert late.processes[key].waited >= 0.7
     assert spent[key] < 0.3
@@ -229,4 +229,7 @@ def test_what_another_home_left_running_is_not_ours(tmp_path, monkeypatch, group
         return "work" if "cmdline" in path else read(path)
 
     monkeypatch.setattr(interference.observe, "read_file", read_other)
-    assert interference.is_ours(7, {7: interference.Usage("work", 1, 1.0, 0.0)}, set(), ()) is ours
+    assert (
+        interference.is_of_this_run(7, {7: interference.Usage("work", 1, 1.0, 0.0)}, set(), ())
+        is ours
+    )

@@ -52,7 +52,7 @@ def judged_laps(monkeypatch, *seconds):
         for name, used in zip(("native", "docker"), of_runs, strict=True):
             foreign += used
             reading = (float(next(moments)), (), foreign, counts)
-            monkeypatch.setattr(monitor, "_reading", lambda reading=reading: reading)
+            monkeypatch.setattr(monitor, "_take_reading", lambda reading=reading: reading)
             monitor.end_run(lap, [name], "whole")
     return monitor.close()
 
@@ -73,7 +73,7 @@ def test_a_block_with_too_few_undisturbed_laps_is_disturbed(
 ):
     made = judged_laps(monkeypatch, *seconds)
     assert [lap["lap"] for lap in made if lap["counts"]] == counting
-    flags = laps.flags_of_laps(made, THRESHOLDS)
+    flags = laps.flag_disturbed_laps(made, THRESHOLDS)
     assert [(flag["what"], flag["value"]) for flag in flags] == [("busy", x) for x in flagged]
 
 

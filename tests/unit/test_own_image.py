@@ -8,7 +8,7 @@ from strata.environments import docker
 from strata.experiment import config, planning, recipe, workload
 from strata.host.context import Context
 from strata.image import own_image
-from strata.measure.arguments import fill
+from strata.measure.arguments import fill_command
 from strata.util import paths
 from strata.util.errors import UserError
 from strata.util.files import write_json
@@ -132,7 +132,7 @@ def test_the_programs_of_a_portable_workload_are_brought_along(project, image):
     ],
 )
 def test_an_entrypoint_is_as_many_words_as_it_has(argv, entrypoint, filled):
-    assert fill(argv, {"n": 1, "entrypoint": entrypoint}, "w") == filled
+    assert fill_command(argv, {"n": 1, "entrypoint": entrypoint}, "w") == filled
 
 
 def test_programs_have_the_variables_of_the_image_and_no_others():

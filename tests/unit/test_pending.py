@@ -69,7 +69,7 @@ def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(plan
         node=node.read_facts(),
     )
     assert pending.is_pending(planned, OTHER)
-    assert "fingerprint" in pending.put_in_place(OTHER)
+    assert "fingerprint" in pending.place_results(OTHER)
     with open(paths.cell_path("raw", *OTHER, "log")) as file:
         assert file.read() == "7\n"
     assert pending.is_measured(planned, OTHER)
@@ -77,8 +77,8 @@ def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(plan
     os.unlink(paths.cell_path("raw", *OTHER, "log"))
     pending.remove_placed(planned, [FIRST, OTHER])
     assert pending.is_pending(planned, OTHER)
-    pending.put_in_place(OTHER)
-    pending.put_in_place(OTHER)
+    pending.place_results(OTHER)
+    pending.place_results(OTHER)
     assert {os.path.basename(path) for path in glob.glob("results/*/two/noop/*")} == {
         "1.json",
         "1.log",
@@ -90,7 +90,7 @@ def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(plan
     os.unlink(paths.cell_path("raw", *OTHER, "log"))
     assert pending.is_due(planned, OTHER)
     with pytest.raises(UserError, match=r"results/raw/.*: cannot be written"):
-        pending.put_in_place(OTHER)
+        pending.place_results(OTHER)
 
 
 def test_results_of_a_block_count_as_long_as_those_of_the_cell_that_measured_it(planned):

@@ -84,7 +84,7 @@ def test_the_time_for_which_a_command_is_frozen_counts_neither_for_it_nor_for_it
         os.killpg(group, signal.SIGSTOP)
 
     def thaw():
-        shell.clock.go_on()
+        shell.clock.resume()
         os.killpg(group, signal.SIGCONT)
 
     def thaw_at_times():

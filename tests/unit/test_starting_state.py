@@ -198,6 +198,6 @@ def test_a_callers_mask_is_part_of_the_experiment(project, monkeypatch):
         facts = capacity.read_facts()
         assert (facts["cpus"], facts["mask"]) == (len(usable), mask)
         experiment = planning.make_plan(config.read_config(), facts)
-        assert block.processors(experiment) == usable
+        assert block.list_measured_cpus(experiment) == usable
         fingerprints.add(plan.fingerprint(experiment, "bare", "noop"))
     assert len(fingerprints) == 3

@@ -31,7 +31,7 @@ SEEN = {
 
 
 def rows(accelerator="kvm", refused=None, **changes):
-    wanted = settings.resolve(TUNED, TOPOLOGY, 24 * 2**30, accelerator)
+    wanted = settings.resolve_machine(TUNED, TOPOLOGY, 24 * 2**30, accelerator)
     found_rows = applied.compare_settings(TUNED, wanted, SEEN | changes, refused or {})
     record = validation.load_schema("record")
     layout = record.schema["$defs"]["vm"]["properties"]["settings"]
@@ -111,5 +111,5 @@ MAPS = """
 
 
 def test_memory_that_is_bound_to_a_node_is_read_from_the_kernel():
-    assert applied.bound_memory(MAPS) == {"0": 1024, "1": 1024}
-    assert applied.bound_memory("") == {}
+    assert applied.parse_bound_memory(MAPS) == {"0": 1024, "1": 1024}
+    assert applied.parse_bound_memory("") == {}

@@ -71,7 +71,7 @@ def test_pages_are_reserved_and_given_back_or_refused(
 ):
     entries = []
     context = Context("strata-x", str(tmp_path), None, note=entries.append)
-    reason = hugepages.reserve(machines, context)
+    reason = hugepages.reserve_huge_pages(machines, context)
     assert reason is None if refusal is None else refusal in reason
     assert count_pages() == reserved
     for entry in [*entries, *entries]:

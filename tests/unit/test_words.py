@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strata.host import cgroups
-from strata.measure.arguments import fill
+from strata.measure.arguments import fill_command
 from strata.vm import ssh
 
 HOSTILE = [
@@ -27,7 +27,7 @@ def filled_command():
     """Return a workload's command with a hostile value for each parameter, as a cell fills it."""
     values = {f"p{number}": value for number, value in enumerate(HOSTILE)}
     argv = [*PRINT_ARGUMENTS, *(f"{{{name}}}" for name in values)]
-    return fill(argv, {**values, "seed": 1}, "noop")
+    return fill_command(argv, {**values, "seed": 1}, "noop")
 
 
 def read_arguments(argv, **options):
@@ -39,8 +39,8 @@ def read_arguments(argv, **options):
 def test_parameters_become_arguments_unchanged():
     assert filled_command() == [*PRINT_ARGUMENTS, *HOSTILE]
     values = {"list": ["$(x)", "b c"], "m": None}
-    assert fill(["a", "{list}", "{m}"], values, "w")[1:] == ["$(x),b c", ""]
-    assert fill(["a"], {}, "w") == ["/opt/strata/workloads/w/a"]
+    assert fill_command(["a", "{list}", "{m}"], values, "w")[1:] == ["$(x),b c", ""]
+    assert fill_command(["a"], {}, "w") == ["/opt/strata/workloads/w/a"]
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])

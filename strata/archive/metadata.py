@@ -51,8 +51,10 @@ def _capture_lines(*command: str) -> list[str]:
     Returns the one line `NOT_AVAILABLE` if the program is missing, fails or prints nothing.
     """
     try:
-        done = programs.run_tool(command, check=True)
+        done = programs.run_tool(command)
     except UserError:
+        return [NOT_AVAILABLE]
+    if done.returncode != 0:
         return [NOT_AVAILABLE]
     lines = [line.strip() for line in (done.stdout or done.stderr).strip().splitlines()]
     return lines or [NOT_AVAILABLE]

@@ -14,9 +14,9 @@ chmod 0755 "$work"
 .venv/bin/python - >"$work/sources.list" <<'END'
 from strata.host import distribution
 
-host = distribution.os_release()
+host = distribution.read_os_release()
 image = {"distribution": host["ID"], "release": host["VERSION_CODENAME"]}
-print(distribution.sources(image, None, host), end="")
+print(distribution.make_sources_list(image, None, host), end="")
 END
 mapfile -t packages < <(awk '$1 == "paper" { print $3 }' scripts/packages.txt | sort -u)
 mapfile -t options < <(apt-config dump | grep '^Acquire::' | grep -v '"";' | sed 's/^/--aptopt=/')

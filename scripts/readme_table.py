@@ -29,7 +29,7 @@ def list_archives() -> list[str]:
 def make_table(archives: list[str]) -> str:
     """Return the Markdown that `strata pool` makes of archives."""
     with tempfile.TemporaryDirectory() as folder:
-        pool.pool(archives, folder, ENVIRONMENTS)
+        pool.pool_sessions(archives, folder, ENVIRONMENTS)
         with open(os.path.join(folder, "table.md"), encoding="utf-8") as file:
             return file.read()
 

@@ -41,7 +41,7 @@ def scale_sizes(name: str, factor: float) -> dict:
     name: the name of the workload.
     factor: the multiple.
     """
-    standard, _ = workload.resolve_parameters(name, {}, "standard", capacity.read_facts())
+    standard, _ = workload.resolve_parameters(name, {}, "standard", capacity.read_host_facts())
     declaration = workload.read_declaration(name)
     parameters = {}
     for key, parameter in declaration["parameters"].items():
@@ -199,7 +199,7 @@ def main() -> None:
             print(f"sizes: block {blocks} of {BLOCKS}, {size}", file=sys.stderr, flush=True)
             measure(get_folder(size), make_config(size, blocks), names)
     host = observe.parse_facts(observe.read_files(observe.FILES))
-    machine = capacity.read_facts()
+    machine = capacity.read_host_facts()
     lines = [
         DOCUMENT.read_text().split(MARK)[0] + MARK,
         f"Measured on {host.get('cpu_model')} with {machine['cpus']} processors and "

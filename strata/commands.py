@@ -42,7 +42,7 @@ def print_plan(
         outlook.print_outlook(side, width, overrides)
         return
     settings = config.read_config(overrides)
-    experiment = planning.make_plan(settings, capacity.read_facts())
+    experiment = planning.make_plan(settings, capacity.read_host_facts())
     checks = [
         functools.partial(parsing.require_parser, name, os.getcwd())
         for name in experiment["workloads"]
@@ -61,7 +61,9 @@ def probe_machine() -> None:
     """
     finding = kvm_trial.find_accelerator(plan.read_checked_plan()["image"]["settings"])
     circumstances = acceleration.current_circumstances()
-    write_json(paths.MACHINE, {**capacity.read_facts(), **finding, "circumstances": circumstances})
+    write_json(
+        paths.MACHINE, {**capacity.read_host_facts(), **finding, "circumstances": circumstances}
+    )
 
 
 def print_packages(image: Fields) -> None:
@@ -113,9 +115,9 @@ def build_image(overrides: Fields, planned: list[str] | None, packages: bool) ->
     layers = [layer for name in names for layer in environments[name]["layers"]]
     layer_names = {name for layer in layers for name in layer}
     available = [
-        name for name in layer_names if not registry.layer_class(name).unavailable_reason()
+        name for name in layer_names if not registry.load_layer_class(name).unavailable_reason()
     ]
-    with_disk = "disk" in registry.image_forms(available) and "docker" not in image
+    with_disk = "disk" in registry.collect_image_forms(available) and "docker" not in image
     if with_disk:
         kvm_trial.find_accelerator(image)
     built = build.ensure_image(image, with_disk)
@@ -136,7 +138,7 @@ def check_project(overrides: Fields) -> None:
     def check_config() -> None:
         """Raise UserError with all mistakes in config.yaml; the plan is made for its errors."""
         settings = config.read_config(overrides)
-        planning.make_plan(settings, capacity.read_facts())
+        planning.make_plan(settings, capacity.read_host_facts())
         published.check_folder(settings)
 
     checks: list[Callable[[], object]] = [check_config]
@@ -234,26 +236,26 @@ COMMANDS = {
         add_options=options.add_image_options,
     ),
     "archive": Command(
-        "strata.archive.make:main",
+        "strata.archive.make:write_requested_archive",
         "Pack results, paper and source into one file, or ratios alone into a light one.",
         "--out mine.zip",
         options.add_archive_options,
     ),
     "verify": Command(
-        "strata.archive.check:verify",
+        "strata.archive.check:verify_archive",
         "Check an archive: files, records, and its tables, made again from the logs.\n"
         "It ends with 0: good, 1: NOT good, 2: the archive could not be checked.",
         "archive.zip",
         options.add_verify_options,
     ),
     "rebuild": Command(
-        "strata.archive.rebuild:rebuild",
+        "strata.archive.rebuild:rebuild_paper",
         "Make the paper of an archive again from its logs, without measuring.",
         "archive.zip --to again",
         options.add_rebuild_options,
     ),
     "compare": Command(
-        "strata.archive.compare:compare",
+        "strata.archive.compare:compare_testbeds",
         "Compare versions, machines or dates by their ratios to native.\n"
         "It ends with 0: equivalent, 1: a difference, 2: they cannot be compared, 3: undecided.",
         "before.zip results --names before after",
@@ -261,7 +263,7 @@ COMMANDS = {
         error_status=2,
     ),
     "pool": Command(
-        "strata.archive.pool:pool",
+        "strata.archive.pool:pool_sessions",
         "Put sessions side by side, and pool them for a machine or for machines.",
         "docs/sessions/*.zip --to pool",
         options.add_pool_options,
@@ -302,14 +304,14 @@ COMMANDS = {
         "", "Measure one cell.", "docker stream 3", options.add_cell_arguments, rule="cell"
     ),
     "decide": Command(
-        "strata.results.decide:decide",
+        "strata.results.decide:decide_next_blocks",
         "Decide which workloads get more blocks.",
         "5",
         options.add_round_argument,
         rule="decide",
     ),
     "tidy": Command(
-        "strata.results.tidy:make",
+        "strata.results.tidy:write_tidy_tables",
         "Parse all logs into tidy tables.",
         add_options=options.add_table_options,
         rule="tables",

@@ -57,9 +57,9 @@ def _check_space() -> Row:
 
 def _check_host() -> list[Row]:
     """Return lines of the report on settings of the host that affect results."""
-    host = observe.observe_host(capacity.usable_processors())
+    host = observe.observe_host(capacity.list_usable_cpus())
     rows: list[Row] = []
-    mark = observe.emulated_host_mark()
+    mark = observe.find_emulated_host_mark()
     if mark:
         rows.append(("the host", None, mark))
     # A setting that the originals did not have is only noted.
@@ -74,8 +74,8 @@ def _check_host() -> list[Row]:
 
 def _list_layers() -> list[Row]:
     """Return the lines of the report on the layers of environments, and on KVM."""
-    names = [name for name in registry.layer_names() if name != "host"]
-    rows: list[Row] = [registry.layer_class(name).doctor_line() for name in names]
+    names = [name for name in registry.list_layer_names() if name != "host"]
+    rows: list[Row] = [registry.load_layer_class(name).doctor_line() for name in names]
     kvm = acceleration.known_accelerator()
     rows.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))
     return rows
@@ -86,7 +86,7 @@ def _list_environments(environments: dict[str, PlannedEnvironment]) -> list[Row]
     rows: list[Row] = []
     for name, environment in environments.items():
         [lowest] = environment["layers"][0]
-        reason = environment["reason"] or registry.layer_class(lowest).permission_reason()
+        reason = environment["reason"] or registry.load_layer_class(lowest).permission_reason()
         rows.append((name, not reason, reason or environment["label"]))
     return rows
 
@@ -104,7 +104,7 @@ def main(overrides: Fields) -> int:
     A missing program or too little disk space gives 1, too.
     overrides: values that replace values of config.yaml.
     """
-    facts = capacity.read_facts()
+    facts = capacity.read_host_facts()
     cache = observe.NOT_AVAILABLE
     if facts["cache_bytes"]:
         cache = f"{facts['cache_bytes'] / 2**20:.0f} MiB"

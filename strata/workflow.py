@@ -98,10 +98,10 @@ class Experiment:
 
     def _make_plan(self) -> None:
         """Make the plan from the configuration, and set the attributes that follow from it."""
-        self.plan = planning.make_plan(self.settings, capacity.read_facts())
+        self.plan = planning.make_plan(self.settings, capacity.read_host_facts())
         self.digest = seal.hash_plan(self.plan)
         self.rests_on = blocks.hash_decision_basis(self.plan)
-        self.tables = outputs.table_paths(self.plan)
+        self.tables = outputs.list_table_paths(self.plan)
         self._fingerprints: dict[tuple[str, str], str] = {}
         self.order = blocks.Order(self.plan)
 
@@ -147,7 +147,7 @@ class Experiment:
             self._make_plan()
         key = (environment, workload)
         if key not in self._fingerprints:
-            self._fingerprints[key] = plan.fingerprint(self.plan, *key)
+            self._fingerprints[key] = plan.compute_fingerprint(self.plan, *key)
         return self._fingerprints[key]
 
     # For the rules that need many cells.
@@ -167,7 +167,7 @@ class Experiment:
                 "other parameters or logs would stay: run without this option, or say "
                 f"`--rerun-triggers {' '.join(TRIGGERS)}`"
             )
-        if kvm_trial.needs_trial(self.plan, blocks.available_environments(self.plan)):
+        if kvm_trial.needs_trial(self.plan, blocks.list_available_environments(self.plan)):
             checkpoints.machine.get()
             self._make_plan()
             if self._lock is not None:
@@ -195,14 +195,14 @@ class Experiment:
 
     def list_logs(self, checkpoints: Any) -> list[str]:
         """Return the paths of the logs of all cells, or in a partial run of those that exist."""
-        cells = self.resolve_order(checkpoints).cells()
+        cells = self.resolve_order(checkpoints).list_cells()
         logs = [paths.cell_path("raw", *cell, "log") for cell in cells]
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
 
     def list_measured(self, checkpoints: Any) -> list[str]:
         """Return the paths of all logs, records and decisions on further blocks."""
         logs = self.list_logs(checkpoints)
-        return [*logs, *_list_records(logs), *outputs.decision_paths(self.plan)]
+        return [*logs, *_list_records(logs), *outputs.list_decision_paths(self.plan)]
 
     def list_measured_before(self, round: str) -> list[str]:
         """Return the paths of the logs and records that a decision on further blocks needs.
@@ -214,7 +214,7 @@ class Experiment:
         order = blocks.Order(self.plan)
         if self._is_decided(order) or int(round) < order.last:
             return []
-        logs = [paths.cell_path("raw", *cell, "log") for cell in order.cells()]
+        logs = [paths.cell_path("raw", *cell, "log") for cell in order.list_cells()]
         return [*logs, *_list_records(logs)]
 
     def list_folders(self) -> list[str]:
@@ -223,7 +223,7 @@ class Experiment:
         A dry run creates none, and gets those that exist.  The removal of a log makes its folder
         newer than the tables, so that these are made again.
         """
-        logs = [paths.cell_path("raw", *cell, "log") for cell in self.order.cells()]
+        logs = [paths.cell_path("raw", *cell, "log") for cell in self.order.list_cells()]
         folders = sorted({os.path.dirname(log) for log in logs})
         if not self._makes_files():
             return [folder for folder in folders if os.path.isdir(folder)]
@@ -239,12 +239,14 @@ class Experiment:
         order = blocks.Order(self.plan)
         torn = pairs.find_torn_blocks(self.plan, order)
         order.add_replacements(torn)
-        due = sum(pending.is_due(self.plan, cell) for cell in order.cells())
-        needs_trial = kvm_trial.needs_trial(self.plan, blocks.available_environments(self.plan))
+        due = sum(pending.is_due(self.plan, cell) for cell in order.list_cells())
+        needs_trial = kvm_trial.needs_trial(
+            self.plan, blocks.list_available_environments(self.plan)
+        )
         is_complete = not due and order.decided and not needs_trial
         if is_complete or self.partial or self.settings.get("measure"):
             return [*self.tables, *(outputs.PAPERS if papers else ())]
-        reason = f"{due} of {len(order.cells())} cells are not measured"
+        reason = f"{due} of {len(order.list_cells())} cells are not measured"
         if not order.decided:
             reason += " so far"
         if torn:
@@ -266,10 +268,10 @@ class Experiment:
     def list_image_files(self) -> list[str]:
         """Return the paths of the files that describe the image; empty if none is used."""
         layer_names: list[str] = []
-        for environment in blocks.available_environments(self.plan):
+        for environment in blocks.list_available_environments(self.plan):
             for layer in self.plan["environments"][environment]["layers"]:
                 layer_names += layer
-        return [paths.IMAGE, paths.MANIFEST] if registry.image_forms(layer_names) else []
+        return [paths.IMAGE, paths.MANIFEST] if registry.collect_image_forms(layer_names) else []
 
     def describe_circumstances(self) -> str:
         """Return, as JSON, the circumstances in which the result of a test of KVM remains valid.
@@ -344,8 +346,8 @@ class Experiment:
             complete["sealed"] = sealed
         plan.write_plan(complete)
         client.write_connection(self.settings["client"])
-        cells = blocks.Order(self.plan).cells()
-        progress.start_count(sum(not pending.is_due(self.plan, cell) for cell in cells))
+        cells = blocks.Order(self.plan).list_cells()
+        progress.record_start(sum(not pending.is_due(self.plan, cell) for cell in cells))
 
     def finish_run(self, is_good: bool) -> None:
         """Clean up after the run, and print the cells that failed if not all jobs succeeded.
@@ -355,7 +357,7 @@ class Experiment:
         is_good: whether all jobs succeeded.
         """
         lifecycle.clean_up_run(run.identify_run())
-        cells = self.order.cells()
+        cells = self.order.list_cells()
         pending.remove_placed(self.plan, cells)
         if not self.partial:
             torn = pairs.find_torn_blocks(self.plan, blocks.Order(self.plan))

@@ -236,7 +236,7 @@ def start_systems(recipe: str, minutes: float) -> Iterator[dict[str, list[str]]]
     prefixes = dict.fromkeys(("native", "native-again", "native-braked"), native)
     containers = []
     runtimes = {"docker": [], "docker-gvisor": ["--runtime", "strata-runsc-host"]}
-    image = engine.tag({"recipe": recipe})
+    image = engine.name_image({"recipe": recipe})
     try:
         subprocess.run(as_root(mount), check=True)
         for name, options in runtimes.items():

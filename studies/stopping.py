@@ -222,7 +222,7 @@ def simulate_claim(
         )
         new = precision.allot_blocks({"one": state}, math.inf, CLAIM_BUDGET, left)["one"]
         if not new:
-            state = state._replace(target=precision.deciding_half_width(low, high))
+            state = state._replace(target=precision.compute_deciding_half_width(low, high))
             new = precision.allot_blocks_to_claims([("one", state)], left).get("one", (0,))[0]
     shifted = [logarithm + math.log(truth) for logarithm in logarithms]
     inner = compute_interval(shifted, 0.05)

@@ -67,7 +67,7 @@ def open_archive(path: str) -> Iterator[str]:
         yield folder
 
 
-def verify(path: str, papers: bool = False) -> int:
+def verify_archive(path: str, papers: bool = False) -> int:
     """Check an archive, and print each fault or, if it has none, notes on its origin.
 
     path: the archive's file, or the folder of an unpacked one.
@@ -168,10 +168,10 @@ def _check_plan(folder: str) -> Iterator[str]:
     if mistakes:
         return
     order = blocks.Order(experiment, os.path.join(folder, "results"))
-    measured = validate.list_measured_cells(order.cells(), folder)
+    measured = validate.list_measured_cells(order.list_cells(), folder)
     for sentences in validate.find_faults(experiment, measured, folder).values():
         yield from sentences
-    if _read_file(folder, paths.CELLS) != order.as_csv().encode():
+    if _read_file(folder, paths.CELLS) != order.format_csv().encode():
         yield f"{paths.CELLS}: it is not the order that {paths.PLAN} gives"
 
 
@@ -201,7 +201,7 @@ def _check_image(folder: str) -> Iterator[str]:
     An archive that was written with the option ``--light`` has no manifest, and passes.
     """
     if os.path.exists(os.path.join(folder, paths.MANIFEST)):
-        digest = manifest.manifest_digest(load_object(folder, paths.MANIFEST))
+        digest = manifest.hash_manifest(load_object(folder, paths.MANIFEST))
         if digest != load_object(folder, paths.IMAGE).get("manifest_sha256"):
             yield f"{paths.MANIFEST}: it is not the manifest that {paths.IMAGE} names"
 
@@ -212,7 +212,7 @@ def _check_source(folder: str) -> Iterator[str]:
     Compares the source with its SWHID, the copies at the archive's top (`metadata.ON_TOP`) with the
     source and, if this repository has the commit, each packed file with the file of the commit.
     Yields nothing if the archive holds no source and this repository lacks the commit:
-    :func:`verify` then prints a note.
+    :func:`verify_archive` then prints a note.
     """
     origin = metadata.read_facts(folder)["source"]
     commit = tree = source.read_commit(paths.PROJECT, origin["revision"])
@@ -291,7 +291,9 @@ def _check_outputs(folder: str, papers: bool) -> Iterator[str]:
             raise MachineError(
                 f"this checkout has no workloads/{name}, by which its logs could be read"
             )
-    names = outputs.output_paths(experiment) if papers else outputs.table_paths(experiment)
+    names = (
+        outputs.list_output_paths(experiment) if papers else outputs.list_table_paths(experiment)
+    )
     with programs.temporary_folder("derived") as work:
         remake.copy_own_code(work)
         remake.copy_measurements(folder, work)

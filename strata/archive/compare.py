@@ -20,7 +20,9 @@ SESSIONS = 3
 Testbed = dict[str, Any]
 
 
-def compare(sides: list[str], names: list[str] | None, effect: str | None, out: str) -> int:
+def compare_testbeds(
+    sides: list[str], names: list[str] | None, effect: str | None, out: str
+) -> int:
     """Compare testbeds, write the comparison into a folder, and print its outcome.
 
     sides: paths of archives, projects or folders of results, two or more; or of folders that hold
@@ -49,7 +51,7 @@ def compare(sides: list[str], names: list[str] | None, effect: str | None, out: 
         work = stack.enter_context(programs.temporary_folder("compare"))
         listing = os.path.join(work, "sides.json")
         write_json(listing, testbeds)
-        folder = stack.enter_context(output.whole_folder(out))
+        folder = stack.enter_context(output.write_whole_folder(out))
         script = os.path.join(paths.PROJECT, "analysis/compare.R")
         programs.run_r(script, listing, folder, *options)
         outcome = read_json(os.path.join(folder, "outcome.json"))

@@ -67,7 +67,7 @@ def collect_facts(folder: str, given: Fields) -> Fields:
     Raises UserError if nothing was measured.
     """
     experiment = load_object(folder, paths.PLAN)
-    cells = blocks.Order(experiment, os.path.join(folder, "results")).cells()
+    cells = blocks.Order(experiment, os.path.join(folder, "results")).list_cells()
     measured = validate.list_measured_cells(cells, folder)
     if not measured:
         raise UserError("nothing was measured yet, so there is nothing to archive")

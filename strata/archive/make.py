@@ -40,7 +40,9 @@ _REMEDY = (
 )
 
 
-def main(is_light: bool, out: str | None, allowed: list[str] | None, **options: Any) -> None:
+def write_requested_archive(
+    is_light: bool, out: str | None, allowed: list[str] | None, **options: Any
+) -> None:
     """Run the command ``archive``: write a light archive, or a whole one, to a file.
 
     is_light: whether :func:`write_light` writes it; else :func:`write_archive` does.
@@ -241,7 +243,7 @@ def _list_results(experiment: Plan, without_manifest: bool) -> list[str]:
     if not without_manifest:
         optional.append(paths.MANIFEST)
     measured = []
-    for cell in blocks.Order(experiment).cells():
+    for cell in blocks.Order(experiment).list_cells():
         log, record = (paths.cell_path("raw", *cell, kind) for kind in ("log", "json"))
         if not os.path.exists(log):
             optional += [paths.cell_path("failed", *cell, kind) for kind in ("json", "log")]
@@ -251,7 +253,7 @@ def _list_results(experiment: Plan, without_manifest: bool) -> list[str]:
                 f"{record}: missing; remove {log} too, so that snakemake measures the cell again"
             )
         measured += [log, record]
-    required = [*outputs.decision_paths(experiment), *outputs.output_paths(experiment)]
+    required = [*outputs.list_decision_paths(experiment), *outputs.list_output_paths(experiment)]
     for name in required:
         if not os.path.exists(name):
             raise UserError(f"{name}: missing; `{run.format_command('archive')}` makes it first")

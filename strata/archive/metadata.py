@@ -137,7 +137,7 @@ def collect_facts(folder: str, given: Fields) -> Fields:
     Raises UserError if nothing was measured.
     """
     experiment = load_object(folder, paths.PLAN)
-    cells = blocks.Order(experiment, os.path.join(folder, "results")).cells()
+    cells = blocks.Order(experiment, os.path.join(folder, "results")).list_cells()
     records = {
         cell: load_object(folder, paths.cell_path("raw", *cell, "json"))
         for cell in validate.list_measured_cells(cells, folder)

@@ -14,7 +14,7 @@ _FULL = 1 << 20
 
 
 @contextlib.contextmanager
-def whole_folder(target: str) -> Iterator[str]:
+def write_whole_folder(target: str) -> Iterator[str]:
     """Yield a temporary folder whose files are moved into a target folder when the block ends.
 
     target: the folder, made with its parents if missing.  Files of equal names are replaced.

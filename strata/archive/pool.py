@@ -9,7 +9,7 @@ from strata.util import paths, programs, progress
 from strata.util.files import write_json
 
 
-def pool(archives: list[str], out: str, environments: Sequence[str] = ()) -> None:
+def pool_sessions(archives: list[str], out: str, environments: Sequence[str] = ()) -> None:
     """Write tables of the sessions of archives, and of the machines they ran on, into a folder.
 
     archives: paths of light archives, whole archives, projects or folders of results.
@@ -27,7 +27,7 @@ def pool(archives: list[str], out: str, environments: Sequence[str] = ()) -> Non
         work = stack.enter_context(programs.temporary_folder("pool"))
         listing = os.path.join(work, "sources.json")
         write_json(listing, sources)
-        folder = stack.enter_context(output.whole_folder(out))
+        folder = stack.enter_context(output.write_whole_folder(out))
         script = os.path.join(paths.PROJECT, "analysis/pool.R")
         programs.run_r(script, listing, folder, *environments)
     names = "index.html, table.md, pool.csv, verdicts.csv and sessions.csv"

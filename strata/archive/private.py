@@ -121,7 +121,7 @@ def _list_folders(project: str) -> set[str]:
 def _list_addresses() -> set[str]:
     """Return the addresses of the machine's physical network interfaces; none if unknown."""
     with contextlib.suppress(UserError):
-        return addresses.physical_addresses()
+        return addresses.list_physical_addresses()
     return set()
 
 

@@ -12,7 +12,7 @@ from strata.util.files import remove_tree
 from strata.util.timeouts import stretch
 
 
-def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
+def rebuild_paper(path: str, target: str | None, boxed: str | None = None) -> int:
     """Run an archive's own code on its logs, and print whether each table and paper is the same.
 
     path: the archive's file, or the folder of an unpacked one.
@@ -41,9 +41,9 @@ def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
                 f"{paths.PLAN}: workloads: missing, or no mapping of names to workloads"
             )
         sandboxed = sandbox.is_installed() if boxed is None else boxed == "yes"
-        with output.whole_folder(target) as work:
+        with output.write_whole_folder(target) as work:
             _run_archived_code(folder, work, target, sandboxed)
-            states = remake.compare_outputs(folder, work, outputs.output_paths(experiment))
+            states = remake.compare_outputs(folder, work, outputs.list_output_paths(experiment))
         differences = []
         if remake.NOT_COMPARABLE in states.values():
             differences = metadata.list_differences(folder)

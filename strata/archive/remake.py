@@ -174,7 +174,7 @@ def write_paper(out: str) -> None:
 
 def _list_tables() -> list[str]:
     """Return the paths below ``results/`` of all tables that the project's plan demands."""
-    return outputs.table_paths(plan.read_checked_plan())
+    return outputs.list_table_paths(plan.read_checked_plan())
 
 
 def list_edited_tables() -> list[str]:

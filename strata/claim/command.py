@@ -89,7 +89,7 @@ def test_claim(
             if STATUS[earlier["verdict"]] in (REPRODUCED, CONTRADICTED):
                 return _print_verdict(earlier, claim, folder)
     with contextlib.chdir(folder):
-        plan = planning.make_plan(config.read_config({}), capacity.read_facts())
+        plan = planning.make_plan(config.read_config({}), capacity.read_host_facts())
         forecast.print_forecast(plan, samples=os.path.relpath(paths.PROJECT))
     if dry:
         return UNDECIDED
@@ -144,16 +144,16 @@ def _choose_environments(
     dry: whether KVM stays untried, although it decides which environments are available.
     """
     overrides = _narrow(settings, [*settings["environments"]], workloads)
-    plan = planning.make_plan(config.read_config(overrides), capacity.read_facts())
+    plan = planning.make_plan(config.read_config(overrides), capacity.read_host_facts())
     # The kernel of some hosts does not say how many sockets the host has.
-    sockets = observe.observe_host(capacity.usable_processors())["sockets"]
+    sockets = observe.observe_host(capacity.list_usable_cpus())["sockets"]
     sockets = sockets if isinstance(sockets, int) else 1
     environments, reasons = claims.choose_environments(published, plan, sockets)
     if kvm_trial.needs_trial(plan, environments):
         if dry:
             progress.print_line("KVM was not tried here yet; a run tries it first")
         else:
-            plan = kvm_trial.plan_after_trial(overrides)
+            plan = kvm_trial.make_plan_after_trial(overrides)
             environments, reasons = claims.choose_environments(published, plan, sockets)
     if environments:
         for reason in reasons:

@@ -68,7 +68,7 @@ class Namespace(Link):
         """
         remove_namespace()
         self.context.note_cleanup({"kind": "namespace", "id": name_prefix()})
-        subnet = addresses.free_subnet(addresses.host_routes())
+        subnet = addresses.find_free_subnet(addresses.read_host_routes())
         self.host = addresses.address_in(subnet, 1)
         self.near = interface_name()
         client_end = ["name", CLIENT_INTERFACE, "netns", name_prefix()]

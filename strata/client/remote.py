@@ -113,7 +113,7 @@ class Remote(Link):
             # The journal's commands may run in another working directory.
             configuration = ["-F", os.path.abspath(self.options["ssh_config"])]
         # They keep one connection open, which all commands share.
-        settings = ssh_connection.ssh_settings(self.context.folder)
+        settings = ssh_connection.make_ssh_settings(self.context.folder)
         connection = [f"-o{key}={value}" for key, value in settings.items()]
         return ["ssh", *configuration, *connection, *options, self.options["ssh"]]
 

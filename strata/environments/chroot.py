@@ -144,7 +144,7 @@ class Layer(layer.Layer):
             command = ["numactl", *self.options["numactl"].split(), "--", *command]
         if "huge_pages" in self.options:
             command = ["python3", "-S", "-c", NO_HUGE_PAGES, *command]
-        return as_root([*cgroups.join_command(self.context.id), *command])
+        return as_root([*cgroups.make_join_command(self.context.id), *command])
 
     def cgroup(self) -> str | None:
         """Return the system's id, which is the name of its control group."""

@@ -22,7 +22,7 @@ from strata.util.data_types import Any, Fields, HostFacts
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
 from strata.util.process import DOCKER_GROUP, ROOT_NEEDED, capture, has_root
-from strata.util.progress import one_off
+from strata.util.progress import count_one_off
 
 # The kernel's name of a kind of processor → Docker's.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
@@ -264,7 +264,7 @@ class Layer(engine.Container):
         so that cells are measured again after an upgrade.
         """
         resolved = dict(options)
-        if network := passed_options.network_of(options):
+        if network := passed_options.find_network(options):
             resolved["network"] = network
         programs = {key: options.get(key) for key in ("program", "dockerd")}
         if options.get("runtime") == "crun":
@@ -292,7 +292,7 @@ class Layer(engine.Container):
                 options[key] = options[key]["path"]
         if "image" in options:
             options["image"] = options["image"]["name"]
-        if passed_options.network_of(options):
+        if passed_options.find_network(options):
             options.pop("network", None)
         if "sandbox" in resolved:
             options |= gvisor.restore_options(resolved["sandbox"])
@@ -446,7 +446,7 @@ class Layer(engine.Container):
 
     def select_engine_facts(self, info: Fields) -> Fields:
         """Return the daemon's facts for the records, from the output of ``docker info``."""
-        return docker_daemon.record_facts(info)
+        return docker_daemon.select_facts(info)
 
     def list_run_options(self) -> list[str]:
         """Return the options for the parent of the container's control group and for the runtime.
@@ -523,7 +523,7 @@ class Layer(engine.Container):
         checks_rules = not self.list_publish_options()
         if not checks_rules:
             planned.pop("ports", None)
-        with one_off():
+        with count_one_off():
             current = docker_daemon.list_differences(self.options, self.info, checks_rules)
         if current != planned:
             current_text = docker_daemon.format_differences(current) or "as usual"

@@ -55,7 +55,7 @@ class Layer(layer.Layer):
         Without a layer above, the command keeps the system's folder open: clean-up ends the
         programs of the bare host that do.
         """
-        return argv if self.above else [*holders.holding_command(self.context.folder), *argv]
+        return argv if self.above else [*holders.make_holding_command(self.context.folder), *argv]
 
     def address(self) -> str:
         """Return the host's address at which the client reaches it."""

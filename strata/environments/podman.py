@@ -22,7 +22,7 @@ BRIDGE_MAKERS = (
 
 def _make_podman_command(*arguments: str) -> list[str]:
     """Return the command of Podman with these arguments and this host's control group driver."""
-    return ["podman", "--cgroup-manager", cgroups.driver_name(), *arguments]
+    return ["podman", "--cgroup-manager", cgroups.find_driver_name(), *arguments]
 
 
 class Layer(engine.Container):
@@ -126,7 +126,7 @@ class Layer(engine.Container):
 
     def list_run_options(self) -> list[str]:
         """Return the options for the init program and for the container's control group."""
-        parent = cgroups.parent_option(cgroups.driver_name())
+        parent = cgroups.parent_option(cgroups.find_driver_name())
         options = ["--init-path", find_program(*INITS) or INITS[0], "--replace"]
         options += ["--cgroups", "no-conmon", "--cgroup-parent", parent]
         if self.context.user:

@@ -81,7 +81,7 @@ class Layer(layer.Layer):
         return {
             "profile": name,
             "fresh": options.get("fresh", "boot"),
-            "settings": settings.complete(profile, config["scale"], memory_bytes),
+            "settings": settings.complete_profile(profile, config["scale"], memory_bytes),
             "accelerator": accelerator,
         }
 
@@ -113,7 +113,7 @@ class Layer(layer.Layer):
 
         Returns a phrase for each removed thing.
         """
-        machines = libvirt.remove_all()
+        machines = libvirt.remove_objects()
         return machines + [f"snapshots of run {name}" for name in snapshot.remove_snapshots()]
 
     def cleanup_entries(self) -> list[Fields]:
@@ -138,7 +138,7 @@ class Layer(layer.Layer):
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the ssh command that runs `argv` in the machine."""
-        return ssh.command(self.context.folder, argv)
+        return ssh.wrap_command(self.context.folder, argv)
 
     def address(self) -> str:
         """Return the machine's IP address, on its own network card if it has one."""
@@ -167,7 +167,7 @@ class Layer(layer.Layer):
 
     def kernel_process(self) -> int | None:
         """Return the id of QEMU's process; None if it does not run."""
-        return libvirt.domain_process(self._machine.wanted["name"])
+        return libvirt.find_domain_process(self._machine.wanted["name"])
 
     def memory_processes(self) -> list[int]:
         """Return the id of QEMU's process, or nothing if it does not run."""

@@ -48,7 +48,7 @@ SMALL_SCALE = "tiny"
 MAX_RETRIES = 2
 
 
-def available_environments(plan: Plan) -> list[str]:
+def list_available_environments(plan: Plan) -> list[str]:
     """Return the environments that can be measured here, in the order of the configuration."""
     return [name for name, environment in plan["environments"].items() if environment["available"]]
 
@@ -64,7 +64,11 @@ def hash_decision_basis(plan: Plan) -> str:
     Stored decisions on further blocks contain it, and are valid only for a plan with the same hash:
     any change of the computation makes all of them invalid.
     """
-    basis = [plan.get("precision"), sorted(plan["workloads"]), sorted(available_environments(plan))]
+    basis = [
+        plan.get("precision"),
+        sorted(plan["workloads"]),
+        sorted(list_available_environments(plan)),
+    ]
     if "leave_out" in plan:
         basis.append(plan["leave_out"])
     return sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()[:16]
@@ -98,7 +102,7 @@ class Order:
         self.plan = plan
         self.results = results
         self.sequential = plan["order"] == "sequential"
-        names = sorted(available_environments(plan))
+        names = sorted(list_available_environments(plan))
         self.emulated = [name for name in names if is_unpaired(plan["environments"][name])]
         self.paired = [name for name in names if name not in self.emulated]
         not_emulated = plan.get("not_emulated", [])
@@ -140,7 +144,7 @@ class Order:
         repetitions: the number of repetitions of each cell; emulated machines have only one.
         """
         cells: list[Cell] = []
-        for name in available_environments(self.plan):
+        for name in list_available_environments(self.plan):
             workloads = [*self.plan["workloads"]]
             count = repetitions
             if name in self.emulated:
@@ -182,7 +186,7 @@ class Order:
                 # The replaced block may itself have replaced one.
                 tries_before = self.earlier_tries.get((workload, number), 0)
                 self.earlier_tries[workload, new_number] = tries_before + 1
-            possible = self.environments_of_next_block(workload)
+            possible = self.list_environments_of_next_block(workload)
             for number in replaced:
                 # A replacement holds the environments of the block that it replaces.
                 names = [name for name in possible if (name, workload, number) in self.places]
@@ -259,7 +263,7 @@ class Order:
                 pairs.add(pair)
         return pairs
 
-    def environments_of_next_block(self, workload: str) -> list[str]:
+    def list_environments_of_next_block(self, workload: str) -> list[str]:
         """Return the environments that a further block of a workload can hold."""
         names = self._list_compared_environments(workload)
         return [name for name in names if (name, workload) not in self._impossible_pairs]
@@ -268,7 +272,7 @@ class Order:
         """Return the environments in the first blocks of a workload, sorted."""
         return [name for name in self.paired if (name, workload) not in self._left_out]
 
-    def cells(self) -> list[Cell]:
+    def list_cells(self) -> list[Cell]:
         """Return every cell in the planned order."""
         return list(self.places)
 
@@ -289,7 +293,7 @@ class Order:
         pair = f"{environment} · {workload}"
         return f"there is no repetition {repetition} of {pair}: {planned_count} are planned{later}"
 
-    def cells_of_block(self, environment: str, workload: str, repetition: int) -> list[Cell]:
+    def list_cells_of_block(self, environment: str, workload: str, repetition: int) -> list[Cell]:
         """Return the cells of the block that a cell belongs to, in the planned order.
 
         For a cell that is in no block, only the cell is returned.
@@ -299,7 +303,7 @@ class Order:
         cells = [cell for cell in self.places if cell[1:] == (workload, repetition)]
         return [cell for cell in cells if cell[0] in self.paired]
 
-    def as_csv(self) -> str:
+    def format_csv(self) -> str:
         """Return the text of results/plan.csv: one row for each cell, in the planned order.
 
         The format must stay: the check of an archive compares its file with this text.

@@ -188,7 +188,10 @@ def _check_settings(settings: Fields, schema: Any, source: Callable[[str], str])
         for name in (workloads if isinstance(workloads, dict) else {})
         if os.path.lexists(f"{workload.FOLDER}/{name}")
     ]
-    names = {"declared": [*workload.list_workloads(), *present], "kinds": registry.layer_names()}
+    names = {
+        "declared": [*workload.list_workloads(), *present],
+        "kinds": registry.list_layer_names(),
+    }
     mistakes = validation.find_faults(schema, settings, names=names)
     # With wrong types or missing keys, no further check can read the settings.
     if mistakes and validation.find_faults(schema, settings):
@@ -209,7 +212,7 @@ def _list_packages_of_layers(environments: Fields) -> list[str]:
     for environment in environments.values():
         for layer in environment["layers"]:
             for name in layer:
-                packages.update(registry.layer_class(name).image_packages)
+                packages.update(registry.load_layer_class(name).image_packages)
     return sorted(packages)
 
 
@@ -247,9 +250,9 @@ def _normalize_layer(layer: str | Fields) -> Fields:
     mapping = {layer: {}} if isinstance(layer, str) else layer
     ((name, options),) = mapping.items()
     options = {} if options is None else options
-    if name not in registry.layer_names():
+    if name not in registry.list_layer_names():
         return {name: options}
-    accepted = validation.make_validator(registry.layer_class(name).options_schema)
+    accepted = validation.make_validator(registry.load_layer_class(name).options_schema)
     return {name: validation.convert_texts(accepted, options)}
 
 
@@ -321,10 +324,10 @@ def _list_stack_mistakes(key: str, stack: Stack, settings: Fields) -> Iterator[F
     below = "host"
     for number, layer in enumerate(stack):
         ((name, options),) = layer.items()
-        if name not in registry.layer_names():
+        if name not in registry.list_layer_names():
             continue
         layer_key = f"{key}.{number}"
-        layer_class = registry.layer_class(name)
+        layer_class = registry.load_layer_class(name)
         accepted = validation.make_validator(layer_class.options_schema)
         mistakes = validation.find_faults(accepted, options, f"{layer_key}.{name}", profiles)
         if not mistakes:

@@ -30,7 +30,7 @@ def list_daemons(plan: Plan) -> set[str]:
     }
 
 
-def workload_in_environment(plan: Plan, environment: str, workload: str) -> PlannedWorkload:
+def select_workload(plan: Plan, environment: str, workload: str) -> PlannedWorkload:
     """Return a workload of the plan with its sizes in an environment.
 
     Emulated machines, and native for comparison with them, have sizes of their own (``small``).
@@ -42,7 +42,7 @@ def workload_in_environment(plan: Plan, environment: str, workload: str) -> Plan
     )
 
 
-def scale_in_environment(plan: Plan, environment: str) -> str:
+def select_scale(plan: Plan, environment: str) -> str:
     """Return the scale of the sizes in an environment: `tiny` if it is in no block."""
     return (
         blocks.SMALL_SCALE
@@ -51,7 +51,7 @@ def scale_in_environment(plan: Plan, environment: str) -> str:
     )
 
 
-def cell_seed(plan: Plan, workload: str, repetition: int) -> int:
+def compute_cell_seed(plan: Plan, workload: str, repetition: int) -> int:
     """Return the seed of a cell, an integer from 0 to below 2^31.
 
     It is the same in every environment, so that all environments do equal work.  Its computation
@@ -61,17 +61,17 @@ def cell_seed(plan: Plan, workload: str, repetition: int) -> int:
     return int.from_bytes(sha256(text.encode()).digest()[:4], "big") >> 1
 
 
-def fingerprint(plan: Plan, environment: str, workload: str) -> str:
+def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
     """Return a hash of everything that decides the result of a cell, and how it is measured.
 
     A cell is measured again when its fingerprint changes.  So the hash of an unchanged cell must
     stay: a new key may be added only for plans that use a new feature.
     """
-    planned = workload_in_environment(plan, environment, workload)
+    planned = select_workload(plan, environment, workload)
     cell = planned["cell"]
     deciding = {
         "seed": plan["seed"],
-        "scale": scale_in_environment(plan, environment),
+        "scale": select_scale(plan, environment),
         "image": plan["image"]["recipe"],
         "layers": plan["environments"][environment]["layers"],
         "parameters": planned["parameters"],
@@ -92,7 +92,7 @@ def fingerprint(plan: Plan, environment: str, workload: str) -> str:
     laps = count_laps(plan, environment, workload)
     if laps > 1:
         deciding["laps"] = laps
-    if seconds := slice_seconds(plan, environment, workload):
+    if seconds := find_slice_seconds(plan, environment, workload):
         ways = list_ways(plan, environment, workload)
         deciding["ways"] = ways
         if SLICES in ways:
@@ -141,20 +141,20 @@ def count_systems(planned: PlannedWorkload) -> int:
 
 def count_laps(plan: Plan, environment: str, workload: str) -> int:
     """Return how many laps a cell has; always one in an environment without blocks."""
-    planned = workload_in_environment(plan, environment, workload)
+    planned = select_workload(plan, environment, workload)
     parameter = planned["cell"].get("laps")
     if parameter is None or blocks.is_unpaired(plan["environments"][environment]):
         return 1
     return int(planned["parameters"][parameter])
 
 
-def slice_seconds(plan: Plan, environment: str, workload: str) -> float | None:
+def find_slice_seconds(plan: Plan, environment: str, workload: str) -> float | None:
     """Return the length of a slice in seconds, for which one run continues while others are frozen.
 
     None means that a run continues to its end, because the workload has no slices or several
     systems run it at the same time, or because the environment is in no block.
     """
-    planned = workload_in_environment(plan, environment, workload)
+    planned = select_workload(plan, environment, workload)
     if count_systems(planned) > 1 or blocks.is_unpaired(plan["environments"][environment]):
         return None
     return planned["cell"].get("slice")
@@ -167,7 +167,7 @@ def list_ways(plan: Plan, environment: str, workload: str) -> list[str]:
     virtual machine, which take their runs whole (docs/method.md).  Native takes both, so that it is
     compared with each in the same way.  A cell that is measured without others takes no slices.
     """
-    if slice_seconds(plan, environment, workload) is None:
+    if find_slice_seconds(plan, environment, workload) is None:
         return [WHOLE]
     kinds = {layer["kind"] for layer in plan["environments"][environment]["descriptions"]}
     if "machine" in kinds:
@@ -206,7 +206,7 @@ def add_port_offset(ports: int | list[int], offset: int) -> int | list[int]:
     return [port + offset for port in ports] if isinstance(ports, list) else ports + offset
 
 
-def port_offset(ports: list[int]) -> int:
+def compute_port_offset(ports: list[int]) -> int:
     """Return the distance between the ports of two cells whose systems are up at the same time.
 
     ports: the ports of one system, sorted.  Without ports the distance is 0.
@@ -231,7 +231,9 @@ def check_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
         has_laps = "laps" in cell and planned["parameters"][cell["laps"]] > 1
         neighbours = max(together - 1, 0) if has_laps else 0
         # How far the ports of the last system are from those of the first one.
-        largest_offset = neighbours * port_offset(sorted(port for _, port in ports)) + systems - 1
+        largest_offset = (
+            neighbours * compute_port_offset(sorted(port for _, port in ports)) + systems - 1
+        )
         for position, (parameter, port) in enumerate(ports):
             key = f"workloads.{name}.{parameter}"
             for other_parameter, other_port in ports[:position]:
@@ -338,7 +340,7 @@ def write_plan(plan: Plan) -> None:
 
 def write_cell_order(plan: Plan) -> None:
     """Write results/plan.csv, the cells in their order as far as it is decided, if it changed."""
-    write_if_changed(paths.PLAN.replace(".json", ".csv"), blocks.Order(plan).as_csv())
+    write_if_changed(paths.PLAN.replace(".json", ".csv"), blocks.Order(plan).format_csv())
 
 
 def read_plan() -> Plan:

@@ -26,7 +26,7 @@ def make_plan(config: Fields, machine: HostFacts) -> Plan:
     """Return the plan (the object of results/plan.json) of a checked configuration on this machine.
 
     config: as :func:`strata.experiment.config.read_config` returns it.
-    machine: the facts of :func:`strata.host.capacity.read_facts`.
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
     Raises UserError if no environment can be measured on this machine, or if the sizes, ports or
     memory do not fit it.  The message names the file that sets the key.
     """
@@ -112,7 +112,7 @@ def _list_memory_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Ite
             memory = layer.get("vm", {}).get("settings", {}).get("memory")
             # A machine with memory "host" takes as much as the host has.
             if memory not in (None, "host"):
-                planned = plan.workload_in_environment(experiment, environment, workload_name)
+                planned = plan.select_workload(experiment, environment, workload_name)
                 need = (planned.get("memory_bytes", 0), workload_name)
                 needs.setdefault((layer["vm"]["profile"], memory), []).append(need)
     host_bytes = experiment["machine"]["memory_bytes"]
@@ -159,7 +159,7 @@ def _list_layer_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iter
         layer_names: list[str] = []
         for layer in experiment["environments"][environment]["layers"]:
             layer_names += layer
-        if registry.image_forms(layer_names) or not needs_image:
+        if registry.collect_image_forms(layer_names) or not needs_image:
             continue
         yield (
             f"environments.{environment}.layers",
@@ -203,7 +203,7 @@ def _count_interleaved(environments: Fields) -> int:
         if not environment["available"] or blocks.is_unpaired(environment):
             continue
         layer_classes = [
-            registry.layer_class(name) for layer in environment["layers"] for name in layer
+            registry.load_layer_class(name) for layer in environment["layers"] for name in layer
         ]
         count += all(layer_class.stands_idle for layer_class in layer_classes)
     return count
@@ -252,7 +252,7 @@ def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -
         if name == "host" and len(environment["layers"]) > 1:
             # It is at the bottom of every stack.
             continue
-        layer_class = registry.layer_class(name)
+        layer_class = registry.load_layer_class(name)
         resolved = layer_class.add_observations(layer_class.resolve_options(options, config), below)
         if "docker" in config["image"]:
             reason = reason or layer_class.refuses_own_images

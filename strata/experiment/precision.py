@@ -72,7 +72,7 @@ class Precision(NamedTuple):
         return self.half_width if math.isfinite(self.half_width) else 1.0
 
 
-def mean_cell_seconds(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], float]:
+def compute_mean_cell_seconds(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], float]:
     """Return the mean duration of a cell, in seconds, for each (environment, workload)."""
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     for cell, record in records.items():
@@ -176,7 +176,7 @@ def allot_blocks_to_claims(
     return chosen
 
 
-def deciding_half_width(
+def compute_deciding_half_width(
     low: float | None, high: float | None, published: float | None = None
 ) -> float:
     """Return the relative half-width at LEVEL that decides a claim with this tolerance.

@@ -221,7 +221,7 @@ def describe_image(image: Fields) -> Described:
     """
     if "docker" in image:
         return _describe_own_image(image)
-    chosen = distribution.choose_release(image, distribution.os_release())
+    chosen = distribution.choose_release(image, distribution.read_os_release())
     script = strip_comments(BASE_SCRIPT, _read_bytes(BASE_SCRIPT)).decode()
     names = list_base_packages(image, chosen)
     base = {**chosen, "mirror": image.get("mirror"), "packages": names, "script": script}

@@ -13,7 +13,7 @@ from strata.experiment import plan
 from strata.util.data_types import Fields, Plan
 from strata.util.placeholders import as_list
 
-# Names of the machine's facts in rules → keys of strata.host.capacity.read_facts.
+# Names of the machine's facts in rules → keys of strata.host.capacity.read_host_facts.
 FACTS = {"cache": "cache_bytes", "memory": "memory_bytes", "processors": "cpus"}
 # Shape → two functions: from a parameter's value n to bytes, and from bytes to the smallest n.
 SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
@@ -52,7 +52,7 @@ def check_sizes(
     declared: a mapping with the keys ``sizes`` and ``facts``, as workload.yaml and the plan's
     `cell`.
     values: the parameters of the workload, by name.
-    machine: the facts of :func:`strata.host.capacity.read_facts`.
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
     metrics: (name, value) from the log; the smallest value of each name counts.
     ``holds`` is None if a quantity is unknown, or the rule cannot be checked: ``unchecked`` says
     why.

@@ -222,7 +222,7 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
     """Return a workload as the plan holds it.
 
     overrides: the parameters that the configuration sets.
-    machine: the facts of :func:`strata.host.capacity.read_facts`.
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
     Raises UserError if the parameters do not fit the machine.
     """
     declared = read_declaration(name)
@@ -408,7 +408,7 @@ def plan_cell(name: str, scale: str) -> Fields:
         """Return a declared command with the time limit of this scale, if it has one."""
         if "timeout" not in command:
             return command
-        return {**command, "timeout": sizing.value_at_scale(command["timeout"], scale)}
+        return {**command, "timeout": sizing.select_value_at_scale(command["timeout"], scale)}
 
     steps = []
     for section, declared_steps in list_sections(declared):

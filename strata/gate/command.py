@@ -85,7 +85,7 @@ def _refuse_unavailable(
         "workloads": [*dict.fromkeys(workload for _, workload in pairs)],
     }
     narrowed = config.read_config({**content, "only": only, "emulation": False})
-    planned = planning.make_plan(narrowed, capacity.read_facts())["environments"]
+    planned = planning.make_plan(narrowed, capacity.read_host_facts())["environments"]
     remaining = []
     for number, budget in enumerate(budgets):
         reasons = [
@@ -124,7 +124,7 @@ def _choose_folder(out: str) -> str:
     folders = _list_session_folders(out)
     if folders and read_json(os.path.join(folders[-1], _DONE)) is None:
         starts = compare.read_starts(os.path.join(folders[-1], "results"))
-        if all(start.startswith(f"{node.boot_id()} ") for start in starts):
+        if all(start.startswith(f"{node.read_boot_id()} ") for start in starts):
             return folders[-1]
     number = int(os.path.basename(folders[-1])) + 1 if folders else 1
     return os.path.join(out, "sessions", str(number))

@@ -8,15 +8,15 @@ from strata.util.errors import UserError
 from strata.util.process import capture
 
 
-def host_routes() -> str:
-    """Return the host's IPv4 addresses and routes as text, for :func:`free_subnet`."""
+def read_host_routes() -> str:
+    """Return the host's IPv4 addresses and routes as text, for :func:`find_free_subnet`."""
     return capture(["ip", "-4", "-o", "address"]).stdout + capture(["ip", "-4", "route"]).stdout
 
 
-def free_subnet(routes: str, first: int = 120) -> str:
+def find_free_subnet(routes: str, first: int = 120) -> str:
     """Return a private /24 network that overlaps with no address and no route.
 
-    routes: the host's, as :func:`host_routes` returns them.
+    routes: the host's, as :func:`read_host_routes` returns them.
     first: the third byte at which the search begins, with 192.168.FIRST.0/24; after 249, the search
     goes on with 120.
     Raises UserError where none of 192.168.120.0/24 … 192.168.249.0/24 is free.
@@ -46,7 +46,7 @@ def address_in(subnet: str, number: int) -> str:
     return str(ipaddress.ip_network(subnet, strict=False).network_address + number)
 
 
-def physical_addresses() -> set[str]:
+def list_physical_addresses() -> set[str]:
     """Return the IPv4 and IPv6 addresses of the host's physical network interfaces.
 
     The interfaces of its default routes are included; other bridges, veth pairs and virtual

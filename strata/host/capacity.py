@@ -9,12 +9,12 @@ from strata.util.process import capture
 from strata.util.units import format_ranges
 
 
-def usable_processors() -> set[int]:
+def list_usable_cpus() -> set[int]:
     """Return the numbers of the CPUs that measurements may use: this process's CPU affinity."""
     return os.sched_getaffinity(0)
 
 
-def read_facts() -> HostFacts:
+def read_host_facts() -> HostFacts:
     """Return ``{cpus, mask, memory_bytes, cache_bytes}`` of this host.
 
     cpus: the number of CPUs that measurements may use.
@@ -29,12 +29,12 @@ def read_facts() -> HostFacts:
             f"{observe.MEMORY}: has no line 'MemTotal: … kB', and sizes follow from the memory: "
             "run Strata where /proc is mounted and shows it"
         )
-    usable = usable_processors()
+    usable = list_usable_cpus()
     return {
         "cpus": len(usable),
-        "mask": None if usable >= starting_state.online_processors() else format_ranges(usable),
+        "mask": None if usable >= starting_state.list_online_cpus() else format_ranges(usable),
         "memory_bytes": memory,
-        "cache_bytes": observe.last_level_caches(usable),
+        "cache_bytes": observe.sum_last_level_caches(usable),
     }
 
 
@@ -45,7 +45,7 @@ def read_topology() -> list[Fields]:
     adjacent.
     """
     printed = capture(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"], check=False).stdout
-    return parse_topology(printed, usable_processors())
+    return parse_topology(printed, list_usable_cpus())
 
 
 def parse_topology(printed: str, allowed: set[int]) -> list[Fields]:

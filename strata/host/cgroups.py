@@ -71,7 +71,7 @@ def is_unified() -> bool:
     return os.path.exists(f"{ROOT}/cgroup.controllers")
 
 
-def are_hybrid() -> bool:
+def is_hybrid() -> bool:
     """Return whether the host has controllers of control groups in both versions 1 and 2."""
     # Version 2's controllers are listed there; the list is empty where version 1 has all.
     return bool(observe.read_file(f"{ROOT}/unified/cgroup.controllers"))
@@ -82,7 +82,7 @@ def is_managed_by_systemd() -> bool:
     return is_unified() and os.path.isdir("/run/systemd/system")
 
 
-def driver_name() -> str:
+def find_driver_name() -> str:
     """Return the name of the control group driver, as container engines spell it."""
     return "systemd" if is_managed_by_systemd() else "cgroupfs"
 
@@ -90,13 +90,13 @@ def driver_name() -> str:
 def parent_option(driver: str) -> str:
     """Return the value of ``docker run --cgroup-parent``.
 
-    driver: Docker's control group driver, as of :func:`driver_name`.
+    driver: Docker's control group driver, as of :func:`find_driver_name`.
     Containers must get the parent group of native systems: see the module.
     """
     return SLICE if driver == "systemd" else f"/{GROUP}"
 
 
-def hierarchies() -> list[str]:
+def list_hierarchies() -> list[str]:
     """Return the top folders of all control group hierarchies of the machine.
 
     Docker creates a group in each of them.
@@ -118,13 +118,13 @@ def group_path(system_id: str) -> str:
 
 def group_folders(system_id: str) -> list[str]:
     """Return the folders of a native system's control groups, whether or not they exist."""
-    return [f"{top}/{group_path(system_id)}" for top in hierarchies()]
+    return [f"{top}/{group_path(system_id)}" for top in list_hierarchies()]
 
 
 def create_groups(system_id: str, mask: str | None) -> None:
     """Create the control groups of a native system, as root.
 
-    :func:`join_command` runs the system's commands in these groups.
+    :func:`make_join_command` runs the system's commands in these groups.
     mask: a list such as ``0-1,3`` of the CPUs to which the groups are restricted; None: all.
     Where systemd manages the groups, a process that only sleeps is started to keep them.
     Raises UserError where a group cannot be created.
@@ -147,7 +147,7 @@ def create_groups(system_id: str, mask: str | None) -> None:
     capture(as_root(["systemd-run", "--scope", "--quiet", "--collect", *options, "--", *stay]))
 
 
-def join_command(system_id: str) -> list[str]:
+def make_join_command(system_id: str) -> list[str]:
     """Return the command prefix by which root runs a command in a native system's groups."""
     return ["sh", "-euc", JOIN, "strata", *group_folders(system_id), "--"]
 
@@ -162,7 +162,7 @@ def find_groups(name: str) -> list[str]:
     # Podman's groups are named libpod-ID, and Docker's docker-ID under systemd.
     groups = [f"{GROUP}/{name}", f"{GROUP}/libpod-{name}"]
     groups += [f"{SLICE}/{unit}.scope" for unit in (name, f"docker-{name}", f"libpod-{name}")]
-    folders = [os.path.join(top, group) for top in hierarchies() for group in groups]
+    folders = [os.path.join(top, group) for top in list_hierarchies() for group in groups]
     return [folder for folder in folders if os.path.isdir(folder)]
 
 
@@ -378,7 +378,7 @@ def remove_groups(name: str) -> None:
     if os.path.isabs(name):
         name = observe.read_file(name) or ""
     # A frozen process does not end.
-    freeze(freezable_folders(name), False)
+    freeze(find_freezable_folders(name), False)
     deadline = time.monotonic() + KILL_PATIENCE
     while (processes := list_processes(name)) and time.monotonic() < deadline:
         capture(as_root(["kill", "-KILL", *map(str, processes)]), check=False)
@@ -392,7 +392,7 @@ def remove_groups(name: str) -> None:
         capture(as_root(["rmdir", "--", *folders]), check=not is_systemd)
 
 
-def freezable_folders(name: str) -> list[str]:
+def find_freezable_folders(name: str) -> list[str]:
     """Return the folders of :func:`find_groups` that can be frozen.
 
     They are those of version 1 if there are any, otherwise those of version 2.
@@ -407,7 +407,7 @@ def freezable_folders(name: str) -> list[str]:
 def freeze(folders: Sequence[str], frozen: bool = True) -> None:
     """Freeze or thaw all processes in control groups, and wait until that is done.
 
-    folders: as of :func:`freezable_folders`.  frozen: whether to freeze; otherwise to thaw.
+    folders: as of :func:`find_freezable_folders`.  frozen: whether to freeze; otherwise to thaw.
     Raises UserError where a folder takes longer than :data:`FREEZE_PATIENCE`.
     """
     for folder in folders:

@@ -24,13 +24,13 @@ CLOSE_ON_EXEC = 8
 def count_cycles() -> Iterator[list[int]]:
     """Open, for the block, a counter of the cycles of each usable CPU in all processes.
 
-    Yields their file descriptors, which :func:`cpu_line` reads; none where the machine or the
+    Yields their file descriptors, which :func:`format_cpu_line` reads; none where the machine or the
     user's rights do not allow these counters on every CPU.
     """
     number = PERF_EVENT_OPEN.get(os.uname().machine)
     syscall = ctypes.CDLL(None).syscall
     descriptors: list[int] = []
-    cpus = sorted(capacity.usable_processors())
+    cpus = sorted(capacity.list_usable_cpus())
     try:
         for cpu in cpus if number else []:
             # All processes (-1) on the CPU; the counter belongs to no group (-1).
@@ -44,7 +44,7 @@ def count_cycles() -> Iterator[list[int]]:
             os.close(descriptor)
 
 
-def cpu_line(cycle_counters: list[int]) -> str:
+def format_cpu_line(cycle_counters: list[int]) -> str:
     """Return one line of JSON about the CPUs that measurements may use.
 
     It holds the seconds of the monotonic clock, the number of CPUs, their busy and steal seconds
@@ -54,9 +54,9 @@ def cpu_line(cycle_counters: list[int]) -> str:
     cycle_counters: the file descriptors of :func:`count_cycles`.
     Raises UserError where /proc/stat has no such times.
     """
-    cpus = capacity.usable_processors()
+    cpus = capacity.list_usable_cpus()
     ticks_per_second = os.sysconf("SC_CLK_TCK")
-    parts = observe.split_ticks(observe.cpu_times(cpus))
+    parts = observe.split_ticks(observe.read_cpu_times(cpus))
     if parts is None:
         raise UserError(
             f"{observe.STAT}: has no line 'cpu' with the times of the processors, which this "

@@ -19,7 +19,7 @@ KEY_PACKAGES = {"debian": "debian-archive-keyring", "ubuntu": "ubuntu-keyring"}
 RELEASES = "/usr/share/distro-info"
 
 
-def os_release() -> dict[str, str]:
+def read_os_release() -> dict[str, str]:
     """Return the fields of the host's os-release file.
 
     ``ID`` is always present: "unknown" where no file gives it.
@@ -33,7 +33,7 @@ def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
     """Return ``{distribution, release}`` of the image that the configuration asks for.
 
     image: the configuration's `image`; its distribution ``host`` means Debian 13 on Debian and the
-    host's own release on Ubuntu.  host: the fields of :func:`os_release`.
+    host's own release on Ubuntu.  host: the fields of :func:`read_os_release`.
     Raises UserError where the distribution is ``host`` and the host is neither, where another
     distribution than the host's has no mirror, and where the release is unknown.
     """
@@ -77,12 +77,12 @@ def list_releases(distribution: str) -> list[str]:
     return [row["series"] for row in rows if row.get("series")]
 
 
-def sources(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
+def make_sources_list(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
     """Return the text of a sources.list for the chosen release.
 
     mirror: the address of an archive; None: the host's own sources, as apt has read them, with
     the chosen release in place of the host's in its suites (the release, -updates, -security).
-    host: the fields of :func:`os_release`.
+    host: the fields of :func:`read_os_release`.
     Raises UserError where the host lacks the keys of another distribution, or a package source.
     """
     distribution, release = chosen["distribution"], chosen["release"]

@@ -20,14 +20,14 @@ INSTALLATION = "/etc/machine-id"
 DOCKER = "/run/docker.pid"
 
 
-def read_facts() -> Fields:
+def identify_node() -> Fields:
     """Return ``{name, machine, boot, docker}`` of this machine, for records.
 
     name: a hash of the name that Slurm gave the node, or of the host name where there is none.
     machine: a hash of that name and of the installation's ID.
     Both hashes must stay: records of one node, and of one machine, are recognized by them.
-    boot: as of :func:`boot_id`; two names with the same ID are one machine.
-    docker: as of :func:`docker_start`.
+    boot: as of :func:`read_boot_id`; two names with the same ID are one machine.
+    docker: as of :func:`read_docker_start`.
     """
     name = os.environ.get(SLURM) or os.uname().nodename
     installation = observe.read_file(INSTALLATION) or ""
@@ -36,18 +36,18 @@ def read_facts() -> Fields:
     return {
         "name": f"node-{mark}",
         "machine": machine,
-        "boot": boot_id(),
-        "docker": docker_start(),
+        "boot": read_boot_id(),
+        "docker": read_docker_start(),
     }
 
 
-def boot_id() -> str | None:
+def read_boot_id() -> str | None:
     """Return the kernel's boot ID, which each boot changes; None where the kernel gives none."""
     match = re.fullmatch("[0-9a-f-]{36}", observe.read_file(BOOT) or "")
     return match and match[0]
 
 
-def docker_start() -> int | None:
+def read_docker_start() -> int | None:
     """Return when Docker's daemon started, in ticks of the kernel since the boot.
 
     None where :data:`DOCKER` names no process of a daemon that runs.
@@ -59,7 +59,7 @@ def docker_start() -> int | None:
     return match and int(match[1])
 
 
-def node_of_record(record: Mapping[str, Any] | None) -> str | None:
+def find_node_name(record: Mapping[str, Any] | None) -> str | None:
     """Return the name of the node in a cell's record; None where the record gives none.
 
     record: None where the record does not exist.

@@ -38,7 +38,7 @@ TURBO = {
 TEMPERATURE = "/sys/class/thermal/thermal_zone0/temp"
 
 
-def print_command() -> list[str]:
+def make_print_command() -> list[str]:
     """Return the command that prints those of :data:`FILES` that exist, each after its path.
 
     :func:`split_files` relies on this format.
@@ -47,7 +47,7 @@ def print_command() -> list[str]:
 
 
 def split_files(text: str) -> dict[str, str]:
-    """Return path → content of the files in the output of :func:`print_command`."""
+    """Return path → content of the files in the output of :func:`make_print_command`."""
     # The text before the first file, and then by turns a path and the content after it.
     pieces = re.split(r"^==> (/[^\n]*) <==\n", text, flags=re.MULTILINE)
     files = zip(pieces[1::2], pieces[2::2], strict=True)
@@ -94,7 +94,7 @@ def parse_cpu_list(text: str | None) -> set[int]:
     return set(parse_ranges(text or ""))
 
 
-def printable(text: str) -> str:
+def replace_unprintable(text: str) -> str:
     """Replace each character of a text that cannot be printed with a question mark."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
@@ -131,8 +131,8 @@ def parse_facts(files: dict[str, str]) -> Fields:
     pages = re.search(r"\[(\w+)\]", files.get("/sys/kernel/mm/transparent_hugepage/enabled", ""))
     # Each line is HIERARCHY:CONTROLLERS:GROUP; a group in several hierarchies is named once.
     lines = [line.split(":", 2) for line in files.get("/proc/self/cgroup", "").splitlines()]
-    groups = {printable(line[2]) for line in lines if len(line) == 3}
-    packages = map(printable, files.get("/opt/strata/packages", "").splitlines())
+    groups = {replace_unprintable(line[2]) for line in lines if len(line) == 3}
+    packages = map(replace_unprintable, files.get("/opt/strata/packages", "").splitlines())
     clock = files.get("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     facts = {
         "kernel": version[2] if len(version) > 2 else None,
@@ -155,7 +155,7 @@ def parse_facts(files: dict[str, str]) -> Fields:
         if value in (None, ""):
             facts[key] = NOT_AVAILABLE
         elif isinstance(value, str):
-            facts[key] = printable(value)
+            facts[key] = replace_unprintable(value)
     return facts
 
 
@@ -193,15 +193,18 @@ def observe_host(cpus: set[int]) -> Fields:
     """
     facts = parse_facts(read_files(FILES))
     facts.pop("versions")
-    facts["cache_bytes"] = last_level_caches(cpus) or NOT_AVAILABLE
+    facts["cache_bytes"] = sum_last_level_caches(cpus) or NOT_AVAILABLE
     governor = read_file(_find_cpufreq_file(cpus, "scaling_governor"))
-    facts["governor"] = printable(governor or NOT_AVAILABLE)
+    facts["governor"] = replace_unprintable(governor or NOT_AVAILABLE)
     facts["turbo"] = NOT_AVAILABLE
     if texts_of_turbo := read_files([*TURBO]):
         path, text = next(iter(texts_of_turbo.items()))
         facts["turbo"] = TURBO[path].get(text, NOT_AVAILABLE)
     folder = f"{CPU_FOLDER}/vulnerabilities"
-    texts = {name: printable(read_file(f"{folder}/{name}") or "") for name in list_folder(folder)}
+    texts = {
+        name: replace_unprintable(read_file(f"{folder}/{name}") or "")
+        for name in list_folder(folder)
+    }
     facts["vulnerabilities"] = {name: text for name, text in texts.items() if text} or NOT_AVAILABLE
     return facts
 
@@ -214,7 +217,7 @@ def _find_cpufreq_file(cpus: set[int], name: str) -> str:
     return f"{CPU_FOLDER}/cpu{min(cpus, default=0)}/cpufreq/{name}"
 
 
-def last_level_caches(cpus: set[int]) -> int | None:
+def sum_last_level_caches(cpus: set[int]) -> int | None:
     """Return the total bytes of the highest-level caches that these CPUs use; None if not known.
 
     A cache that several of the CPUs share counts once.  Where the kernel does not tell which CPUs
@@ -250,7 +253,7 @@ def _read_cache(cpu: int, name: str) -> tuple[int, tuple[int, ...], int] | None:
     return level, sharing, int(size[1]) * UNITS[f"{size[2]}iB"]
 
 
-def emulated_host_mark() -> str | None:
+def find_emulated_host_mark() -> str | None:
     """Return the words by which the paper marks results of an emulated host.
 
     None on other hosts.
@@ -262,12 +265,12 @@ def emulated_host_mark() -> str | None:
     return hosts["mark"] if machine in hosts["emulated"] else None
 
 
-def available_memory() -> int | None:
+def read_available_memory() -> int | None:
     """Return the bytes of memory that programs could still use; None where not known."""
     return parse_kib(read_file(MEMORY), "MemAvailable")
 
 
-def cpu_times(cpus: set[int]) -> tuple[int, ...]:
+def read_cpu_times(cpus: set[int]) -> tuple[int, ...]:
     """Return the ticks of these CPUs since the boot: user, nice, system, idle, iowait, irq, …
 
     The order and number of columns are those of /proc/stat: softirq, steal and others may follow.
@@ -290,7 +293,7 @@ def cpu_times(cpus: set[int]) -> tuple[int, ...]:
 def split_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
     """Return the busy ticks and the steal ticks among ticks of CPUs; None where not known.
 
-    ticks: as of :func:`cpu_times`, or the growth of each number.
+    ticks: as of :func:`read_cpu_times`, or the growth of each number.
     Busy are all ticks but those of idle, iowait and steal; they include those of virtual machines.
     The steal ticks are None where the kernel does not count them.
     """
@@ -309,10 +312,10 @@ def count_context_switches() -> int | None:
     return int(count[1]) if count else None
 
 
-def time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
+def compute_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
     """Return ``{steal_share, busy_share}`` of the CPUs' time between two moments, from 0 to 1.
 
-    before, after: as of :func:`cpu_times`.
+    before, after: as of :func:`read_cpu_times`.
     A share that cannot be computed is :data:`NOT_AVAILABLE`.
     """
     # Some of these counters sometimes go back.

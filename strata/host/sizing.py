@@ -86,7 +86,7 @@ SMALLEST = "smallest"
 OF_THE_CELL = ("cpus", "first-cpu", "client-last-cpu")
 
 
-def value_at_scale(value: object, scale: str) -> object:
+def select_value_at_scale(value: object, scale: str) -> object:
     """Return a setting's value at a scale.
 
     value: ``{tiny: …, standard: …, paper: …}``, or the value at every scale.
@@ -98,7 +98,7 @@ def resolve_rule(value: object, machine: Fields) -> tuple[object, str | None]:
     """Return a parameter's value on a machine, and a sentence on it for the paper or None.
 
     value: as in workload.yaml; literals, ``smallest`` and the rules :data:`OF_THE_CELL` stay.
-    machine: as of :func:`strata.host.capacity.read_facts`; where several systems run at once, the
+    machine: as of :func:`strata.host.capacity.read_host_facts`; where several systems run at once, the
     share of one.
     """
     if not isinstance(value, dict) or value["rule"] in (SMALLEST, *OF_THE_CELL):

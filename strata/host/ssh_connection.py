@@ -16,7 +16,7 @@ def socket_path(folder: str) -> str:
     return os.path.join(folder, "ssh")
 
 
-def ssh_settings(folder: str) -> dict[str, str]:
+def make_ssh_settings(folder: str) -> dict[str, str]:
     """Return the ssh options of a system's connection: no prompts, one shared connection kept open.
 
     folder: the system's folder, which holds the connection's socket.

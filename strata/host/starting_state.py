@@ -3,7 +3,7 @@
 A process hands its priority, limits, masks and the like on to its children, so that those of the
 caller would reach every program.  :func:`declare_state` gives a process the declared state
 (:data:`LIMITS` and the constants after it), :func:`parse_state` reads a state from the output of
-:func:`state_command` in a system, and :func:`compare_states` compares two.
+:func:`make_state_command` in a system, and :func:`compare_states` compares two.
 
 As a program (``starting_state.py COMMAND…``, for scripts, without the rest of Strata) it runs a
 command in that state and outside of the caller's control groups.
@@ -116,7 +116,7 @@ _STATUS_FIELDS = {
 }
 
 
-def state_command(*files: str, process: int | str = "self") -> list[str]:
+def make_state_command(*files: str, process: int | str = "self") -> list[str]:
     """Return the command that prints the state of a process, and the content of some more files.
 
     process: its process ID; "self": a program that starts where the command runs.
@@ -128,7 +128,7 @@ def state_command(*files: str, process: int | str = "self") -> list[str]:
 def parse_state(files: dict[str, str]) -> dict[str, str]:
     """Return name → value of a process's state, without the values that a system does not show.
 
-    files: path → content, as :func:`state_command` prints them.
+    files: path → content, as :func:`make_state_command` prints them.
     Records hold these names.
     """
     # Name of a file in the process's folder → its text.
@@ -227,7 +227,7 @@ HOST_PROCESS_STATE = (
 )  # fmt: skip
 
 
-def undeclared_values(state: dict[str, str]) -> dict[str, tuple[str, str]]:
+def find_undeclared_values(state: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Return name → (declared value, value in `state`) for each value that is not as declared.
 
     state: as of :func:`parse_state`; values that it lacks are skipped.
@@ -235,7 +235,7 @@ def undeclared_values(state: dict[str, str]) -> dict[str, tuple[str, str]]:
     return compare_states(state, DECLARED_STATE)
 
 
-def container_limit_options() -> list[str]:
+def make_container_limit_options() -> list[str]:
     """Return the options of Docker and Podman that set the declared limits in a container."""
     options = []
     for name, limit in LIMITS.items():
@@ -244,7 +244,7 @@ def container_limit_options() -> list[str]:
     return options
 
 
-def prlimit_options() -> list[str]:
+def make_prlimit_options() -> list[str]:
     """Return the options of the program ``prlimit`` that set the declared limits."""
     return [f"--{name}={'unlimited' if limit is None else limit}" for name, limit in LIMITS.items()]
 
@@ -254,7 +254,7 @@ def declare_state(processors: set[int]) -> None:
 
     processors: the numbers of the CPUs to which the process is restricted.
     Signals that the caller ignored stay ignored here, but not in child processes.  Raises nothing
-    where root's rights are missing: that part of the state stays, and :func:`undeclared_values`
+    where root's rights are missing: that part of the state stays, and :func:`find_undeclared_values`
     reports it.
     """
     _set_own_state(processors)
@@ -372,7 +372,7 @@ def _read_process_file(name: str, process: str = "self") -> str:
     return ""
 
 
-def online_processors() -> set[int]:
+def list_online_cpus() -> set[int]:
     """Return the numbers of the machine's online CPUs."""
     path = "/sys/devices/system/cpu/online"
     with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
@@ -408,7 +408,7 @@ def main(argv: list[str]) -> None:
         set_process_state(int(argv[1]))
         return
     _leave_groups()
-    _set_own_state(online_processors())
+    _set_own_state(list_online_cpus())
     set_process_state(os.getpid())
     # A program inherits no handler, and Python ignored these.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):

@@ -202,7 +202,7 @@ def _make_files(config: Fields, described: Described, work: str) -> None:
         "architecture": platform.machine(),
         "package_count": len(listing["packages"]),
         "file_count": len(listing["files"]),
-        "manifest_sha256": manifest.manifest_digest(listing),
+        "manifest_sha256": manifest.hash_manifest(listing),
         "base": described["base"],
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         **own_facts,
@@ -215,7 +215,7 @@ def _provision_image(config: Fields, described: Described, work: str) -> str:
 
     work: the folder of the build.  Raises UserError if that fails.
     """
-    name = engine.tag(described)
+    name = engine.name_image(described)
     base = _provide_base(config, described)
     with report_step("image", "provisioning with Packer"):
         _run_packer(config, work, {"base": base, "tag": name, "home": paths.home_mark()})
@@ -263,7 +263,9 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
     ]
     mirror = config.get("mirror")
     sources = os.path.join(work, "sources.list")
-    write_text(sources, distribution.sources(described, mirror, distribution.os_release()))
+    write_text(
+        sources, distribution.make_sources_list(described, mirror, distribution.read_os_release())
+    )
     archive = os.path.join(work, "base.tar")
     command = ["mmdebstrap", *options, described["release"], archive, sources]
     result = capture(_mark_command(work, command, root=True), timeout=3600, check=False)
@@ -352,7 +354,7 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
         raise UserError(f"Packer could not make the image (whole log: {log}):\n{last}")
 
 
-def unfinished_builds() -> list[str]:
+def list_unfinished_builds() -> list[str]:
     """Return the folders of builds that have begun and not ended.
 
     They include builds under way: each build's folder is created first and removed last.
@@ -366,7 +368,7 @@ def _remove_builds() -> list[str]:
     The caller holds the cache's lock, so that no build is under way.
     """
     removed = []
-    for folder in unfinished_builds():
+    for folder in list_unfinished_builds():
         _remove_unfinished(folder)
         removed.append(os.path.basename(folder).replace("building-", "unfinished image "))
     containers = docker.Layer.remove_containers(engine.BUILDING)
@@ -430,8 +432,8 @@ def _discard_images(*kept: str) -> list[str]:
     needed = {*kept}
     for recipe_hash in cache.list_image_recipes():
         if image := cache.find_image(recipe_hash):
-            needed |= {image["id"], engine.tag(image), engine.name_base(image["base"])}
+            needed |= {image["id"], engine.name_image(image), engine.name_base(image["base"])}
     removed = []
-    for name in registry.layer_names():
-        removed += registry.layer_class(name).remove_images(needed)
+    for name in registry.list_layer_names():
+        removed += registry.load_layer_class(name).remove_images(needed)
     return removed

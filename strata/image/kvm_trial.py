@@ -21,17 +21,17 @@ def needs_trial(plan: Plan, environments: Iterable[str]) -> bool:
     return any(entry.get("accelerator", "known") is None for entry in planned)
 
 
-def plan_after_trial(overrides: Fields) -> Plan:
+def make_plan_after_trial(overrides: Fields) -> Plan:
     """Return the plan of the current folder's configuration, after KVM was tried where it matters.
 
     overrides: values that replace those of config.yaml.
     The environments that are available may depend on whether KVM runs a guest here.  If that is
     unknown, :func:`find_accelerator` builds the image if necessary, and boots a guest.
     """
-    plan = planning.make_plan(config.read_config(overrides), capacity.read_facts())
+    plan = planning.make_plan(config.read_config(overrides), capacity.read_host_facts())
     if needs_trial(plan, plan["environments"]):
         find_accelerator(plan["image"]["settings"])
-        plan = planning.make_plan(config.read_config(overrides), capacity.read_facts())
+        plan = planning.make_plan(config.read_config(overrides), capacity.read_host_facts())
     return plan
 
 

@@ -58,7 +58,7 @@ def list_packages(tree: str) -> dict[str, str]:
     return dict(sorted(line.split()[1:] for line in lines if line.startswith("installed ")))
 
 
-def manifest_digest(manifest: Fields | None) -> str:
+def hash_manifest(manifest: Fields | None) -> str:
     """Return the SHA-256 of a manifest, in hexadecimal; of ``null`` if there is none.
 
     The serialization must stay: records identify images by this digest.

@@ -57,7 +57,7 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
     cell = Cell(experiment, key, order)
     # Only the lowest layer runs on this host; the rights in layers above do not matter.
     for layer in cell.layers[:1]:
-        if reason := registry.layer_class(layer).permission_reason():
+        if reason := registry.load_layer_class(layer).permission_reason():
             raise CellFailed(f"{cell.name} cannot be measured: {reason}")
     starting_state.declare_state(list_measured_cpus(experiment))
     try:
@@ -81,7 +81,7 @@ def list_measured_cpus(experiment: Plan) -> set[int]:
     if experiment.get("spread"):
         return os.sched_getaffinity(0)
     mask = experiment["machine"]["mask"]
-    return starting_state.online_processors() if mask is None else set(parse_ranges(mask))
+    return starting_state.list_online_cpus() if mask is None else set(parse_ranges(mask))
 
 
 def _ensure_image(cell: Cell) -> None:
@@ -89,7 +89,7 @@ def _ensure_image(cell: Cell) -> None:
 
     Raises CellFailed if the build fails.
     """
-    forms = registry.image_forms(cell.layers)
+    forms = registry.collect_image_forms(cell.layers)
     recipe = cell.plan["image"]["recipe"]
     is_missing = bool(forms) and cache.find_image(recipe) is None
     if "disk" in forms and not is_missing:
@@ -131,7 +131,7 @@ def _list_interleaved_cells(cell: Cell) -> list[Cell]:
     if not cell.is_interleaved:
         return []
     due = []
-    for key in cell.order.cells_of_block(*cell.key):
+    for key in cell.order.list_cells_of_block(*cell.key):
         if key != cell.key and pending.is_due(cell.plan, key):
             due.append(Cell(cell.plan, key, cell.order))
     return [other for other in due if other.is_interleaved]
@@ -215,12 +215,12 @@ def _count_freed_bytes(cell: Cell) -> int:
 
     The number is 0 for the plan's first cell, and where the previous cell has the same workload.
     """
-    cells = cell.order.cells()
+    cells = cell.order.list_cells()
     index = cells.index(cell.key)
     environment, workload, _ = cells[max(0, index - 1)]
     if workload == cell.workload:
         return 0
-    planned = plan.workload_in_environment(cell.plan, environment, workload)
+    planned = plan.select_workload(cell.plan, environment, workload)
     return planned.get("memory_bytes", 0) * plan.count_systems(planned)
 
 
@@ -284,9 +284,9 @@ class Block:
         memory as the first cell's steps took, and its run as much as the workload declares.
         """
         first, *others = self.cells
-        before = observe.available_memory()
+        before = observe.read_available_memory()
         self._for_each_cell(Cell.prepare, order=[first])
-        after = observe.available_memory()
+        after = observe.read_available_memory()
         needed_bytes = 0.0
         # Where the kernel does not show its memory, no cell is dropped.
         available_bytes = math.inf

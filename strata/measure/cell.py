@@ -61,10 +61,10 @@ class Cell:
         self.plan, self.key, self.order = experiment, key, order
         self.environment, self.workload, self.repetition = key
         self.entry = experiment["environments"][self.environment]
-        self.planned = plan.workload_in_environment(experiment, self.environment, self.workload)
+        self.planned = plan.select_workload(experiment, self.environment, self.workload)
         self.systems = plan.count_systems(self.planned)
         self.laps = plan.count_laps(experiment, self.environment, self.workload)
-        self.slice = plan.slice_seconds(experiment, self.environment, self.workload)
+        self.slice = plan.find_slice_seconds(experiment, self.environment, self.workload)
         self.ways = plan.list_ways(experiment, self.environment, self.workload)
         self.watch = Clock()
         self.record: Fields = {}
@@ -94,7 +94,7 @@ class Cell:
     @functools.cached_property
     def image(self) -> Image | None:
         """The image of the cell's system; None if no layer uses one."""
-        if not registry.image_forms(self.layers):
+        if not registry.collect_image_forms(self.layers):
             return None
         return cache.require_image(self.plan["image"]["recipe"])
 
@@ -105,7 +105,7 @@ class Cell:
         They are if the cell has laps or slices, and its system uses no CPU time between commands.
         """
         return self._is_divided and all(
-            registry.layer_class(name).stands_idle for name in self.layers
+            registry.load_layer_class(name).stands_idle for name in self.layers
         )
 
     @property
@@ -127,10 +127,10 @@ class Cell:
             "workload": self.workload,
             "repetition": self.repetition,
             "round": self.order.places[self.key][1],
-            "fingerprint": plan.fingerprint(self.plan, self.environment, self.workload),
-            "node": node.read_facts(),
+            "fingerprint": plan.compute_fingerprint(self.plan, self.environment, self.workload),
+            "node": node.identify_node(),
             "started": self.watch.now(),
-            "scale": plan.scale_in_environment(self.plan, self.environment),
+            "scale": plan.select_scale(self.plan, self.environment),
             "source": self.plan["source"],
         }
         if timeouts.read_patience() > 1:
@@ -149,7 +149,7 @@ class Cell:
         limit = self.planned["cell"].get("log_limit", log_sections.DEFAULT_LIMIT)
         log = log_sections.Log(self.unfinished_log, self.systems, limit)
         # All repetitions share one data set, so its seed is that of repetition 0.
-        data_seed = plan.cell_seed(self.plan, self.workload, 0)
+        data_seed = plan.compute_cell_seed(self.plan, self.workload, 0)
         data = datasets.ensure_data_set(self.workload, self.planned, data_seed, self.image)
         system = self._make_system(self.entry["layers"], link, offset)
         values = self._record_system(system, link)
@@ -215,7 +215,7 @@ class Cell:
             link,
             ports,
             parts=self.systems,
-            shift=offset * plan.port_offset(ports),
+            shift=offset * plan.compute_port_offset(ports),
             mask=self.mask,
         )
 
@@ -228,7 +228,7 @@ class Cell:
         started = time.monotonic()
         lifecycle.take_down_systems(self.environment)
         seconds = time.monotonic() - started
-        stack = registry.with_start_method(self.entry["layers"], way)
+        stack = registry.set_start_method(self.entry["layers"], way)
         system = self._make_system(stack, self.system.link, 0)
         system.facts["removal_seconds"] = round(seconds, 3)
         return system
@@ -408,7 +408,7 @@ class Cell:
                 raise CellFailed(f"the {owner} does not show which CPUs it has; set {key}")
             by_rule = {"cpus": cpus, "first-cpu": usable[0], "client-last-cpu": usable[-1]}
             values[key] = by_rule[value["rule"]]
-        values["seed"] = plan.cell_seed(self.plan, self.workload, self.repetition)
+        values["seed"] = plan.compute_cell_seed(self.plan, self.workload, self.repetition)
         return values
 
     def _copy_files(self, system: lifecycle.System, values: Fields, data: str | None) -> Fields:

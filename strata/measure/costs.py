@@ -95,7 +95,7 @@ class CostCounters:
         """Return the counts at this moment.
 
         ticks: the ticks of the CPUs that measurements use, as from
-        :func:`strata.host.observe.cpu_times`.
+        :func:`strata.host.observe.read_cpu_times`.
         foreign: the seconds of CPU time of foreign processes; None if they are not known.
         """
         helpers = []

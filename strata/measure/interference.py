@@ -13,7 +13,7 @@ from collections import defaultdict, deque, namedtuple
 from collections.abc import Collection
 
 from strata.host import observe
-from strata.host.capacity import usable_processors
+from strata.host.capacity import list_usable_cpus
 from strata.host.observe import NOT_AVAILABLE
 from strata.util import paths, run
 from strata.util.data_types import Any, Fields, Interference
@@ -48,7 +48,7 @@ def take_reading() -> Reading:
     return Reading(
         time.monotonic(),
         clock=_measure_clock_offset(),
-        ticks=observe.cpu_times(usable_processors()),
+        ticks=observe.read_cpu_times(list_usable_cpus()),
         processes=_read_processes(),
         throttled=_count_throttlings(),
         swapped=_count_swapped_bytes(),
@@ -102,7 +102,7 @@ def _read_processes() -> dict[tuple[int, str], Usage] | None:
 def _count_throttlings() -> int | None:
     """Return how often heat throttled the usable CPUs; None if the kernel does not count it."""
     counts = []
-    for cpu in usable_processors():
+    for cpu in list_usable_cpus():
         for kind in ("core", "package"):
             folder = f"{observe.CPU_FOLDER}/cpu{cpu}/thermal_throttle"
             count = observe.parse_number(observe.read_file(f"{folder}/{kind}_throttle_count"))
@@ -217,7 +217,7 @@ def list_foreign_processes(
     by_name: dict[str, float] = defaultdict(float)
     for (pid, _), seconds in spent.items():
         if seconds > 0 and not is_of_this_run(pid, processes, roots, daemons):
-            by_name[observe.printable(processes[pid].name)] += seconds
+            by_name[observe.replace_unprintable(processes[pid].name)] += seconds
     busiest = sorted(by_name.items(), key=lambda item: -item[1])
     return [{"name": name, "share": round(seconds / elapsed, 4)} for name, seconds in busiest]
 
@@ -236,7 +236,7 @@ def compare_readings(
     if processes is not None:
         total_share = round(sum(process["share"] for process in processes), 4)
     return {
-        **observe.time_shares(early.ticks, late.ticks),
+        **observe.compute_time_shares(early.ticks, late.ticks),
         "processes_share": total_share,
         "processes": NOT_AVAILABLE if processes is None else processes[:5],
         "swapped_bytes": _compute_growth(early.swapped, late.swapped),
@@ -289,7 +289,7 @@ def find_exceeded(seconds: float, values: Fields, thresholds: Fields) -> list[st
     time to be measured exceeds no threshold.
     thresholds: the limit by the value's name; None, or no limit, means that it is not judged.
     """
-    least_seconds = {"steal": LEAST_SECONDS / len(usable_processors()), "busy": LEAST_SECONDS}
+    least_seconds = {"steal": LEAST_SECONDS / len(list_usable_cpus()), "busy": LEAST_SECONDS}
     exceeded = []
     for quantity, value in values.items():
         limit = thresholds.get(quantity)
@@ -321,8 +321,8 @@ def wait_for_reclaim(limit: float | None) -> None:
     limit: the largest share of stolen time.  If it is None, or no hypervisor ever stole time from
     this machine, nothing is done.
     """
-    cpus = usable_processors()
-    ticks = observe.cpu_times(cpus)
+    cpus = list_usable_cpus()
+    ticks = observe.read_cpu_times(cpus)
     # The eighth number, if the kernel has it, is the stolen time.
     if limit is None or not any(ticks[7:8]):
         return
@@ -335,8 +335,8 @@ def wait_for_reclaim(limit: float | None) -> None:
             loops.callback(loops.enter_context(subprocess.Popen(loop)).terminate)
         while max(shares) > limit and time.monotonic() - started < LONGEST_SECONDS:
             time.sleep(READING_SECONDS)
-            before, ticks = ticks, observe.cpu_times(cpus)
-            share = observe.time_shares(before, ticks)["steal_share"]
+            before, ticks = ticks, observe.read_cpu_times(cpus)
+            share = observe.compute_time_shares(before, ticks)["steal_share"]
             shares.append(0.0 if share == NOT_AVAILABLE else share)
 
 
@@ -355,7 +355,7 @@ class InterferenceMonitor:
         """
         self._reading = take_reading()
         self.report: Fields = {**settings, "flags": []}
-        self.host: Fields = {"static": None, "before": observe.observe_moment(usable_processors())}
+        self.host: Fields = {"static": None, "before": observe.observe_moment(list_usable_cpus())}
 
     def read_before(self, daemons: Collection[str]) -> None:
         """Take the reading before the first command of the run, and add to `host` and `report`.
@@ -371,11 +371,11 @@ class InterferenceMonitor:
         judged: the thresholds by which laps were left out, which flag nothing here.
         Raises CellFailed if the machine's clock was set during the run.
         """
-        after = observe.observe_moment(usable_processors())
+        after = observe.observe_moment(list_usable_cpus())
         offset_before = self._reading.clock
         during = self._judge("during", after, daemons, judged)
         self.host |= {
-            "static": observe.observe_host(usable_processors()),
+            "static": observe.observe_host(list_usable_cpus()),
             "after": after,
             "during": during,
         }

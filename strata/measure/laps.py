@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from strata.host import cgroups, observe
-from strata.host.capacity import usable_processors
+from strata.host.capacity import list_usable_cpus
 from strata.host.observe import NOT_AVAILABLE
 from strata.measure import costs, interference
 from strata.util.data_types import Any, Fields
@@ -35,7 +35,7 @@ class _ForeignCounters:
         daemons: the names of processes that work for the systems.
         """
         self._usage = _USAGE_V2
-        tops = cgroups.hierarchies()
+        tops = cgroups.list_hierarchies()
         if roots := [top for top in tops if os.path.exists(f"{top}/{_USAGE_V1}")]:
             self._usage = _USAGE_V1
             folders = roots[:1]
@@ -160,7 +160,7 @@ class LapMonitor:
 
         The foreign seconds are None if they are not known, or laps are not judged.
         """
-        ticks = observe.cpu_times(usable_processors())
+        ticks = observe.read_cpu_times(list_usable_cpus())
         foreign = self._counters.read_foreign_seconds() if self.judges else None
         return time.monotonic(), ticks, foreign, self._cost_counters.read(ticks, foreign)
 
@@ -184,7 +184,7 @@ class LapMonitor:
         busy: Any = NOT_AVAILABLE
         if foreign is not None and late_foreign is not None:
             busy = round(max(0.0, late_foreign - foreign) / seconds, 4)
-        steal = observe.time_shares(ticks, late_ticks)["steal_share"]
+        steal = observe.compute_time_shares(ticks, late_ticks)["steal_share"]
         shares = {"steal": steal, "busy": busy}
         self.judged |= {name for name, share in shares.items() if share != NOT_AVAILABLE}
         exceeded = interference.find_exceeded(seconds, shares, self._thresholds)

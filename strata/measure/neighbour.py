@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from strata.host import cgroups
-from strata.host.capacity import usable_processors
+from strata.host.capacity import list_usable_cpus
 from strata.host.context import Context
 from strata.util.data_types import Fields
 from strata.util.errors import CellFailed
@@ -37,12 +37,12 @@ def keep_busy(context: Context, limit: float) -> Iterator[Fields]:
     """
     name = f"{context.id}-neighbour"
     context.note_cleanup({"kind": "group", "id": name})
-    processors = sorted(usable_processors())
+    processors = sorted(list_usable_cpus())
     usage: Fields = {"processors": len(processors)}
     try:
         cgroups.create_groups(name, context.mask)
         loops = ["sh", "-euc", START_LOOPS, "strata", str(math.ceil(limit)), *map(str, processors)]
-        capture(as_root([*cgroups.join_command(name), *loops]))
+        capture(as_root([*cgroups.make_join_command(name), *loops]))
         started, before = time.monotonic(), cgroups.read_usage([name])
         yield usage
         after, elapsed = cgroups.read_usage([name]), time.monotonic() - started

@@ -27,7 +27,7 @@ def store_outcome(cell: Cell, record: Record, planned: PlannedWorkload, outcome:
     write_json(paths.cell_path("parsed", *cell, "json"), content, indent=None)
 
 
-def read(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) -> Iterator[Fields]:
+def read_outcomes(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) -> Iterator[Fields]:
     """Yield the outcome of each cell, in the order of `cells`, from stored values or from its log.
 
     given: the log, the record and the planned workload of each cell, in the same order.

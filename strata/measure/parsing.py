@@ -19,10 +19,10 @@ from strata.util.errors import UserError
 
 # The modules that parsers share.
 sys.path.insert(0, os.path.join(paths.PROJECT, "workloads"))
-from kit.checks import BrokenLogError, plain, require
-from kit.logs import Parser, Value, guarded
+from kit.checks import BrokenLogError, format_plain, require
+from kit.logs import Parser, Value, guard_parser
 
-__all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "parse_log", "plain"]
+__all__ = ["BrokenLogError", "Parser", "Value", "format_plain", "load_parser", "parse_log"]
 # The log's path, the record, and the workload as planned for its environment.
 LoggedCell = tuple[str, Record, PlannedWorkload]
 # A value of a cell, the way in which its runs were taken, and the values of its laps.
@@ -125,7 +125,7 @@ def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
     argument_count = getattr(getattr(parse, "__code__", None), "co_argcount", 2)
     if not callable(parse) or argument_count != 2:
         raise UserError(f"{path}: needs a function parse(lines, parameters)")
-    return guarded(parse)
+    return guard_parser(parse)
 
 
 def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[LapValues]:

@@ -45,7 +45,7 @@ def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
     record = _read_record("pending", cell)
     if not _is_current(experiment, cell, record):
         return False
-    if node.node_of_record(record) not in (None, node.read_facts()["name"]):
+    if node.find_node_name(record) not in (None, node.identify_node()["name"]):
         return False
     together = record.get("together")
     if not together:
@@ -66,7 +66,7 @@ def read_measured(experiment: Plan, cell: blocks.Cell) -> Fields:
 def _is_current(experiment: Plan, cell: blocks.Cell, record: Fields) -> bool:
     """Return whether a cell's record has the plan's fingerprint, and counts in this run."""
     environment, workload, repetition = cell
-    if record.get("fingerprint") != plan.fingerprint(experiment, environment, workload):
+    if record.get("fingerprint") != plan.compute_fingerprint(experiment, environment, workload):
         return False
     repeated_block, _, since = os.environ.get(AGAIN, "").rpartition("/")
     # Moments are texts of one format and time zone, which sort by time.

@@ -161,7 +161,7 @@ class Steps:
         else:
             from strata.host import counters
 
-            line = counters.cpu_line(self._counters)
+            line = counters.format_cpu_line(self._counters)
         self._log_of_host(line)
 
     def _log_of_host(self, line: str) -> None:
@@ -321,7 +321,7 @@ class Steps:
         Raises CommandFailed if a command fails.
         """
         first = self.inputs.system
-        floor = MEMORY_LEFT * (observe.available_memory() or 0)
+        floor = MEMORY_LEFT * (observe.read_available_memory() or 0)
         systems = [first]
         available = self._log_memory(systems, 0, floor)
         while len(systems) < values[step["more"]] and available > floor:
@@ -342,7 +342,7 @@ class Steps:
         floor: the number of available bytes at which the series ends.
         Parsers rely on the keys of the logged line.
         """
-        available = observe.available_memory() or 0
+        available = observe.read_available_memory() or 0
         groups = [system.top.cgroup() or "" for system in systems]
         line = {"systems": len(systems), "loaded": loaded, "available_bytes": available}
         line |= {"floor_bytes": round(floor), **cgroups.read_memory(groups)}

@@ -79,7 +79,7 @@ def reproduce(
         _, base = config.read_nearest()
         with contextlib.chdir(paths.PROJECT):
             restored = settings.restore_experiment(
-                original, base, repetitions, capacity.read_facts()
+                original, base, repetitions, capacity.read_host_facts()
             )
         own_plan = _prepare(folder, results, restored, fresh, dry)
         differences = _print_differences(results, original, own_plan)
@@ -183,9 +183,9 @@ def _prepare(folder: str, results: str, restored: Restored, fresh: bool, dry: bo
     workload.read_declaration.cache_clear()
     with contextlib.chdir(folder):
         if dry:
-            own_plan = planning.make_plan(config.read_config({}), capacity.read_facts())
+            own_plan = planning.make_plan(config.read_config({}), capacity.read_host_facts())
         else:
-            own_plan = kvm_trial.plan_after_trial({})
+            own_plan = kvm_trial.make_plan_after_trial({})
     return own_plan if _has_comparison(own_plan, restored) else None
 
 
@@ -233,8 +233,8 @@ def _print_differences(results: str, original: Plan, own_plan: Plan | None) -> l
     if own_plan is not None:
         here = settings.describe_plan(own_plan)
         if any("docker" in layers for layers in here["environment"].values()):
-            here["Docker"] = docker_daemon.record_facts(docker_daemon.read_info())
-    here["machine"] = observe.observe_host(capacity.usable_processors())
+            here["Docker"] = docker_daemon.select_facts(docker_daemon.read_info())
+    here["machine"] = observe.observe_host(capacity.list_usable_cpus())
     here["Strata"] = {"revision": plan.read_source(paths.PROJECT)["revision"]}
     # The control group is a fact of the process that measured, and not of the machine.
     here["machine"].pop("cgroup", None)
@@ -335,7 +335,10 @@ def _judge(folder: str, request: Fields) -> Fields:
 
     R writes the page, the card and tables into the folder, which stay as they were if R fails.
     """
-    with programs.temporary_folder("reproduce") as work, output.whole_folder(folder) as target:
+    with (
+        programs.temporary_folder("reproduce") as work,
+        output.write_whole_folder(folder) as target,
+    ):
         question = os.path.join(work, "request.json")
         write_json(question, request)
         programs.run_r(os.path.join(paths.PROJECT, "analysis/reproduce.R"), question, target)

@@ -46,7 +46,7 @@ def restore_experiment(
     original: the plan.
     base: the content of config.yaml here; its client, mirror and thresholds of interference count.
     repetitions: how many blocks are measured, as in config.yaml.
-    machine: the facts of :func:`strata.host.capacity.read_facts`.
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
     Parameters that the plan's machine decided follow this machine.  Raises UserError if the load
     came from a second machine, and config.yaml names none.
     """
@@ -96,14 +96,14 @@ def _restore_environments(original: Plan, restored: Restored) -> Fields:
             # It has no ratio to native.
             continue
         layer_names = [layer_name for layer in planned["layers"] for layer_name in layer]
-        unknown = [layer for layer in layer_names if layer not in registry.layer_names()]
+        unknown = [layer for layer in layer_names if layer not in registry.list_layer_names()]
         if unknown:
             restored.omitted[name, ""] = f"this version of Strata has no layer {unknown[0]}"
             continue
         layers = []
         for layer in planned["layers"]:
             ((layer_name, resolved),) = layer.items()
-            options = registry.layer_class(layer_name).restore_options(resolved)
+            options = registry.load_layer_class(layer_name).restore_options(resolved)
             layers.append({layer_name: options})
             restored.foreign += [
                 f"environments.{name}.{layer_name}.{key}: {options[key]}"

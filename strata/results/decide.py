@@ -21,7 +21,7 @@ from strata.util.errors import UserError
 from strata.util.files import write_json
 
 
-def decide(round: int) -> None:
+def decide_next_blocks(round: int) -> None:
     """Decide after a round which blocks come next, write the decision, and print it in one line.
 
     round: the number of the round that has been measured.
@@ -65,7 +65,7 @@ class _Decision:
         self._target: float | None = settings.get("target")
         self._budget: float | None = settings.get("budget")
         records = cell_values.records
-        self._costs = precision.mean_cell_seconds(records)
+        self._costs = precision.compute_mean_cell_seconds(records)
         self.torn = pairs.find_torn_blocks(experiment, order)
         # A block in whose place another one is measured costs the budget nothing.
         unpaid = {*self.torn, *order.replacements} - order.disturbed
@@ -97,7 +97,7 @@ class _Decision:
         """
         return sum(
             self._costs.get((name, workload), 0.0)
-            for name in self._order.environments_of_next_block(workload)
+            for name in self._order.list_environments_of_next_block(workload)
             if name in environments
         )
 
@@ -182,7 +182,7 @@ class _Decision:
         """
         if self._claims is not True:
             return float(self._claims)
-        return precision.deciding_half_width(row["low"], row["high"], row["published"])
+        return precision.compute_deciding_half_width(row["low"], row["high"], row["published"])
 
     def _add_blocks(self) -> None:
         """Choose how many blocks each workload gets: for the target, else for published claims.

@@ -71,7 +71,7 @@ def _print_obstacles(experiment: Plan, due: list[blocks.Cell]) -> None:
     for name in {cell[0] for cell in due}:
         for layer in experiment["environments"][name]["layers"][:1]:
             layer_name = next(iter(layer))
-            reasons.add(registry.layer_class(layer_name).permission_reason())
+            reasons.add(registry.load_layer_class(layer_name).permission_reason())
     for reason in sorted(filter(None, reasons)):
         progress.print_line(f"before that can be measured: {reason}")
 
@@ -82,7 +82,7 @@ def _print_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
     forms: set[str] = set()
     for name in {cell[0] for cell in due}:
         for layer in experiment["environments"][name]["layers"]:
-            forms |= registry.image_forms(layer)
+            forms |= registry.collect_image_forms(layer)
     recipe = experiment["image"]["recipe"]
     if forms and cache.find_image(recipe) is None:
         line = f"to build: the image {recipe[:12]}, about 2 min"
@@ -108,7 +108,7 @@ def _estimate_time(
         record = read_json(path) or read_json(os.path.join(samples, path))
         if cell[2] <= SAMPLE and record:
             records[cell] = record
-    seconds = precision.mean_cell_seconds(records)
+    seconds = precision.compute_mean_cell_seconds(records)
     known = [seconds[cell[:2]] for cell in due if cell[:2] in seconds]
     budget = experiment["precision"]["budget"] if "precision" in experiment else None
     bound = ""

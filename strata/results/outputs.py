@@ -27,7 +27,7 @@ _TABLES = (
 )
 
 
-def table_paths(experiment: Plan) -> list[str]:
+def list_table_paths(experiment: Plan) -> list[str]:
     """Return the paths of all tables that are made for a plan, whether or not they exist."""
     workloads = sorted(experiment["workloads"])
     return [
@@ -37,12 +37,12 @@ def table_paths(experiment: Plan) -> list[str]:
     ]
 
 
-def decision_paths(experiment: Plan) -> list[str]:
+def list_decision_paths(experiment: Plan) -> list[str]:
     """Return the paths of the existing decisions on further blocks, in the order of rounds."""
     rounds = blocks.Order(experiment).decision_rounds
     return [*filter(os.path.exists, (result_path("precision", round=round) for round in rounds))]
 
 
-def output_paths(experiment: Plan) -> list[str]:
+def list_output_paths(experiment: Plan) -> list[str]:
     """Return the paths of all files made from logs, records and decisions: tables and papers."""
-    return [*table_paths(experiment), *PAPERS]
+    return [*list_table_paths(experiment), *PAPERS]

@@ -49,7 +49,7 @@ def _list_unpaired(records: Mapping[str, Fields]) -> list[str]:
     The list is empty for a block that is not measured yet, or was measured on several nodes.
     """
     measured = [record for record in records.values() if record]
-    if not measured or len(set(map(node.node_of_record, measured))) > 1:
+    if not measured or len(set(map(node.find_node_name, measured))) > 1:
         return []
     # Due cells are expected to take the mean time of measured ones.
     seconds = sum(record["seconds"] for record in measured) * len(records) / len(measured)

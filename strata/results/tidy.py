@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from strata.experiment import blocks, plan
 from strata.host import node
 from strata.measure import parsed, parsing
-from strata.measure.parsing import plain
+from strata.measure.parsing import format_plain
 from strata.results import validate
 from strata.util import paths, progress
 from strata.util.constants import result_path
@@ -44,7 +44,7 @@ class CellValues(NamedTuple):
     left_out: list[Sequence[object]]
 
 
-def make(partial: bool = False, to: str = "results") -> None:
+def write_tidy_tables(partial: bool = False, to: str = "results") -> None:
     """Write the tables of all measured values, and of the refused logs, into a folder.
 
     partial: whether cells may be missing.  to: the folder.
@@ -114,7 +114,7 @@ def parse_cells(partial: bool = False) -> CellValues:
     experiment = plan.read_checked_plan()
     order = blocks.Order(experiment)
     plan.write_cell_order(experiment)
-    cells = order.cells()
+    cells = order.list_cells()
     records = _read_records(experiment, cells, partial)
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     set_aside = order.disturbed | _find_split_blocks(paired)
@@ -132,9 +132,9 @@ def parse_cells(partial: bool = False) -> CellValues:
     able = [cell for cell, record in records.items() if "cannot" not in record]
     logs: list[parsing.LoggedCell] = []
     for cell in able:
-        workload = plan.workload_in_environment(experiment, *cell[:2])
+        workload = plan.select_workload(experiment, *cell[:2])
         logs.append((paths.cell_path("raw", *cell, "log"), records[cell], workload))
-    outcomes = parsed.read(able, logs)
+    outcomes = parsed.read_outcomes(able, logs)
     for cell, (path, record, _), outcome in zip(able, logs, outcomes, strict=True):
         if "broken" in outcome:
             cell_values.left_out.append((path, outcome["broken"]))
@@ -190,20 +190,20 @@ def _add_rows(
     """
     workload = shared["workload"]
     for (metric, unit, number, factors), how, lap_values in outcome:
-        columns = {f"{FACTOR}{name}": plain(factor) for name, factor in factors.items()}
+        columns = {f"{FACTOR}{name}": format_plain(factor) for name, factor in factors.items()}
         row = {**shared, **columns, "how": how, "metric": metric}
-        cell_values.values[workload].append({**row, "unit": unit, "value": plain(number)})
+        cell_values.values[workload].append({**row, "unit": unit, "value": format_plain(number)})
         laps = counted_laps or range(1, len(lap_values) + 1)
         # Not strict: a cell that ran in slices and whole has fewer values of each way than laps.
         for lap, value in zip(laps, lap_values, strict=False):
-            cell_values.laps[workload].append({**row, "lap": lap, "value": plain(value)})
+            cell_values.laps[workload].append({**row, "lap": lap, "value": format_plain(value)})
 
 
 def _find_split_blocks(records: dict[blocks.Cell, Fields]) -> set[blocks.Block]:
     """Return the blocks that were measured on several nodes, whose runs form no ratios."""
     nodes: dict[blocks.Block, set[str | None]] = {}
     for cell, record in records.items():
-        nodes.setdefault(cell[1:], set()).add(node.node_of_record(record))
+        nodes.setdefault(cell[1:], set()).add(node.find_node_name(record))
     return {block for block, names in nodes.items() if len(names) > 1}
 
 

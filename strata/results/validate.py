@@ -137,16 +137,16 @@ def _compare_with_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator
     """
     environment, workload, repetition = cell
     entry = experiment["environments"][environment]
-    planned = plan.workload_in_environment(experiment, environment, workload)["parameters"]
+    planned = plan.select_workload(experiment, environment, workload)["parameters"]
     # The value of a rule is a mapping.
     fixed = {key: value for key, value in planned.items() if not isinstance(value, dict)}
     expected: dict[str, object] = {
         "environment": environment,
         "workload": workload,
         "repetition": repetition,
-        "seed": plan.cell_seed(experiment, workload, repetition),
-        "fingerprint": plan.fingerprint(experiment, environment, workload),
-        "scale": plan.scale_in_environment(experiment, environment),
+        "seed": plan.compute_cell_seed(experiment, workload, repetition),
+        "fingerprint": plan.compute_fingerprint(experiment, environment, workload),
+        "scale": plan.select_scale(experiment, environment),
         "parameters": fixed,
         "layers": entry["layers"],
     }
@@ -157,7 +157,7 @@ def _compare_with_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator
             verb = "are" if key.endswith("s") else "is"
             yield f"its {key} {verb} {recorded[key]}, and the plan's {verb} {value}"
     names = [name for layer in entry["layers"] for name in layer]
-    if registry.image_forms(names) and None in record["image"].values():
+    if registry.collect_image_forms(names) and None in record["image"].values():
         yield "it does not say in which image it was measured"
     # Results of an emulated machine and of hardware never share a name.
     accelerator = entry.get("accelerator")
@@ -179,7 +179,7 @@ def _compare_with_records(
     shared: the values that records must share; a record without a contradiction adds its own.
     name: the path of the record's file.
     """
-    planned = plan.workload_in_environment(experiment, *cell[:2])["parameters"]
+    planned = plan.select_workload(experiment, *cell[:2])["parameters"]
     rules = [key for key, value in planned.items() if isinstance(value, dict)]
     values: dict[tuple[Any, ...], Any] = {}
     # Environments that need no image have no manifest.

@@ -134,7 +134,7 @@ def remove_part(cleanup: Fields) -> None:
         cgroups.remove_groups(name)
     elif kind == "frozen":
         # A frozen program does not end by any signal.
-        cgroups.freeze(cgroups.freezable_folders(name), False)
+        cgroups.freeze(cgroups.find_freezable_folders(name), False)
     elif kind == "machine":
         from strata.vm import machine
 

@@ -26,7 +26,7 @@ from strata.util.data_types import Fields, Image, Stack
 from strata.util.errors import CellFailed, UserError
 from strata.util.locks import hold_machine
 from strata.util.process import as_root, capture, identify_process, is_alive
-from strata.util.progress import one_off_seconds, print_topic
+from strata.util.progress import print_topic, read_one_off_seconds
 from strata.util.units import format_ranges
 
 # The state in which programs start: name → value.
@@ -65,7 +65,7 @@ def observe_system(top: Layer) -> tuple[Fields, States]:
     top: the top layer of the system's stack, or of the client's.
     A value that cannot be read is missing from the state, and "not available" in the facts.
     """
-    command = top.plain_command(starting_state.state_command(*observe.FILES))
+    command = top.plain_command(starting_state.make_state_command(*observe.FILES))
     files = observe.split_files(capture(command, check=False).stdout)
     facts = observe.parse_facts(files)
     state = starting_state.parse_state(files)
@@ -87,10 +87,10 @@ def read_native_state(mask: str | None) -> States:
     mask: a list of the CPUs to which everything is restricted; None: all that are online.
     Raises CellFailed if the state is not the declared one.
     """
-    printed = capture(as_root(starting_state.state_command()), check=False).stdout
+    printed = capture(as_root(starting_state.make_state_command()), check=False).stdout
     state = starting_state.parse_state(observe.split_files(printed))
-    wrong = starting_state.undeclared_values(state)
-    processors = mask or format_ranges(starting_state.online_processors())
+    wrong = starting_state.find_undeclared_values(state)
+    processors = mask or format_ranges(starting_state.list_online_cpus())
     if "processors" in state and state["processors"] != processors:
         wrong["processors"] = (processors, state["processors"])
     if wrong:
@@ -121,7 +121,7 @@ def compare_with_native(top: Layer, inside: States, native: States) -> Fields:
         )
     values = inside | _host_process_state(top)
     expected = native | {f"{name} on the host": value for name, value in native.items()}
-    declared = registry.declared_differences(top)
+    declared = registry.collect_declared_differences(top)
     differing = starting_state.compare_states(values, expected)
     wrong = [
         f"{name}: native {native_value}, here {value}"
@@ -150,7 +150,7 @@ def _host_process_state(top: Layer) -> States:
     host_process = top.kernel_process()
     if not host_process:
         return {}
-    command = as_root(starting_state.state_command(process=host_process))
+    command = as_root(starting_state.make_state_command(process=host_process))
     state = starting_state.parse_state(observe.split_files(capture(command, check=False).stdout))
     names = [name for name in starting_state.HOST_PROCESS_STATE if name in state]
     return {f"{name} on the host": state[name] for name in names}
@@ -307,7 +307,7 @@ class System:
             self._freezable_folders = []
             for group in filter(None, [top.cgroup() for top in self.tops]):
                 journal.note_cleanup(self.id, {"kind": "frozen", "id": group})
-                self._freezable_folders += cgroups.freezable_folders(group)
+                self._freezable_folders += cgroups.find_freezable_folders(group)
         cgroups.freeze(self._freezable_folders, frozen)
         self.frozen = frozen
 
@@ -320,10 +320,10 @@ def _bring_up_parts(stacks: list[list[Layer]]) -> Fields:
     """
     up_started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     started = time.monotonic()
-    one_off_before = one_off_seconds()
+    one_off_before = read_one_off_seconds()
     facts = [_bring_up(layers) for layers in stacks]
     # Work that is done only once in a run, for example loading an image, does not count.
-    one_off = one_off_seconds() - one_off_before
+    one_off = read_one_off_seconds() - one_off_before
     seconds = round(time.monotonic() - started - one_off, 3)
     system_facts = facts[0]
     if len(stacks) > 1:
@@ -376,7 +376,7 @@ def clean_up_run(owner: Fields) -> None:
             if free:
                 take_down_systems()
     snapshot.remove_snapshots(owner)
-    if build.unfinished_builds():
+    if build.list_unfinished_builds():
         build.remove_leftovers()
 
 
@@ -389,10 +389,10 @@ def remove_leftovers() -> list[str]:
     from strata.image import build
 
     # The host's folders go last: other layers find their own things by them.
-    order = sorted(registry.layer_names(), key=lambda name: name == "host")
+    order = sorted(registry.list_layer_names(), key=lambda name: name == "host")
     removed = build.remove_leftovers()
     for name in order:
-        removed += registry.layer_class(name).remove_systems()
+        removed += registry.load_layer_class(name).remove_systems()
     return removed + namespace.remove_namespace()
 
 

@@ -218,7 +218,7 @@ def compute_block_seconds(folder: str, experiment: Plan) -> float:
     order = blocks.Order(experiment, os.path.join(folder, "results"))
     # Repetition, which is the number of the block → its seconds.
     seconds: dict[int, float] = {}
-    for cell in order.cells():
+    for cell in order.list_cells():
         if record := read_json(os.path.join(folder, paths.cell_path("raw", *cell, "json"))):
             _, _, repetition = cell
             seconds[repetition] = seconds.get(repetition, 0.0) + record["seconds"]
@@ -280,7 +280,7 @@ def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
         argv += options.get("options", [])
         if request.files:
             argv += ["--volume", f"/tmp/try:{WORK_FOLDER}", "--workdir", WORK_FOLDER]
-        argv.append(request.image or engine.tag(image))
+        argv.append(request.image or engine.name_image(image))
         return f"{copy}{shlex.join(argv)} {request.command_line}"
     if layer_names == ["chroot"]:
         tree = os.path.join(paths.home_folder(), "images", image["recipe"], "tree")

@@ -10,7 +10,7 @@ from typing import Any
 
 from strata.environments.common import registry
 from strata.experiment import config, measuring, planning, workload
-from strata.experiment.blocks import REFERENCE, available_environments
+from strata.experiment.blocks import REFERENCE, list_available_environments
 from strata.experiment.folder import make_folder
 from strata.host import capacity
 from strata.trial import answer
@@ -173,7 +173,7 @@ def _leave_out_failing(folder: str, experiment: Plan) -> bool:
     Returns whether some are left out, and native and another one remain.
     """
     failed = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")
-    available = available_environments(experiment)
+    available = list_available_environments(experiment)
     failing = [name for name in available if (name, WORKLOAD) in failed]
     remaining = [name for name in available if name not in failing]
     if not failing or REFERENCE not in remaining or len(remaining) < 2:
@@ -198,18 +198,18 @@ def _make_plan(folder: str) -> Plan:
     with contextlib.chdir(folder):
         # The declarations of another folder may differ.
         workload.read_declaration.cache_clear()
-        experiment = planning.make_plan(config.read_config(), capacity.read_facts())
+        experiment = planning.make_plan(config.read_config(), capacity.read_host_facts())
     for environment in experiment["environments"].values():
         if environment["available"]:
             [lowest] = environment["layers"][0]
-            if reason := registry.layer_class(lowest).permission_reason():
+            if reason := registry.load_layer_class(lowest).permission_reason():
                 raise UserError(f"nothing can be measured: {reason}")
     return experiment
 
 
 def _require_comparison(experiment: Plan) -> None:
     """Raise UserError, with the reasons, unless native and another environment are available."""
-    available = available_environments(experiment)
+    available = list_available_environments(experiment)
     if REFERENCE in available and len(available) > 1:
         return
     reasons = [
@@ -227,7 +227,7 @@ def _run_once(
 
     Raises UserError with the command's last lines and remedies, if it fails.
     """
-    available = available_environments(experiment)
+    available = list_available_environments(experiment)
     limit = request.budget_seconds / len(available)
     overrides = f"workloads={{{WORKLOAD}: {{runs: 1, warmups: 0, laps: 1, limit: {limit:.1f}}}}}"
     line.show("a first run, natively …")

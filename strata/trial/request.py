@@ -305,7 +305,7 @@ def _add_docker_options(environment: Fields, options: Sequence[str]) -> Fields:
         if isinstance(layer, dict) and "docker" in layer:
             docker = {**layer["docker"]}
             docker["options"] = [*docker.get("options", []), *options]
-            if passed_options.network_of(docker):
+            if passed_options.find_network(docker):
                 # The option replaces the key.
                 docker.pop("network", None)
             layer = {"docker": docker}

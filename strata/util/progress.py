@@ -14,11 +14,11 @@ from strata.util.files import read_json, write_json
 # When the run began, and how many cells were measured before, as the plan declares them.
 PATH = "results/tmp/run.json"
 
-# Seconds that this process has spent in blocks of `one_off`.
+# Seconds that this process has spent in blocks of `count_one_off`.
 _spent_seconds = 0.0
 
 
-def start_count(done: int) -> None:
+def record_start(done: int) -> None:
     """Record that a run begins now, in :data:`PATH`, for :func:`count_cells`.
 
     done: how many cells have been measured already, as the plan declares them.
@@ -50,10 +50,10 @@ def count_cells() -> tuple[int, int, float | None]:
 
 
 @contextlib.contextmanager
-def one_off() -> Iterator[None]:
+def count_one_off() -> Iterator[None]:
     """Count the time of the block as one-off work of a run, such as the loading of an image.
 
-    This time is added to :func:`one_off_seconds`, and left out of the time that a system takes to
+    This time is added to :func:`read_one_off_seconds`, and left out of the time that a system takes to
     come up.  A block within another one is not counted twice.
     """
     global _spent_seconds
@@ -66,8 +66,8 @@ def one_off() -> Iterator[None]:
         _spent_seconds = spent_before + time.monotonic() - start
 
 
-def one_off_seconds() -> float:
-    """Return the seconds that this process has spent in blocks of :func:`one_off`.
+def read_one_off_seconds() -> float:
+    """Return the seconds that this process has spent in blocks of :func:`count_one_off`.
 
     Callers subtract an earlier value from a later one.
     """

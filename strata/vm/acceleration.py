@@ -44,7 +44,7 @@ def current_circumstances() -> Fields:
 
     A kept finding counts only while these are equal.
     """
-    return {"boot": node.boot_id(), "device": os.path.exists(DEVICE)}
+    return {"boot": node.read_boot_id(), "device": os.path.exists(DEVICE)}
 
 
 def known_accelerator() -> Fields:

@@ -34,7 +34,7 @@ done
 _GUEST_SCRIPT = f"""
 for process in $(grep -l '^sshd' /proc/[0-9]*/comm 2>/dev/null); do
     process=${{process#/proc/}}
-    prlimit --pid "${{process%/comm}}" {" ".join(starting_state.prlimit_options())} || true
+    prlimit --pid "${{process%/comm}}" {" ".join(starting_state.make_prlimit_options())} || true
 done
 mkdir -p /data
 mountpoint -q /data || mount -o defaults LABEL={DATA_LABEL} /data || exit 1
@@ -75,12 +75,12 @@ def observe_machine(
     """
     queues, nodes, *caches = prepare_guest(folder)
     guest = observe.parse_facts(
-        observe.split_files(ssh.run_command(folder, observe.print_command(), check=False))
+        observe.split_files(ssh.run_command(folder, observe.make_print_command(), check=False))
     )
     host_caches = capture(["sh", "-c", _PRINT_CACHES]).stdout.splitlines()
     observed = {
         **domain.read_settings(libvirt.virsh("dumpxml", requested["name"])),
-        **observe_process(libvirt.domain_process(requested["name"])),
+        **observe_process(libvirt.find_domain_process(requested["name"])),
         "cpus": guest["cpus"],
         "memory_bytes": guest["memory_bytes"],
         "shape": [guest[key] for key in ("sockets", "cores_per_socket", "threads_per_core")],

@@ -95,7 +95,7 @@ def create_network(machines: int = 1) -> str:
     Raises UserError if that fails.
     """
     virsh("net-destroy", name_prefix(), check=False)
-    subnet = addresses.free_subnet(addresses.host_routes(), FIRST_SUBNET)
+    subnet = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
     create_object("net-create", network_xml(subnet, machines))
     pool = vagrant_box.cache_path("pool")
     os.makedirs(pool, exist_ok=True)
@@ -124,7 +124,7 @@ def remove_domains(only: str | None = None) -> list[str]:
     removed = [name for name in list_domains() if only in (None, name)]
     for name in removed:
         # Only a kill ends the domain before it writes its disks, which are deleted anyway.
-        if pid := domain_process(name):
+        if pid := find_domain_process(name):
             capture(as_root(["kill", "-KILL", "--", str(pid)]), check=False)
             # The kernel needs some time to free the process's memory.
             wait_for_process(pid, 10)
@@ -138,7 +138,7 @@ def remove_domains(only: str | None = None) -> list[str]:
     return [*(f"domain {name}" for name in removed), *(f"volume {name}" for name in volumes)]
 
 
-def domain_process(name: str) -> int | None:
+def find_domain_process(name: str) -> int | None:
     """Return the ID of a domain's QEMU process; None if it does not run."""
     pid = capture(as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False).stdout.strip()
     path = f"/proc/{pid}/cmdline"
@@ -147,7 +147,7 @@ def domain_process(name: str) -> int | None:
     return int(pid) if f"guest={name}," in command_line else None
 
 
-def remove_all() -> list[str]:
+def remove_objects() -> list[str]:
     """Remove Strata's domains, volumes, network and storage pool; return a phrase for each.
 
     The pool's folder stays.  Nothing is removed if libvirt does not answer.

@@ -13,7 +13,7 @@ from strata.util.data_types import Fields, Image, WantedMachine
 from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree, write_json, write_text
 from strata.util.process import as_root, capture, wait_for_process
-from strata.util.progress import one_off, print_topic, report_step
+from strata.util.progress import count_one_off, print_topic, report_step
 from strata.util.timeouts import stretch
 from strata.vm import (
     acceleration,
@@ -73,7 +73,7 @@ class Machine:
         experiment's.
         """
         owner = run.identify_run()
-        with one_off():
+        with count_one_off():
             self.wanted = self.prepare()
         is_restored = (
             self.options["fresh"] == "snapshot"
@@ -84,12 +84,12 @@ class Machine:
         )
         restore_seconds = None
         if is_restored:
-            with one_off():
+            with count_one_off():
                 name = self._ensure_snapshot(owner)
             restore_seconds = self._restore(name, owner)
         else:
             self._boot()
-        with one_off():
+        with count_one_off():
             if not is_restored:
                 self._run_warmup()
             profile = self.options["settings"]
@@ -175,7 +175,7 @@ class Machine:
         if refusal := self._refuse_devices():
             self.refused |= {"passthrough": refusal, "card": refusal}
             profile |= {"passthrough": [], "card": None}
-        memory_bytes = capacity.read_facts()["memory_bytes"]
+        memory_bytes = capacity.read_host_facts()["memory_bytes"]
         machines = [
             settings.resolve_machine(
                 profile,
@@ -275,7 +275,7 @@ class Machine:
         name, console = self.wanted["name"], self.wanted["console"]
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                with one_off(), report_step("vm", "making the machine with Vagrant"):
+                with count_one_off(), report_step("vm", "making the machine with Vagrant"):
                     define_machine(self.folder, self.wanted)
                 started = time.monotonic()
                 with report_step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
@@ -301,7 +301,7 @@ class Machine:
         """
         timeout = stretch(BOOT_TIMEOUT[self.options["accelerator"]])
         deadline = time.monotonic() + timeout
-        process = libvirt.domain_process(self.wanted["name"])
+        process = libvirt.find_domain_process(self.wanted["name"])
         while not _is_ssh_answering(self.wanted["address"]):
             if process is None or wait_for_process(process, 0.05):
                 raise UserError("QEMU ended")
@@ -397,7 +397,7 @@ def remove_machine(folder: str) -> None:
     """
     ssh.close_connection(folder)
     libvirt.start_daemon()
-    libvirt.remove_all()
+    libvirt.remove_objects()
     remove_vagrant_files(folder)
 
 

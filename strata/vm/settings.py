@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from typing import Any
 
-from strata.host.sizing import value_at_scale
+from strata.host.sizing import select_value_at_scale
 from strata.util.data_types import Fields, WantedMachine
 from strata.util.units import parse_size
 
@@ -47,7 +47,7 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def complete(profile: Fields | None, scale: str, memory_bytes: int = 0) -> Fields:
+def complete_profile(profile: Fields | None, scale: str, memory_bytes: int = 0) -> Fields:
     """Return a profile with all its settings, each with its value at this scale.
 
     profile: the settings in config.yaml; None: all settings have their defaults.
@@ -55,7 +55,7 @@ def complete(profile: Fields | None, scale: str, memory_bytes: int = 0) -> Field
     memory_bytes: the memory of the largest workload, for a machine with ``memory: needed``.
     """
     merged = DEFAULTS | (profile or {})
-    settings = {key: value_at_scale(value, scale) for key, value in merged.items()}
+    settings = {key: select_value_at_scale(value, scale) for key, value in merged.items()}
     if settings["memory"] == NEEDED:
         gib = max(LEAST_GIB, math.ceil(memory_bytes / MOST_OF_MEMORY / GIB))
         settings["memory"] = f"{gib}GiB"
@@ -138,7 +138,7 @@ def resolve_machine(
 ) -> WantedMachine:
     """Return all settings of a machine that follow from its profile and the host.
 
-    profile: a complete profile, as :func:`complete` returns it.
+    profile: a complete profile, as :func:`complete_profile` returns it.
     topology: the host's CPUs, as :func:`strata.host.capacity.read_topology` returns them.
     memory_bytes: the host's memory.  accelerator: kvm or tcg.
     part, of: the machine's number, from 0, and the number of equal machines, which share CPUs and

@@ -36,12 +36,15 @@ def write_configuration(folder: str, address: str, key: str, host_key: str) -> N
         f"  UserKnownHostsFile {known_hosts}",
         "  GlobalKnownHostsFile /dev/null",
         "  StrictHostKeyChecking yes",
-        *(f"  {option} {value}" for option, value in ssh_connection.ssh_settings(folder).items()),
+        *(
+            f"  {option} {value}"
+            for option, value in ssh_connection.make_ssh_settings(folder).items()
+        ),
     ]
     write_text(_configuration_path(folder), "\n".join(lines) + "\n")
 
 
-def command(folder: str, argv: list[str]) -> list[str]:
+def wrap_command(folder: str, argv: list[str]) -> list[str]:
     """Return the host's command that runs `argv` in the machine, each argument unchanged.
 
     folder: the system's, with the ssh configuration.
@@ -55,7 +58,7 @@ def run_command(folder: str, argv: list[str], timeout: float = 120, check: bool 
     folder: the system's, with the ssh configuration.  timeout: in seconds.
     Raises UserError if the command fails and `check` is set.
     """
-    return capture(command(folder, argv), timeout, check).stdout
+    return capture(wrap_command(folder, argv), timeout, check).stdout
 
 
 def close_connection(folder: str) -> None:

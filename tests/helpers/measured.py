@@ -105,7 +105,7 @@ def measure(
         "architecture": "x86_64",
         "package_count": 2,
         "file_count": 1,
-        "manifest_sha256": manifest.manifest_digest(MANIFEST),
+        "manifest_sha256": manifest.hash_manifest(MANIFEST),
         "built": "2026-01-01T00:00:00Z",
     }
     write_json(folder / paths.IMAGE, image)
@@ -175,12 +175,12 @@ def record(
         "workload": load,
         "repetition": repetition,
         "round": round,
-        "fingerprint": plan.fingerprint(experiment, environment, load),
+        "fingerprint": plan.compute_fingerprint(experiment, environment, load),
         "node": {"name": "node-000000", "machine": "0" * 12, "boot": None, "docker": None},
         "started": format_utc(begun),
         "ended": format_utc(begun + 8),
         "seconds": 8.0,
-        "seed": plan.cell_seed(experiment, load, repetition),
+        "seed": plan.compute_cell_seed(experiment, load, repetition),
         "scale": experiment["scale"],
         "source": {"revision": None, "changed": None},
         "parameters": parameters,
@@ -321,7 +321,7 @@ def edit(path: Path, change: Callable[[dict], object]) -> None:
 def planned() -> dict:
     """The plan of the project in the working directory, whose environments count as available whatever is here."""
     experiment = planning.make_plan(
-        config.read_config(), {**capacity.read_facts(), "cpus": 2, "mask": None}
+        config.read_config(), {**capacity.read_host_facts(), "cpus": 2, "mask": None}
     )
     for entry in experiment["environments"].values():
         entry |= {"available": True, "reason": None}

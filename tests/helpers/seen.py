@@ -50,7 +50,7 @@ if __name__ == "__main__":
         texts = files(kind == "bare")
         Host(texts).put(setattr)
         steal = 10 if kind == "guest" else 0
-        during = observe.time_shares((0,) * 10, (500, 0, 40, 450, 0, 0, 0, steal, 0, 0))
+        during = observe.compute_time_shares((0,) * 10, (500, 0, 40, 450, 0, 0, 0, steal, 0, 0))
         inside = observe.parse_facts(texts)
         hosts[kind] = {
             "host": {"static": observe.observe_host(CPUS), "during": during},

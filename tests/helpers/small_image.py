@@ -51,7 +51,7 @@ def make(folder: Path) -> dict:
     manifest = [
         {
             "Config": f"{id}.json",
-            "RepoTags": [engine.tag({"recipe": RECIPE})],
+            "RepoTags": [engine.name_image({"recipe": RECIPE})],
             "Layers": ["layer.tar"],
         }
     ]

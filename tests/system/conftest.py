@@ -43,8 +43,8 @@ def machine_stays(request):
     if not journal.read_entries():
         assert [
             left
-            for name in registry.layer_names()
-            for left in registry.layer_class(name).remove_systems()
+            for name in registry.list_layer_names()
+            for left in registry.load_layer_class(name).remove_systems()
         ] == []
 
 

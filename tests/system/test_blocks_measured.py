@@ -147,7 +147,14 @@ def test_what_goes_on_in_a_system_s_control_group_disturbs_no_lap(machine_stays)
         )
         spin = ["timeout", "0.6", "sh", "-c", "while :; do :; done"]
         # Its parent ends at once, so that it belongs to this process by its group alone.
-        command = ["sh", "-c", '"$@" >/dev/null 2>&1 &', "sh", *cgroups.join_command(group), *spin]
+        command = [
+            "sh",
+            "-c",
+            '"$@" >/dev/null 2>&1 &',
+            "sh",
+            *cgroups.make_join_command(group),
+            *spin,
+        ]
         begun = time.monotonic()
         subprocess.run(command, check=True)
         time.sleep(0.8)

@@ -35,7 +35,7 @@ page["environments"] = {}
 for name, options in stacks.items():
     page["environments"][name] = {"label": name.title(), "layers": [{"docker": options}]}
 try:
-    planned = planning.make_plan(config.read_config(page), capacity.read_facts())["environments"]
+    planned = planning.make_plan(config.read_config(page), capacity.read_host_facts())["environments"]
 except UserError as error:
     sys.exit(f"no plan: {error}")
 found = {"plan": planned, "record": {}}
@@ -184,7 +184,7 @@ page["environments"] = {
     name: {"label": name.title(), "layers": [{"docker": options}]}
     for name, options in stacks.items()
 }
-planned = planning.make_plan(config.read_config(page), capacity.read_facts())["environments"]
+planned = planning.make_plan(config.read_config(page), capacity.read_host_facts())["environments"]
 outcome = {"reasons": [entry["reason"] for entry in planned.values()], "systems": []}
 if is_up:
     for number, (name, entry) in enumerate(planned.items()):

@@ -33,9 +33,13 @@ def stacks():
     stacks_by_name = {name: entry["layers"] for name, entry in settings["environments"].items()}
     tops = {next(iter(stack[-1])) for stack in stacks_by_name.values()} | {"host"}
     # test_servers.py has those whose programs are in an image of their own.
-    packed = {name for name in registry.layer_names() if registry.layer_class(name).image_packages}
-    for name in set(registry.layer_names()) - tops - packed:
-        below = registry.layer_class(name).stands_on[0]
+    packed = {
+        name
+        for name in registry.list_layer_names()
+        if registry.load_layer_class(name).image_packages
+    }
+    for name in set(registry.list_layer_names()) - tops - packed:
+        below = registry.load_layer_class(name).stands_on[0]
         stacks_by_name[name] = [
             *([] if below == "host" else [{below: {}}]),
             {name: OPTIONS_OF.get(name, {})},
@@ -48,7 +52,7 @@ def every_layer():
     rows, seen = [], set()
     for name, stack in stacks().items():
         names = tuple(layer for entry in stack for layer in entry)
-        machine = any(registry.layer_class(layer).isolation == "machine" for layer in names)
+        machine = any(registry.load_layer_class(layer).isolation == "machine" for layer in names)
         if not machine or names not in seen:
             rows.append(pytest.param(name, marks=[pytest.mark.long] * (machine or name in SLOW)))
         seen.add(names)
@@ -65,7 +69,7 @@ def up(checkout, image, machine_stays):
     settings["environments"] = {
         name: {"label": name, "layers": stack} for name, stack in stacks().items()
     }
-    planned = planning.make_plan(settings, capacity.read_facts())["environments"]
+    planned = planning.make_plan(settings, capacity.read_host_facts())["environments"]
 
     def bring(name, beside=False, whole=False):
         if not planned[name]["available"]:
@@ -209,7 +213,7 @@ def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up)
 
     time.sleep(0.5)
     assert 0.04 < taken(2) < 0.06
-    folders = cgroups.freezable_folders(group)
+    folders = cgroups.find_freezable_folders(group)
     cgroups.freeze(folders)
     try:
         assert taken(1) == 0
@@ -226,7 +230,7 @@ def test_a_container_of_somebody_else_is_never_touched(up, image):
     other = subprocess.check_output(argv, text=True).strip()
     try:
         lifecycle.take_down_systems()
-        registry.layer_class("docker").remove_systems()
+        registry.load_layer_class("docker").remove_systems()
         state = subprocess.check_output(
             ["docker", "inspect", "-f", "{{.State.Running}}", other], text=True
         )

@@ -27,7 +27,8 @@ BRIDGE = {"network": "bridge", "data": "volume"}
 def makes(runtime):
     resolved = LAYER.resolve_options({**BRIDGE, "network": "host", "runtime": runtime}, {})
     return not (
-        LAYER.unavailable_reason() or LAYER.refusal_reason(resolved, "host", capacity.read_facts())
+        LAYER.unavailable_reason()
+        or LAYER.refusal_reason(resolved, "host", capacity.read_host_facts())
     )
 
 
@@ -73,7 +74,7 @@ def up(home, machine_stays, image):
 
 def stack_of(options):
     resolved = LAYER.resolve_options({**BRIDGE, "runtime": RUNTIMES[0], **options}, {})
-    reason = LAYER.refusal_reason(resolved, "host", capacity.read_facts())
+    reason = LAYER.refusal_reason(resolved, "host", capacity.read_host_facts())
     if reason:
         pytest.skip(reason)
     return [{"podman": resolved}]

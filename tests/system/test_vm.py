@@ -48,7 +48,7 @@ def kill_machines():
     kills = 0
     for name in libvirt.list_domains():
         with contextlib.suppress(UserError, OSError):
-            process = libvirt.domain_process(name)
+            process = libvirt.find_domain_process(name)
             with open(f"/proc/{process}/comm") as file:
                 assert file.read().startswith("qemu")
             os.kill(process, signal.SIGKILL)
@@ -170,7 +170,7 @@ def tuned(checkout, image, machine_stays):
 
     Gone afterwards.
     """
-    entry = planning.make_plan(config.read_config(), capacity.read_facts())["environments"][
+    entry = planning.make_plan(config.read_config(), capacity.read_host_facts())["environments"][
         "vm-tuned"
     ]
     with locks.hold_machine():

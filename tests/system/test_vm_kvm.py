@@ -45,7 +45,7 @@ def compare(name, text):
 
 
 def wanted(profile):
-    complete = settings.complete(config.read_config()["vm"]["profiles"][profile], "paper")
+    complete = settings.complete_profile(config.read_config()["vm"]["profiles"][profile], "paper")
     return settings.resolve_machine(complete, tuned.TWO_SOCKETS, MEMORY, "kvm")
 
 
@@ -58,14 +58,16 @@ def network(image, machine_stays):
         try:
             yield
         finally:
-            libvirt.remove_all()
+            libvirt.remove_objects()
 
 
 def defined_by_vagrant(profile, image, folder):
     """The domain that Vagrant and virsh define for a profile."""
     options = {"profile": profile, "fresh": "boot", "settings": {}, "accelerator": "kvm"}
     context = registry.Context("strata-golden", str(folder), image)
-    machine = Machine({**options, "settings": settings.complete({}, "paper")}, context, image)
+    machine = Machine(
+        {**options, "settings": settings.complete_profile({}, "paper")}, context, image
+    )
     given = {**machine.prepare(), **wanted(profile), "huge_pages": profile == "tuned"}
     (folder / "vm.json").write_text(json.dumps(given))
     define_machine(str(folder), given)

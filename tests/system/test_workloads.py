@@ -26,7 +26,8 @@ PODMANS = [
         {"network": "bridge", "data": "volume", "runtime": name, "seccomp": "unconfined"}
     ]
     if not (
-        LAYER.unavailable_reason() or LAYER.refusal_reason(options, "host", capacity.read_facts())
+        LAYER.unavailable_reason()
+        or LAYER.refusal_reason(options, "host", capacity.read_host_facts())
     )
 ][:1]
 LONG = dict.fromkeys(

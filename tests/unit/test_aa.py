@@ -19,7 +19,7 @@ def test_equal_environments_are_seldom_called_different_and_braked_ones_are(tmp_
         }
         monkeypatch.setitem(measured.SLOWER, f"braked-{percent}", 1 / (1 - percent / 100))
     folder = measured.project(tmp_path / "project", monkeypatch, config)
-    tidy.make()
+    tidy.write_tidy_tables()
     study = [str(projects.ROOT / "studies/aa.R"), str(tmp_path), str(folder)]
     subprocess.run(study, check=True, cwd=projects.ROOT)
     rows = projects.table(tmp_path / "measured.csv")

@@ -23,7 +23,7 @@ def test_a_folder_is_whole_or_as_it_was(tmp_path, existing, error):
         (target / "table").write_text(existing)
     with (
         pytest.raises(type(error)) if error else contextlib.nullcontext(),
-        output.whole_folder(str(target)) as folder,
+        output.write_whole_folder(str(target)) as folder,
     ):
         for name in ("table", "sub/page"):
             os.makedirs(os.path.dirname(f"{folder}/{name}"), exist_ok=True)
@@ -48,7 +48,7 @@ def test_a_full_disk_is_named_whatever_the_program_says(tmp_path, monkeypatch, e
     monkeypatch.setattr(output, "_FULL", 1 << 62)
     with (
         pytest.raises(MachineError, match="its disk is full; free some, or name another folder"),
-        output.whole_folder(str(tmp_path / "out")),
+        output.write_whole_folder(str(tmp_path / "out")),
     ):
         raise error
     assert not os.listdir(tmp_path)

@@ -275,7 +275,7 @@ def machine(monkeypatch):
     monkeypatch.setattr(os, "uname", lambda: name)
     monkeypatch.setattr("pwd.getpwuid", lambda _: types.SimpleNamespace(pw_name="zoequill"))
     monkeypatch.setattr(
-        "strata.host.addresses.physical_addresses", lambda: {"203.0.113.7", "2001:db8::7"}
+        "strata.host.addresses.list_physical_addresses", lambda: {"203.0.113.7", "2001:db8::7"}
     )
 
     def scanner(*allowed):

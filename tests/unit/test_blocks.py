@@ -56,7 +56,7 @@ def rows(**options):
 
 def numbers(order, environment, workload):
     """Return the repetitions of a workload in an environment, in the planned order."""
-    return [cell[2] for cell in order.cells() if cell[:2] == (environment, workload)]
+    return [cell[2] for cell in order.list_cells() if cell[:2] == (environment, workload)]
 
 
 def require_positions(order):
@@ -123,7 +123,7 @@ def test_an_emulated_machine_runs_its_workloads_one_after_the_other_in_the_first
 
 def test_workloads_that_are_not_emulated_are_left_out_in_emulated_machines_alone():
     order = blocks.Order(experiment(emulated=["vm"], left_out=["a", "c"]))
-    assert Counter(cell[0] for cell in order.cells()) == {
+    assert Counter(cell[0] for cell in order.list_cells()) == {
         "native": 12,
         "docker": 12,
         "other": 12,
@@ -139,7 +139,8 @@ def test_an_environment_leaves_a_workload_out_in_every_block(order):
     whole = experiment(order=order, emulated=["vm"])
     less = {**whole, "leave_out": {"docker": ["a", "c"], "vm": ["b"]}}
     expected, counts = (
-        Counter(cell[:2] for cell in blocks.Order(planned).cells()) for planned in (whole, less)
+        Counter(cell[:2] for cell in blocks.Order(planned).list_cells())
+        for planned in (whole, less)
     )
     for pair in [("docker", "a"), ("docker", "c"), ("vm", "b")]:
         del expected[pair]
@@ -203,20 +204,21 @@ def test_the_block_of_a_cell_is_its_neighbours_in_the_plan(tmp_path):
     planned = experiment(repetitions=40, precision=2, emulated=["vm"], left_out=["b"])
     decide(tmp_path, planned, 2, of={"a": ["native"]}, a=1, c=2)
     order = blocks.Order(planned, str(tmp_path))
-    for cell in order.cells():
-        block = order.cells_of_block(*cell)
+    for cell in order.list_cells():
+        block = order.list_cells_of_block(*cell)
         assert cell in block
-        assert all(order.cells_of_block(*mate) == block for mate in block)
+        assert all(order.list_cells_of_block(*mate) == block for mate in block)
         places = [order.places[mate][0] for mate in block]
         assert places == list(range(places[0], places[0] + len(block)))
     names = {
-        cell: sorted(mate[0] for mate in order.cells_of_block(*cell)) for cell in order.cells()
+        cell: sorted(mate[0] for mate in order.list_cells_of_block(*cell))
+        for cell in order.list_cells()
     }
     assert names["native", "a", 2] == names["native", "c", 3] == ["docker", "native", "other"]
     assert names["native", "a", 3] == ["native"]
-    assert order.cells_of_block("vm", "a", 1) == [("vm", "a", 1)]
+    assert order.list_cells_of_block("vm", "a", 1) == [("vm", "a", 1)]
     naive = blocks.Order(experiment(order="sequential", repetitions=2))
-    assert naive.cells_of_block("docker", "b", 2) == [("docker", "b", 2)]
+    assert naive.list_cells_of_block("docker", "b", 2) == [("docker", "b", 2)]
     require_positions(naive)
 
 
@@ -239,14 +241,14 @@ def doubted(tmp_path, monkeypatch):
 
 def test_a_workload_that_an_environment_cannot_run_is_in_no_further_block_of_it(doubted, tmp_path):
     planned, write_record = doubted
-    first = blocks.Order(planned).cells()
+    first = blocks.Order(planned).list_cells()
     write_record("other")
-    assert blocks.Order(planned).cells() == first
+    assert blocks.Order(planned).list_cells() == first
     measured.decide(tmp_path, planned, 3, {"a": 4, "b": 4, "c": 4})
     order = blocks.Order(planned)
     assert numbers(order, "other", "a") == [1, 2, 3]
     assert len(numbers(order, "docker", "a")) == len(numbers(order, "other", "b")) == 7
-    assert sorted(order.environments_of_next_block("a")) == ["docker", "native", "vm"]
+    assert sorted(order.list_environments_of_next_block("a")) == ["docker", "native", "vm"]
 
 
 def test_only_a_doubtful_environment_may_be_unable(doubted, tmp_path):

@@ -42,8 +42,8 @@ def test_a_freeze_ends_once_the_kernel_shows_it(root, monkeypatch):
     monkeypatch.setattr(cgroups, "FREEZE_PATIENCE", 0.2)
     (new / "cgroup.freeze").write_text("0\n")
     (new / "cgroup.events").write_text("populated 1\nfrozen 0\n")
-    assert cgroups.freezable_folders("b") == [str(new)]
-    assert cgroups.freezable_folders("c") == []
+    assert cgroups.find_freezable_folders("b") == [str(new)]
+    assert cgroups.find_freezable_folders("c") == []
     with pytest.raises(UserError, match="could not be frozen"):
         cgroups.freeze([str(new)])
     assert (new / "cgroup.freeze").read_text() == "1"
@@ -56,7 +56,7 @@ def test_a_freeze_ends_once_the_kernel_shows_it(root, monkeypatch):
         (root / name / "cgroup.procs").touch()
         (root / name / "strata/a" / file).write_text("THAWED\n")
     old = root / "freezer/strata/a"
-    assert cgroups.freezable_folders("a") == [str(old)]
+    assert cgroups.find_freezable_folders("a") == [str(old)]
     cgroups.freeze([str(old)])
     assert (old / "freezer.state").read_text() == "FROZEN"
     cgroups.freeze([str(old)], False)

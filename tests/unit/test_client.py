@@ -54,10 +54,12 @@ def test_a_bucket_lets_a_burst_of_four_milliseconds_pass():
 
 
 def test_a_free_network_overlaps_no_route():
-    assert addresses.free_subnet("default via 10.0.0.1") == "192.168.120.0/24"
-    assert addresses.free_subnet("192.168.120.0/24 dev x\n192.168.121.7/32") == "192.168.122.0/24"
+    assert addresses.find_free_subnet("default via 10.0.0.1") == "192.168.120.0/24"
+    assert (
+        addresses.find_free_subnet("192.168.120.0/24 dev x\n192.168.121.7/32") == "192.168.122.0/24"
+    )
     with pytest.raises(UserError, match="is free"):
-        addresses.free_subnet("192.168.0.0/16 dev x")
+        addresses.find_free_subnet("192.168.0.0/16 dev x")
     assert addresses.address_in("192.168.7.0/24", 2) == "192.168.7.2"
     assert addresses.address_in("192.168.7.10/24", 0) == "192.168.7.0"
 

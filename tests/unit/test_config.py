@@ -10,7 +10,7 @@ from snakemake.cli import parse_config
 
 from strata.environments.common import registry
 from strata.experiment import blocks, config, plan, planning
-from strata.experiment.plan import fingerprint
+from strata.experiment.plan import compute_fingerprint
 from strata.util.errors import UserError
 
 MACHINE = {"cpus": 4, "mask": None, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
@@ -202,8 +202,10 @@ def test_paper_scale_follows_the_published_rules(checkout):
 
 
 def test_an_environment_that_is_not_available_keeps_its_place_and_its_reason(checkout, monkeypatch):
-    monkeypatch.setattr(registry.layer_class("docker"), "unavailable_reason", lambda: "no Docker")
-    monkeypatch.setattr(registry.layer_class("vm"), "unavailable_reason", lambda: "no QEMU")
+    monkeypatch.setattr(
+        registry.load_layer_class("docker"), "unavailable_reason", lambda: "no Docker"
+    )
+    monkeypatch.setattr(registry.load_layer_class("vm"), "unavailable_reason", lambda: "no QEMU")
     environments = planned()["environments"]
     assert [environments[name]["reason"] for name in ("docker", "vm-docker")] == [
         "no Docker",
@@ -252,7 +254,7 @@ def test_memory_of_virtual_machines_fits_the_host_and_the_workloads(
     checkout, monkeypatch, memory, kvm, over, message
 ):
     monkeypatch.setattr(
-        registry.layer_class("vm"), "unavailable_reason", lambda: None if kvm else "no QEMU"
+        registry.load_layer_class("vm"), "unavailable_reason", lambda: None if kvm else "no QEMU"
     )
     finding = {"accelerator": "kvm", "accelerator_reason": "tried"}
     monkeypatch.setattr("strata.vm.acceleration.known_accelerator", lambda: finding)
@@ -291,20 +293,24 @@ def test_only_narrows_an_experiment_to_some_environments_and_workloads(checkout)
     whole = planned(not_emulated=["stream"], leave_out={"docker": ["pxz"]})
     assert list(one["environments"]) == ["native", "docker"]
     assert list(one["workloads"]) == ["stream"]
-    assert fingerprint(one, "docker", "stream") == fingerprint(whole, "docker", "stream")
+    assert compute_fingerprint(one, "docker", "stream") == compute_fingerprint(
+        whole, "docker", "stream"
+    )
     # Words for the paper are in the plan, and decide no result.
     words = {"title": "Ours", "question": "Which?", "about": "One.\n\nTwo.\n"}
     named = planned(only=only, **words)
     assert words.items() <= named.items()
-    assert fingerprint(named, "docker", "stream") == fingerprint(whole, "docker", "stream")
+    assert compute_fingerprint(named, "docker", "stream") == compute_fingerprint(
+        whole, "docker", "stream"
+    )
     # A workload that is not measured at all is no omission.
     assert {"not_emulated", "leave_out"}.isdisjoint(one)
     assert (whole["not_emulated"], whole["leave_out"]) == (["stream"], {"docker": ["pxz"]})
 
 
 def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(checkout, monkeypatch):
-    monkeypatch.setattr(registry.layer_class("vm"), "unavailable_reason", lambda: None)
-    monkeypatch.setattr(registry.layer_class("vm"), "refusal_reason", lambda *_: None)
+    monkeypatch.setattr(registry.load_layer_class("vm"), "unavailable_reason", lambda: None)
+    monkeypatch.setattr(registry.load_layer_class("vm"), "refusal_reason", lambda *_: None)
     finding = {"accelerator": "tcg", "accelerator_reason": "tried"}
     monkeypatch.setattr("strata.vm.acceleration.known_accelerator", lambda: finding)
     made = planned()
@@ -312,13 +318,9 @@ def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(check
     beside = made["environments"][blocks.SMALL_REFERENCE]
     assert beside["layers"] == made["environments"]["native"]["layers"]
     for name in ("vm", blocks.SMALL_REFERENCE):
-        assert (
-            plan.workload_in_environment(made, name, "stream")["parameters"]["elements"] == 5000000
-        )
-        assert plan.scale_in_environment(made, name) == "tiny"
-    assert (
-        plan.workload_in_environment(made, "docker", "stream")["parameters"] == stream["parameters"]
-    )
+        assert plan.select_workload(made, name, "stream")["parameters"]["elements"] == 5000000
+        assert plan.select_scale(made, name) == "tiny"
+    assert plan.select_workload(made, "docker", "stream")["parameters"] == stream["parameters"]
     assert blocks.SMALL_REFERENCE not in planned(scale="tiny")["environments"]
     off = planned(emulation=False)["environments"]
     assert blocks.SMALL_REFERENCE not in off

@@ -250,7 +250,7 @@ def test_what_differs_from_a_container_without_an_option_is_its_consequence(
 
 def test_options_are_named_in_label_and_title_and_another_network_is_one_of_them(daemon):
     daemon(info(NEW))
-    layer = registry.layer_class("docker")
+    layer = registry.load_layer_class("docker")
     options = {"data": "volume", "options": ["--network=mine", "--cpus=1.5"]}
     assert passed_options.find_mistakes(options) == []
     resolved = layer.resolve_options(options, {})
@@ -276,7 +276,7 @@ def test_options_are_named_in_label_and_title_and_another_network_is_one_of_them
 )
 def test_options_of_a_plan_resolve_to_the_same_again(daemon, kind, options):
     daemon(info(NEW))
-    layer = registry.layer_class(kind)
+    layer = registry.load_layer_class(kind)
     settings = {"vm": {"profiles": {"default": {}}}, "scale": "standard"}
     resolved = layer.resolve_options(options, settings)
     restored = layer.restore_options({**resolved, "daemon": {"users": "remapped"}})
@@ -317,7 +317,7 @@ def podman_host(monkeypatch, tmp_path):
 
 
 def refusal(name, **options):
-    layer = registry.layer_class(name)
+    layer = registry.load_layer_class(name)
     return layer.refusal_reason(layer.resolve_options({**PLAIN, **options}, {}), "host", MACHINE)
 
 
@@ -458,7 +458,7 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
 )
 def test_a_daemon_that_would_make_another_environment_is_a_reason(daemon, printed, options, reason):
     daemon(printed)
-    layer = registry.layer_class("docker")
+    layer = registry.load_layer_class("docker")
     sentence = layer.refusal_reason(layer.add_observations(options, "host"), "host", MACHINE)
     assert (reason is sentence is None) or reason in sentence
     # A machine has a daemon of its own, without gVisor.
@@ -526,7 +526,7 @@ def test_an_unusual_daemon_is_in_the_label_and_options_of_its_environment(
     daemon, printed, nat, options, ending, labels
 ):
     daemon(printed, nat)
-    layer = registry.layer_class("docker")
+    layer = registry.load_layer_class("docker")
     observed = layer.add_observations(options, "host")
     assert layer.describe(observed).get("otherwise") == ending
     assert (observed != options) == (ending is not None)
@@ -555,8 +555,8 @@ def test_an_unusual_daemon_is_in_the_label_and_options_of_its_environment(
     ],
 )  # fmt: skip
 def test_records_have_the_facts_that_a_daemon_prints(name, facts):
-    assert docker_daemon.record_facts(info(name)) == facts
-    assert set(docker_daemon.record_facts({}).values()) == {None, "the host’s", "none"}
+    assert docker_daemon.select_facts(info(name)) == facts
+    assert set(docker_daemon.select_facts({}).values()) == {None, "the host’s", "none"}
 
 
 NOTHING = "==> /iptables-save <==\n\n==> /nft <==\n\n==> /pgrep <==\n"
@@ -606,14 +606,14 @@ def test_the_kernels_rules_show_how_a_published_port_is_reached(
 @pytest.mark.parametrize("name", ["docker", "podman", "lxc"])
 def test_a_missing_program_is_named_and_nothing_of_it_is_removed(monkeypatch, name):
     monkeypatch.setattr(shutil, "which", lambda program, path=None: None)
-    layer = registry.layer_class(name)
+    layer = registry.load_layer_class(name)
     assert "is not installed" in layer.unavailable_reason()
     assert layer.doctor_line()[1] in (None, False)
     assert layer.remove_systems() == layer.remove_images([]) == []
 
 
 def test_a_machines_cpus_are_its_own(checkout, monkeypatch):
-    monkeypatch.setattr(registry.layer_class("vm"), "unavailable_reason", lambda: None)
+    monkeypatch.setattr(registry.load_layer_class("vm"), "unavailable_reason", lambda: None)
     stack = [
         {"vm": {}},
         {"docker": {"network": "host", "data": "volume", "cpuset-cpus": "0-7", "memory": "5GiB"}},

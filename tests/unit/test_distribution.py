@@ -72,13 +72,13 @@ def test_any_release_is_accepted_where_none_is_known(monkeypatch):
 )
 def test_the_distribution_is_read_from_the_first_file_that_names_it(monkeypatch, files, fields):
     seen.Host(files).put(monkeypatch.setattr)
-    assert fields.items() <= distribution.os_release().items()
+    assert fields.items() <= distribution.read_os_release().items()
 
 
 def test_only_the_suites_of_the_host_s_release_are_replaced(monkeypatch):
     apt = types.SimpleNamespace(stdout="\n".join(HOST))
     monkeypatch.setattr(distribution, "capture", lambda argv: apt)
-    lines = distribution.sources(TRIXIE, None, DEBIAN).splitlines()
+    lines = distribution.make_sources_list(TRIXIE, None, DEBIAN).splitlines()
     assert [line.split()[-3:] for line in lines] == [
         ["http://mirror.example/debian", "trixie", "main"],
         ["http://mirror.example/debian", "trixie-updates", "main"],
@@ -86,6 +86,6 @@ def test_only_the_suites_of_the_host_s_release_are_replaced(monkeypatch):
     ]
     apt.stdout = HOST[4]
     with pytest.raises(UserError, match=r"name image\.mirror"):
-        distribution.sources(TRIXIE, None, DEBIAN)
-    [line] = distribution.sources(TRIXIE, "http://m.example/u", DEBIAN).splitlines()
+        distribution.make_sources_list(TRIXIE, None, DEBIAN)
+    [line] = distribution.make_sources_list(TRIXIE, "http://m.example/u", DEBIAN).splitlines()
     assert line.endswith("http://m.example/u trixie main")

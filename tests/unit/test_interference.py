@@ -168,7 +168,7 @@ def test_no_setting_makes_a_cell_another_one(project):
         for settings in ({}, {"action": "retry", "busy": "50%"}, {"load": 3})
     ]
     assert len({json.dumps(one["interference"]) for one in plans}) == 3
-    assert len({plan.fingerprint(one, "bare", "noop") for one in plans}) == 1
+    assert len({plan.compute_fingerprint(one, "bare", "noop") for one in plans}) == 1
 
 
 @pytest.mark.parametrize("step", [0.0004, -0.0015, 30])
@@ -203,7 +203,7 @@ def test_a_cell_waits_until_the_hypervisor_takes_nothing_any_more(monkeypatch, s
         return 100 * len(seen) - sum(seen), 0, 0, 0, 0, 0, 0, sum(seen)
 
     clock = [0.0]
-    monkeypatch.setattr(interference.observe, "cpu_times", times)
+    monkeypatch.setattr(interference.observe, "read_cpu_times", times)
     monkeypatch.setattr(interference.time, "monotonic", lambda: clock[0])
 
     def sleep(seconds):

@@ -93,28 +93,30 @@ def test_times_are_those_of_the_processors_that_measurements_use(monkeypatch):
         "cpu3 100 200 300",
     ]
     seen.Host({"/proc/stat": "\n".join([*lines, "intr 5 5"])}).put(monkeypatch.setattr)
-    assert observe.cpu_times({1}) == (10, 20, 30, 40, 50, 60, 70, 80, 0, 0)
-    assert observe.cpu_times({0, 1})[:4] == (11, 22, 33, 44)
-    assert observe.cpu_times({1, 2}) == observe.cpu_times({1})
-    assert observe.cpu_times({7}) == (9, 9, 9, 9)
-    assert observe.cpu_times({3}) == (100, 200, 300)
+    assert observe.read_cpu_times({1}) == (10, 20, 30, 40, 50, 60, 70, 80, 0, 0)
+    assert observe.read_cpu_times({0, 1})[:4] == (11, 22, 33, 44)
+    assert observe.read_cpu_times({1, 2}) == observe.read_cpu_times({1})
+    assert observe.read_cpu_times({7}) == (9, 9, 9, 9)
+    assert observe.read_cpu_times({3}) == (100, 200, 300)
 
 
 def test_shares_are_of_all_ticks_and_not_invented_without_one():
     before = (100, 0, 0, 900, 0, 0, 0, 0, 50, 0)
     after = (130, 0, 10, 950, 0, 0, 0, 10, 70, 0)
-    assert observe.time_shares(before, after) == {"steal_share": 0.1, "busy_share": 0.4}
-    assert observe.time_shares(before, before) == {
+    assert observe.compute_time_shares(before, after) == {"steal_share": 0.1, "busy_share": 0.4}
+    assert observe.compute_time_shares(before, before) == {
         "steal_share": "not available",
         "busy_share": "not available",
     }
-    assert observe.time_shares(before[:7], after[:7]) == {
+    assert observe.compute_time_shares(before[:7], after[:7]) == {
         "steal_share": "not available",
         "busy_share": 0.44444,
     }
-    assert set(observe.time_shares(before[:3], after[:3]).values()) == {"not available"}
+    assert set(observe.compute_time_shares(before[:3], after[:3]).values()) == {"not available"}
     # A counter that goes back has not run.
-    assert observe.time_shares((100, 0, 0, 900, 70), (150, 0, 0, 950, 60))["busy_share"] == 0.5
+    assert (
+        observe.compute_time_shares((100, 0, 0, 900, 70), (150, 0, 0, 950, 60))["busy_share"] == 0.5
+    )
 
 
 def test_this_host_can_be_observed():
@@ -132,7 +134,7 @@ def test_a_machine_is_known_by_a_mark_and_dockers_daemon_by_its_start(tmp_path, 
     for installation, slurm in (("0a" * 16, "one"), ("0b" * 16, "one"), ("0a" * 16, "two")):
         (tmp_path / "INSTALLATION").write_text(f"{installation}\n")
         monkeypatch.setenv(node.SLURM, slurm)
-        facts += [node.read_facts(), node.read_facts()]
+        facts += [node.identify_node(), node.identify_node()]
         assert installation not in str(facts[-1])
     assert len({fact["machine"] for fact in facts}) == 3
     assert facts[0] == facts[1]
@@ -142,12 +144,12 @@ def test_a_machine_is_known_by_a_mark_and_dockers_daemon_by_its_start(tmp_path, 
     for _ in range(2):
         with subprocess.Popen([daemon, "60"]) as process:
             (tmp_path / "DOCKER").write_text(str(process.pid))
-            starts.append(node.docker_start())
+            starts.append(node.read_docker_start())
             process.kill()
             # Longer than a tick, by which starts are told apart.
             time.sleep(0.03)
         # A file of a daemon that is gone says nothing.
-        assert node.docker_start() is None
+        assert node.read_docker_start() is None
     (tmp_path / "DOCKER").write_text("1")
-    assert node.docker_start() is None
+    assert node.read_docker_start() is None
     assert 0 < starts[0] < starts[1]

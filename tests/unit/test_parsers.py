@@ -664,7 +664,7 @@ def test_the_system_is_a_factor_where_several_ran_at_once():
 
 @pytest.mark.parametrize("factors", ["at=1", None, {"at": None}, {"at": [1]}])
 def test_factors_that_are_no_mapping_to_numbers_or_texts_are_refused(factors):
-    parse = parsing.guarded(lambda lines, parameters: [Value("rate", "1/s", 1.0, factors)])
+    parse = parsing.guard_parser(lambda lines, parameters: [Value("rate", "1/s", 1.0, factors)])
     with pytest.raises(BrokenLogError):
         parsed("", parse=parse, metrics={"rate": {"unit": "1/s"}})
 

@@ -37,7 +37,7 @@ TOGETHER = {"first": "one", "started": "2026-01-01T00:00:00Z"}
 
 
 def test_a_cell_is_due_without_a_log_of_what_the_plan_says(planned):
-    mark = plan.fingerprint(planned, "one", "noop")
+    mark = plan.compute_fingerprint(planned, "one", "noop")
     assert pending.is_due(planned, FIRST)
     write("raw", FIRST, fingerprint="other")
     assert pending.is_due(planned, FIRST)
@@ -50,7 +50,7 @@ def test_a_cell_is_due_without_a_log_of_what_the_plan_says(planned):
 
 def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(planned):
     assert not pending.is_pending(planned, OTHER)
-    write("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"))
+    write("pending", OTHER, fingerprint=plan.compute_fingerprint(planned, "two", "noop"))
     write("raw", OTHER, "old\n", fingerprint="other")
     assert pending.is_pending(planned, OTHER)
     assert not pending.is_due(planned, OTHER)
@@ -58,15 +58,15 @@ def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(plan
     write(
         "pending",
         OTHER,
-        fingerprint=plan.fingerprint(planned, "two", "noop"),
+        fingerprint=plan.compute_fingerprint(planned, "two", "noop"),
         node={"name": "node-other", "boot": None},
     )
     assert not pending.is_pending(planned, OTHER)
     write(
         "pending",
         OTHER,
-        fingerprint=plan.fingerprint(planned, "two", "noop"),
-        node=node.read_facts(),
+        fingerprint=plan.compute_fingerprint(planned, "two", "noop"),
+        node=node.identify_node(),
     )
     assert pending.is_pending(planned, OTHER)
     assert "fingerprint" in pending.place_results(OTHER)
@@ -94,8 +94,13 @@ def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(plan
 
 
 def test_results_of_a_block_count_as_long_as_those_of_the_cell_that_measured_it(planned):
-    write("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), together=TOGETHER)
-    mark = plan.fingerprint(planned, "one", "noop")
+    write(
+        "pending",
+        OTHER,
+        fingerprint=plan.compute_fingerprint(planned, "two", "noop"),
+        together=TOGETHER,
+    )
+    mark = plan.compute_fingerprint(planned, "one", "noop")
     assert pending.is_due(planned, OTHER)
     for record in ({}, {"together": {**TOGETHER, "started": "2026-01-02T00:00:00Z"}}):
         write("raw", FIRST, fingerprint=mark, **record)
@@ -117,7 +122,7 @@ def test_a_cell_whose_job_was_killed_at_its_end_is_not_measured_again(project):
     )
     planned = projects.plan(folder)
     for cell in (FIRST, OTHER):
-        mark = plan.fingerprint(planned, *cell[:2])
+        mark = plan.compute_fingerprint(planned, *cell[:2])
         write("pending", cell, fingerprint=mark, together=TOGETHER, seconds=1.0)
     for cell in (FIRST, OTHER):
         projects.good(folder, "strata", "cell", *map(str, cell))

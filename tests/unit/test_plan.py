@@ -10,7 +10,7 @@ from strata.util.errors import UserError
 
 def test_a_seed_is_shared_by_environments_and_differs_between_blocks_and_workloads():
     seeds = {
-        (workload, block): plan.cell_seed(experiment(), workload, block)
+        (workload, block): plan.compute_cell_seed(experiment(), workload, block)
         for workload in "ab"
         for block in (1, 2)
     }
@@ -37,13 +37,13 @@ def test_a_seed_is_shared_by_environments_and_differs_between_blocks_and_workloa
     ],
 )
 def test_the_fingerprint_follows_what_decides_a_result_and_nothing_else(path, value, same):
-    before = plan.fingerprint(experiment(), "native", "a")
+    before = plan.compute_fingerprint(experiment(), "native", "a")
     changed = experiment()
     inner = changed
     for key in path[:-1]:
         inner = inner[key]
     inner[path[-1]] = value
-    assert (plan.fingerprint(changed, "native", "a") == before) is same
+    assert (plan.compute_fingerprint(changed, "native", "a") == before) is same
 
 
 @pytest.mark.parametrize(
@@ -68,13 +68,13 @@ def test_how_a_cell_takes_its_run_follows_from_its_layers(environment, kinds, en
     }
     made = {**experiment(), **chosen, "environments": {environment: entry}}
     assert plan.list_ways(made, environment, "a") == ["whole"]
-    plain = plan.fingerprint(made, environment, "a")
+    plain = plan.compute_fingerprint(made, environment, "a")
     made["workloads"]["a"]["cell"]["slice"] = 0.05
     assert plan.list_ways(made, environment, "a") == ways
     # Slices, and the ways, decide the result; without slices their length does not.
-    first = plan.fingerprint(made, environment, "a")
+    first = plan.compute_fingerprint(made, environment, "a")
     made["workloads"]["a"]["cell"]["slice"] = 0.1
-    assert (plan.fingerprint(made, environment, "a") == first) is ("slices" not in ways)
+    assert (plan.compute_fingerprint(made, environment, "a") == first) is ("slices" not in ways)
     assert (first == plain) is (environment == "beside")
 
 

@@ -88,17 +88,23 @@ def claim(load="a", name="one", counted=20, again=0, room=300, width=0.02, targe
 
 def test_the_width_that_decides_a_claim_is_that_of_its_tolerance():
     # R's uniroot over pnorm.
-    assert precision.deciding_half_width(0.98, 1.02) == pytest.approx(0.013395028058, rel=1e-6)
-    assert precision.deciding_half_width(0.95, 1.05) == pytest.approx(0.033487570145, rel=1e-6)
-    # Measured from the middle of a tolerance without 1; from 1 to the nearer end of another.
-    assert precision.deciding_half_width(0.76, 0.84) == pytest.approx(
-        precision.deciding_half_width(0.95, 1.05)
+    assert precision.compute_deciding_half_width(0.98, 1.02) == pytest.approx(
+        0.013395028058, rel=1e-6
     )
-    assert precision.deciding_half_width(0.95, 1.5) == precision.deciding_half_width(0.95, 1.05)
+    assert precision.compute_deciding_half_width(0.95, 1.05) == pytest.approx(
+        0.033487570145, rel=1e-6
+    )
+    # Measured from the middle of a tolerance without 1; from 1 to the nearer end of another.
+    assert precision.compute_deciding_half_width(0.76, 0.84) == pytest.approx(
+        precision.compute_deciding_half_width(0.95, 1.05)
+    )
+    assert precision.compute_deciding_half_width(
+        0.95, 1.5
+    ) == precision.compute_deciding_half_width(0.95, 1.05)
     # Of one limit: 1.959964 / (1.644854 + 0.841621) times the distance from the published value.
     for limits in ((1.0, None), (None, 1.0)):
         for value, distance in ((1.2, 0.2), (0.9, 0.1), (1.0, 0.02), (None, 0.02)):
-            width = precision.deciding_half_width(*limits, value)
+            width = precision.compute_deciding_half_width(*limits, value)
             assert width == pytest.approx(0.788250 * distance, rel=1e-5)
 
 

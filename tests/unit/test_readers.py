@@ -51,14 +51,14 @@ READERS = {
     "moment": (lambda _: observe.observe_moment(seen.CPUS), "at_a_moment"),
     "during": (between, "over_a_time"),
     "flags": (flags, None),
-    "memory": (lambda _: observe.available_memory(), None),
-    "ticks": (lambda _: observe.cpu_times(seen.CPUS), None),
-    "mark": (lambda _: observe.emulated_host_mark(), None),
-    "machine": (lambda _: capacity.read_facts(), None),
-    "cpu": (lambda _: counters.cpu_line([]), None),
-    "node": (lambda _: node.read_facts(), None),
+    "memory": (lambda _: observe.read_available_memory(), None),
+    "ticks": (lambda _: observe.read_cpu_times(seen.CPUS), None),
+    "mark": (lambda _: observe.find_emulated_host_mark(), None),
+    "machine": (lambda _: capacity.read_host_facts(), None),
+    "cpu": (lambda _: counters.format_cpu_line([]), None),
+    "node": (lambda _: node.identify_node(), None),
     "kvm": (lambda _: acceleration.current_circumstances(), None),
-    "system": (lambda _: distribution.os_release(), None),
+    "system": (lambda _: distribution.read_os_release(), None),
 }
 # The facts that rest on one file: not available where it is missing or empty.
 REST_ON = {
@@ -127,8 +127,8 @@ def read_all(monkeypatch, files):
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch):
-    monkeypatch.setattr(capacity, "usable_processors", lambda: seen.CPUS)
-    monkeypatch.setattr(interference, "usable_processors", lambda: seen.CPUS)
+    monkeypatch.setattr(capacity, "list_usable_cpus", lambda: seen.CPUS)
+    monkeypatch.setattr(interference, "list_usable_cpus", lambda: seen.CPUS)
 
 
 def test_all_facts_of_a_host_are_known_and_every_file_is_read(monkeypatch):

@@ -17,7 +17,7 @@ def copy(tmp_path, monkeypatch):
         shutil.copytree(projects.ROOT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "strata.host.distribution.os_release",
+        "strata.host.distribution.read_os_release",
         lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"},
     )
     workload.read_declaration.cache_clear()

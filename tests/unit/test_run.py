@@ -87,7 +87,7 @@ def put(*cells, kind="raw", ago=0.0):
 def test_measured_and_pending_cells_are_counted_and_the_rest_is_estimated(
     planned,
 ):
-    progress.start_count(0)
+    progress.record_start(0)
     assert progress.count_cells() == (0, 4, None)
     put(CELLS[0], ago=600)
     write_json(progress.PATH, {"begun": time.time() - 100, "done": 1})
@@ -100,7 +100,7 @@ def test_measured_and_pending_cells_are_counted_and_the_rest_is_estimated(
 
 def test_a_cell_of_another_plan_counts_once_it_has_a_new_log(planned):
     put(*CELLS[:3], ago=60)
-    progress.start_count(2)
+    progress.record_start(2)
     assert progress.count_cells()[:2] == (2, 4)
     put(CELLS[0], kind="pending", ago=-1)
     assert progress.count_cells()[:2] == (3, 4)
@@ -109,12 +109,12 @@ def test_a_cell_of_another_plan_counts_once_it_has_a_new_log(planned):
 def test_nested_blocks_of_one_off_time_count_once(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    before = progress.one_off_seconds()
-    with progress.one_off():
+    before = progress.read_one_off_seconds()
+    with progress.count_one_off():
         now[0] += 2
-        with progress.one_off():
+        with progress.count_one_off():
             now[0] += 3
-    assert progress.one_off_seconds() - before == 5
+    assert progress.read_one_off_seconds() - before == 5
 
 
 def test_a_folder_that_snakemake_cannot_work_in_is_refused():

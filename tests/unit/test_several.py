@@ -122,7 +122,7 @@ def fingerprint(number, **cell):
         "environments": {"e": {"layers": []}},
         "workloads": {"w": planned},
     }
-    return plan.fingerprint(experiment, "e", "w")
+    return plan.compute_fingerprint(experiment, "e", "w")
 
 
 def test_the_number_of_systems_decides_a_result_and_one_is_as_none():

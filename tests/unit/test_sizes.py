@@ -147,7 +147,7 @@ MACHINES = {
 def test_the_cache_is_the_sum_of_the_last_level_caches_that_measurements_use(monkeypatch, name):
     files, cpus, mib, elements = MACHINES[name]
     seen.Host(files).put(monkeypatch.setattr)
-    cache = observe.last_level_caches(set(cpus))
+    cache = observe.sum_last_level_caches(set(cpus))
     assert cache == (mib and mib * 2**20)
     machine = {"cpus": len(cpus), "cache_bytes": cache, "memory_bytes": 2**42}
     assert resolved("stream", machine)[0]["elements"] == elements
@@ -161,7 +161,7 @@ def test_the_cache_is_the_sum_of_the_last_level_caches_that_measurements_use(mon
 def test_a_cache_size_is_read_with_its_unit(monkeypatch, text, mib):
     files = caches(([0], 1, "0")) | {f"{observe.CPU_FOLDER}/cpu0/cache/index3/size": text}
     seen.Host(files).put(monkeypatch.setattr)
-    assert observe.last_level_caches({0}) == (mib and mib * 2**20)
+    assert observe.sum_last_level_caches({0}) == (mib and mib * 2**20)
 
 
 def test_equal_systems_share_processors():

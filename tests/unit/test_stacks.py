@@ -36,11 +36,11 @@ def attempt(stack, **more):
 @pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.long)])
 def test_every_stack_is_planned_or_refused_by_its_key(checkout, monkeypatch, depth):
     """The workload has servers in the stack and a client outside of it."""
-    for name in registry.layer_names():
-        monkeypatch.setattr(registry.layer_class(name), "unavailable_reason", lambda: None)
-        monkeypatch.setattr(registry.layer_class(name), "refusal_reason", lambda *_: None)
+    for name in registry.list_layer_names():
+        monkeypatch.setattr(registry.load_layer_class(name), "unavailable_reason", lambda: None)
+        monkeypatch.setattr(registry.load_layer_class(name), "refusal_reason", lambda *_: None)
     accepted = set()
-    for names in itertools.product(registry.layer_names(), repeat=depth):
+    for names in itertools.product(registry.list_layer_names(), repeat=depth):
         stack = [{name: OPTIONS.get(name, {})} for name in names]
         message, entry = attempt(stack, workloads={"redis": {}})
         if message is not None:

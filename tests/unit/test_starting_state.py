@@ -68,28 +68,28 @@ SOMETIMES = {"processors", "memory policy", "blocked signals", "merged pages", "
 
 def state_under(*prefix):
     """Return the state in which another program starts this one; None where it cannot."""
-    command = [*prefix, *starting_state.state_command()]
+    command = [*prefix, *starting_state.make_state_command()]
     printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return starting_state.parse_state(observe.split_files(printed)) if printed else None
 
 
 @pytest.mark.parametrize("caller", CALLERS, ids=lambda argv: " ".join(argv)[-40:])
 def test_no_state_of_a_caller_reaches_a_program(caller):
-    usual = starting_state.undeclared_values(state_under(*PROGRAM))
+    usual = starting_state.find_undeclared_values(state_under(*PROGRAM))
     inherited = state_under(*caller)
     if inherited is None or not shutil.which(caller[0]):
         pytest.skip("this machine does not allow it")
     names = CALLERS[caller]
-    changed = names & starting_state.undeclared_values(inherited).keys()
+    changed = names & starting_state.find_undeclared_values(inherited).keys()
     assert changed or names & SOMETIMES
     state = state_under(*caller, *PROGRAM)
     if os.geteuid() == 0:
-        assert starting_state.undeclared_values(state) == usual
+        assert starting_state.find_undeclared_values(state) == usual
         plain = state_under(*PROGRAM)
         assert all(state.get(name) == plain.get(name) for name in ("processors", "time slice"))
     else:
         # Without root some values stay, and are seen.
-        assert starting_state.undeclared_values(state).keys() <= usual.keys() | names
+        assert starting_state.find_undeclared_values(state).keys() <= usual.keys() | names
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,13 @@ def test_a_value_that_a_system_does_not_show_is_no_difference_but_no_value_at_al
 
 def test_a_callers_mask_is_part_of_the_experiment(project, monkeypatch):
     project()
-    monkeypatch.setattr(starting_state, "online_processors", lambda: {0, 1, 2, 3})
+    monkeypatch.setattr(starting_state, "list_online_cpus", lambda: {0, 1, 2, 3})
     fingerprints = set()
     for usable, mask in (({0, 1, 2, 3}, None), ({1}, "1"), ({0, 2, 3}, "0,2-3")):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, usable=usable: usable)
-        facts = capacity.read_facts()
+        facts = capacity.read_host_facts()
         assert (facts["cpus"], facts["mask"]) == (len(usable), mask)
         experiment = planning.make_plan(config.read_config(), facts)
         assert block.list_measured_cpus(experiment) == usable
-        fingerprints.add(plan.fingerprint(experiment, "bare", "noop"))
+        fingerprints.add(plan.compute_fingerprint(experiment, "bare", "noop"))
     assert len(fingerprints) == 3

@@ -48,7 +48,7 @@ def test_a_fingerprint_changes_with_what_decides_a_result_and_with_nothing_else(
     tmp_path, monkeypatch
 ):
     def fingerprint(data):
-        return plan.fingerprint(experiment(planned(data, tmp_path, monkeypatch)), "e", "w")
+        return plan.compute_fingerprint(experiment(planned(data, tmp_path, monkeypatch)), "e", "w")
 
     fingerprints = set()
     for data in (
@@ -69,7 +69,7 @@ def test_the_client_decides_the_result_of_those_who_use_it_alone(tmp_path, monke
     at_client = changed(SWEEP, ["run", 0, "steps", 0, "at"], "client")
     for data, uses_client in ((SWEEP, False), (at_client, True)):
         made = experiment(planned(data, tmp_path, monkeypatch))
-        fingerprint = plan.fingerprint(made, "e", "w")
+        fingerprint = plan.compute_fingerprint(made, "e", "w")
         made["client"]["rate"] = "1gbit"
-        assert (plan.fingerprint(made, "e", "w") != fingerprint) == uses_client
+        assert (plan.compute_fingerprint(made, "e", "w") != fingerprint) == uses_client
         assert plan.uses_client(made["workloads"]["w"]["cell"]) == uses_client

@@ -74,7 +74,7 @@ def test_a_machine_without_docker_or_rights_is_told_and_nothing_is_left(
     place, monkeypatch, layer, method, names
 ):
     reason = classmethod(lambda cls: "type this")
-    monkeypatch.setattr(registry.layer_class(layer), method, reason)
+    monkeypatch.setattr(registry.load_layer_class(layer), method, reason)
     before = sorted(place.rglob("*"))
     with pytest.raises(UserError) as refused:
         main(["try", "--in", "native,docker", "--", "ls"])
@@ -146,7 +146,7 @@ def test_an_experiment_is_a_folder_that_the_project_s_code_plans(place, monkeypa
         place_of_it
     )
     monkeypatch.chdir(place_of_it)
-    planned = planning.make_plan(config.read_config(), capacity.read_facts())
+    planned = planning.make_plan(config.read_config(), capacity.read_host_facts())
     work = planned["workloads"]["command"]
     assert work["parameters"]["command"] == "sh -c 'echo '\"'\"'a b'\"'\"' $HOME'"
     assert work["headline"] == [{"metric": "rate"}]
@@ -156,7 +156,7 @@ def test_an_experiment_is_a_folder_that_the_project_s_code_plans(place, monkeypa
         assert yaml.safe_load(file)["seed"] == planned["seed"]
     # The image is the project's own.
     monkeypatch.chdir(projects.ROOT)
-    whole = planning.make_plan(config.read_config(), capacity.read_facts())
+    whole = planning.make_plan(config.read_config(), capacity.read_host_facts())
     assert planned["image"]["recipe"] == whole["image"]["recipe"]
 
 

@@ -42,7 +42,7 @@ def faults():
     """Return the faults of all measured cells' records."""
     experiment = plan.read_plan()
     return validate.find_faults(
-        experiment, validate.list_measured_cells(blocks.Order(experiment).cells())
+        experiment, validate.list_measured_cells(blocks.Order(experiment).list_cells())
     )
 
 
@@ -92,7 +92,7 @@ def test_cells_of_added_blocks_are_good_for_a_fixed_number_of_blocks(tmp_path, m
     projects.write_yaml(folder / "config.yaml", measured.page(repetitions=4))
     fixed = measured.planned()
     plan.write_plan({**fixed, "source": {"revision": None, "changed": None}})
-    cells = blocks.Order(plan.read_plan()).cells()
+    cells = blocks.Order(plan.read_plan()).list_cells()
     assert validate.list_measured_cells(cells) == cells
     assert faults() == {}
 
@@ -185,5 +185,5 @@ def test_a_plan_s_faults_name_file_and_key(project):
 def test_no_table_is_made_of_faulty_records(project):
     copy(project, "docker/stream/2", "native/stream/2", environment="native")
     with pytest.raises(UserError, match=r"results/raw/native/stream/2\.json: its fingerprint is"):
-        tidy.make()
+        tidy.write_tidy_tables()
     assert not (project / "results/tidy").exists()

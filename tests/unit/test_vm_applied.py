@@ -8,7 +8,7 @@ from strata.vm import applied, settings
 
 TOPOLOGY = [{"cpu": cpu, "socket": 0, "core": cpu, "node": 0} for cpu in range(2)]
 DISK = {"cache": "none", "io": "native", "iothread": "1"}
-TUNED = settings.complete(tuned.PROFILE, "tiny")
+TUNED = settings.complete_profile(tuned.PROFILE, "tiny")
 
 
 # Observations of a tuned machine with all settings applied.

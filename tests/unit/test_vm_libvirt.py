@@ -19,10 +19,10 @@ def home(monkeypatch, tmp_path):
 
 
 def test_a_client_that_gives_up_its_network_leaves_the_machines_theirs(monkeypatch):
-    monkeypatch.setattr(addresses, "host_routes", lambda: "10.0.0.0/24 dev eth0")
+    monkeypatch.setattr(addresses, "read_host_routes", lambda: "10.0.0.0/24 dev eth0")
     machines_alone = libvirt.create_network()
-    link = addresses.free_subnet(addresses.host_routes())
-    monkeypatch.setattr(addresses, "host_routes", lambda: f"{link} dev veth0")
+    link = addresses.find_free_subnet(addresses.read_host_routes())
+    monkeypatch.setattr(addresses, "read_host_routes", lambda: f"{link} dev veth0")
     assert libvirt.create_network() == machines_alone != link
 
 

@@ -22,7 +22,7 @@ TUNED = {**tuned.PROFILE, "memory": "host", "passthrough": []}
 
 def resolve(profile, topology=None, accelerator="kvm", memory=256 * GIB, **more):
     return settings.resolve_machine(
-        settings.complete(profile, "paper"), topology or cpus(), memory, accelerator, **more
+        settings.complete_profile(profile, "paper"), topology or cpus(), memory, accelerator, **more
     )
 
 
@@ -104,4 +104,4 @@ def test_the_topology_is_as_lscpu_tells_it():
             "cores": 2,
             "threads": 1,
         }
-    assert len(capacity.read_topology()) == capacity.read_facts()["cpus"]
+    assert len(capacity.read_topology()) == capacity.read_host_facts()["cpus"]

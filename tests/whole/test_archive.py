@@ -305,7 +305,7 @@ def test_a_fault_of_ours_is_no_finding(packed, monkeypatch):
     monkeypatch.setattr(metadata, "collect_facts", lambda *_: {}["nothing"])
     reason = r"could not be checked: Strata itself failed at .*KeyError"
     with pytest.raises(MachineError, match=reason):
-        check.verify(str(packed))
+        check.verify_archive(str(packed))
 
 
 def test_a_file_that_is_no_archive_is_an_error_that_names_it(packed, tmp_path):
@@ -377,7 +377,7 @@ def test_decisions_for_an_older_target_change_neither_tables_nor_archive(tmp_pat
 
     def tables():
         measured.pretend(folder)
-        return {name: (folder / name).read_bytes() for name in outputs.table_paths(experiment)}
+        return {name: (folder / name).read_bytes() for name in outputs.list_table_paths(experiment)}
 
     measured.decide(folder, experiment, 3, none)
     alone = tables()
@@ -465,7 +465,9 @@ def paper(tmp_path_factory, patch):
 
 def test_every_product_is_archived(paper, tmp_path):
     folder = unpack(paper / "archive.zip", tmp_path / "held")
-    products = set(outputs.output_paths(validate.load_object(str(folder), "results/plan.json")))
+    products = set(
+        outputs.list_output_paths(validate.load_object(str(folder), "results/plan.json"))
+    )
     others = ("raw/", "parsed/", "logs/", "tmp/", "plan.", "image")
     inputs = tuple(f"results/{name}" for name in others)
     for place in (paper, folder):
@@ -494,7 +496,7 @@ def test_tables_and_papers_are_made_of_nothing_but_the_inputs_of_their_rules(pap
             shutil.copy(path, target)
     remake.make_tables(str(alone))
     remake.make_papers(str(alone))
-    for name in outputs.table_paths(validate.load_object(str(paper), "results/plan.json")):
+    for name in outputs.list_table_paths(validate.load_object(str(paper), "results/plan.json")):
         assert (alone / name).read_bytes() == (paper / name).read_bytes(), name
 
 

@@ -10,7 +10,7 @@ from kit.checks import (
     require_numbered,
     require_parameters,
 )
-from kit.logs import Object, Value, decoded, value
+from kit.logs import Object, Value, decode_object, value
 
 # The first keys of a lap's objects; timed.c prints "printed" only if output is kept.
 LAP_ORDER = "observed tool(( run)+|( run printed)+) done observed"
@@ -51,7 +51,7 @@ def _decode_lap(lines: list[str]) -> dict[str, list[Object]]:
     objects = []
     for line_number, line in enumerate(lines, 1):
         if line.startswith("{") and line.rstrip() != "{":
-            objects.append(decoded(line, f"line {line_number}"))
+            objects.append(decode_object(line, f"line {line_number}"))
     keys = [next(iter(content), "") for content in objects]
     start = keys.index("observed") if "observed" in keys else 0
     fits = re.fullmatch(LAP_ORDER, " ".join(keys[start:]))

@@ -1,7 +1,7 @@
 """Density: the memory of one more idle system, empty and with an idle nginx."""
 
 from kit.checks import number, require, require_equal, require_numbered
-from kit.logs import Object, Value, decoded, value
+from kit.logs import Object, Value, decode_object, value
 
 # Systems from which a slope is taken at the least.
 LEAST = 3
@@ -12,7 +12,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
     Raises BrokenLogError if a system is missing although there was memory for it.
     """
-    rows = [decoded(line, "the memory") for line in lines if line.startswith("{")]
+    rows = [decode_object(line, "the memory") for line in lines if line.startswith("{")]
     empty = [row for row in rows if row["loaded"] == 0]
     loaded = [empty[-1], *rows[len(empty) :]]
     check_series(empty, "systems", 1, parameters["most"])

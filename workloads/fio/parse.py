@@ -13,7 +13,7 @@ from kit.checks import (
     require_equal,
     require_parameters,
 )
-from kit.logs import Object, Point, Value, decoded, read, value
+from kit.logs import Object, Point, Value, decode_object, read, value
 
 # The options that job.sh gives fio: operation, block size in bytes, queue depth, threads.  Both
 # files must agree.
@@ -72,7 +72,7 @@ def read_job(point: Point, layout: Object, parameters: Object) -> list[Value]:
     operation, block, _, threads = JOBS[name]
     require_parameters(point.head, parameters, "bytes", "seconds", "ramp_seconds")
     text = "\n".join(point.lines)
-    output = decoded(text[text.find("{") : text.rfind("}") + 1], f"{name}: fio's output")
+    output = decode_object(text[text.find("{") : text.rfind("}") + 1], f"{name}: fio's output")
     [group] = output["jobs"]
     require_equal(f"{name}: the version", output["fio version"], layout["tool"])
     require_equal(f"{name}: the error", group["error"], 0)

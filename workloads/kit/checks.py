@@ -30,7 +30,7 @@ def require(condition: object, reason: str) -> None:
         raise BrokenLogError(reason)
 
 
-def plain(value: object) -> str:
+def format_plain(value: object) -> str:
     """Return a number as text with up to 15 significant digits, and a text unchanged.
 
     Exponent and decimal point are omitted where the number does not need them.
@@ -69,7 +69,7 @@ def require_equal(name: str, logged: object, expected: object) -> None:
 
 def _shorten(value: object) -> str:
     """Return a value as text for a message: a number in full, others cut to 200 characters."""
-    return plain(value) if isinstance(value, int | float) else repr(value)[:200]
+    return format_plain(value) if isinstance(value, int | float) else repr(value)[:200]
 
 
 def require_numbered(objects: list[Object], key: str, first: int = 1) -> None:
@@ -100,7 +100,10 @@ def require_close(name: str, logged: float, expected: float, tolerance: float = 
     rounding to six significant digits, which changes a number by at most 5e-6 of it.
     """
     is_close = abs(logged - expected) <= tolerance * abs(expected)
-    require(is_close, f"{name} should be {plain(expected)}, and the log says {plain(logged)}")
+    require(
+        is_close,
+        f"{name} should be {format_plain(expected)}, and the log says {format_plain(logged)}",
+    )
 
 
 def require_duration(name: str, seconds: float, expected: float) -> None:
@@ -112,7 +115,7 @@ def require_duration(name: str, seconds: float, expected: float) -> None:
     """
     # A tool may start a little late: 5 % of the duration may be missing, and always 0.1 s.
     shortest = expected - max(0.1, 0.05 * expected)
-    require(seconds >= shortest, f"{name} {plain(seconds)} s, less than the parameters say")
+    require(seconds >= shortest, f"{name} {format_plain(seconds)} s, less than the parameters say")
 
 
 def require_pinned(head: Object, processor: int | None) -> None:

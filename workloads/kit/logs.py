@@ -12,7 +12,7 @@ that do not start with ``{`` belong to other tools, and so does a line ``{``, wh
 several lines.
 
 A parser needs no checks of types: where it raises KeyError, TypeError or the like, the log counts
-as broken (:func:`guarded`).
+as broken (:func:`guard_parser`).
 """
 
 import json
@@ -22,9 +22,9 @@ from collections.abc import Callable
 
 from kit.checks import (
     BrokenLogError,
+    format_plain,
     number,
     numbers,
-    plain,
     require,
     require_close,
     require_duration,
@@ -49,7 +49,7 @@ class Value(namedtuple("Value", ["metric", "unit", "value", "factors"], defaults
     @property
     def key(self) -> tuple[str, ...]:
         """The metric and the sorted texts NAME=FACTOR, which identify the value in its log."""
-        factors = [f"{name}={plain(factor)}" for name, factor in self.factors.items()]
+        factors = [f"{name}={format_plain(factor)}" for name, factor in self.factors.items()]
         return (self.metric, *sorted(factors))
 
 
@@ -76,7 +76,7 @@ class Log(namedtuple("Log", ["objects", "points"])):
     __slots__ = ()
 
 
-def guarded(parse: Parser) -> Parser:
+def guard_parser(parse: Parser) -> Parser:
     """Return a parser that raises BrokenLogError for every error of a given parser.
 
     The returned parser also raises BrokenLogError if a factor is neither a number nor a text.
@@ -115,7 +115,7 @@ def value(metric: str, unit: str, number: float, **factors: object) -> Value:
     return Value(metric, unit, float(number), present)
 
 
-def decoded(text: str, name: str) -> Object:
+def decode_object(text: str, name: str) -> Object:
     """Return the JSON object that a text holds.
 
     name: the text's name in the message, which also shows the first 60 characters of the text.
@@ -144,7 +144,7 @@ def read(lines: list[str], order: str) -> Log:
     for position, line in enumerate(lines):
         if line.startswith("{") and line.rstrip() != "{":
             positions.append(position)
-    objects = [decoded(lines[position], f"line {position + 1}") for position in positions]
+    objects = [decode_object(lines[position], f"line {position + 1}") for position in positions]
     keys = [next(iter(content), "") for content in objects]
     printed = objects[:-1] if keys[-1:] == ["slices"] else objects
     require(printed[-1:] == [{"done": True}], 'the log does not end with {"done": true}')
@@ -229,10 +229,10 @@ def settings(lines: list[str]) -> Object:
     """
     pairs = [line.rstrip().split("=", 1) for line in lines if re.match("[A-Z][A-Z0-9_]*=", line)]
     require(len(dict(pairs)) == len(pairs), "a line KEY=value is there twice")
-    return {key: text_or_number(text) for key, text in pairs}
+    return {key: parse_number_or_text(text) for key, text in pairs}
 
 
-def text_or_number(text: str) -> str | float:
+def parse_number_or_text(text: str) -> str | float:
     """Return the number that a text represents in decimal notation, or the text if it is none."""
     return float(text) if re.fullmatch(r"-?[0-9]+([.][0-9]+)?", text) else text
 
@@ -254,6 +254,6 @@ def check_cpu_usage(observed: list[Object], seconds: float) -> tuple[float, floa
     # Busy time is counted in hundredths of a second, in several sums for each CPU: 0.05 s more are
     # accepted for each CPU, at least 0.1 s in all, and 2 % of the elapsed time.
     largest = 1.02 * cpus * elapsed + max(0.1, 0.05 * cpus)
-    reason = f"the processors cannot have been busy for {plain(busy)} of {plain(elapsed)} s"
+    reason = f"the processors cannot have been busy for {format_plain(busy)} of {format_plain(elapsed)} s"
     require(0 < busy <= largest, reason)
     return busy, busy / (cpus * elapsed)

@@ -11,7 +11,7 @@ from kit.checks import (
     require_parameters,
     require_pinned,
 )
-from kit.logs import Object, Point, Value, check_cpu_usage, read, text_or_number, value
+from kit.logs import Object, Point, Value, check_cpu_usage, parse_number_or_text, read, value
 from kit.netperf import read_netperf
 
 
@@ -105,7 +105,7 @@ def read_transfer(
     form = "megabytes=… tx_cpu=… rx_cpu=…"
     require_equal(f"the number of lines of the form {form}", len(reports), 1)
     pairs = re.findall(r"(\w+)=(\S+)", reports[0])
-    report: Object = {key: text_or_number(text) for key, text in pairs}
+    report: Object = {key: parse_number_or_text(text) for key, text in pairs}
     seconds = number(report, "real_seconds")
     require_duration("the transfer took", seconds, parameters["seconds"])
     megabits = number(report, "megabytes") * 8 * 2**20 / 1e6

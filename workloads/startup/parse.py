@@ -1,7 +1,7 @@
 """Start-up: from the request for a system to the end of its first command, and its removal."""
 
 from kit.checks import number, require
-from kit.logs import Object, Value, decoded, value
+from kit.logs import Object, Value, decode_object, value
 
 # The ways in which a system comes up: in the log, and as the factor `start`.
 WAYS = {"created": "created", "boot": "booted", "snapshot": "restored"}
@@ -14,7 +14,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     Raises BrokenLogError if the system started in another way than the parameter `way` demands.
     """
     # The harness writes the only object of the log.
-    [start] = [decoded(line, "the start") for line in lines if line.startswith("{")]
+    [start] = [decode_object(line, "the start") for line in lines if line.startswith("{")]
     require(start["start"] in WAYS, "the log does not say how it started")
     way = WAYS[start["start"]]
     # Containers are always created, and a machine without a snapshot boots.

@@ -187,7 +187,7 @@ def format_differences(differences: Fields) -> str:
     return ", ".join(DIFFERENCE_LABELS[key].format(value) for key, value in differences.items())
 
 
-def record_facts(info: Fields) -> Fields:
+def select_facts(info: Fields) -> Fields:
     """Return the daemon's facts for the records, from the output of ``docker info``.
 
     A value that the daemon does not give is None.  Readers of the records rely on the keys.
@@ -274,7 +274,7 @@ def explain_missing_network(options: Fields) -> str | None:
 
     options: the container's, resolved.
     """
-    name = passed_options.network_of(options)
+    name = passed_options.find_network(options)
     socket = find_second_socket(options)
     if name and not inspect_network(name, socket):
         return f"the Docker daemon has no network {name}: `docker network create {name}` makes one"

@@ -20,7 +20,7 @@ from strata.util import paths
 from strata.util.data_types import Any, Described, Fields, HostFacts, Image
 from strata.util.errors import UserError
 from strata.util.process import capture
-from strata.util.progress import one_off, report_step
+from strata.util.progress import count_one_off, report_step
 
 # Argument: the mode of /data.  Makes /data and /tmp where an image of the user's own lacks them,
 # and lets the user as whom programs run write to /data.
@@ -43,7 +43,7 @@ NAT, PROXY, NOTHING = "destination NAT", "docker-proxy alone", "nothing seen"
 PROXIED = "bridge, user-land proxy"
 
 
-def tag(image: Image | Described) -> str:
+def name_image(image: Image | Described) -> str:
     """Return the name that an engine gives to the image, by the image's recipe.
 
     :meth:`Container.remove_images` finds images by the beginning of this name.
@@ -66,7 +66,7 @@ def _read_engine_info(*argv: str) -> Fields:
 
     A process runs each command once, which takes time.  Raises UserError if the command fails.
     """
-    with one_off():
+    with count_one_off():
         info: Fields = json.loads(capture(argv).stdout)
     return info
 
@@ -86,7 +86,7 @@ def explain_missing_runtime(runtime: str) -> str | None:
             f"{runtime} is not installed: install the package of that name, or choose another "
             "runtime"
         )
-    if runtime == "crun" and cgroups.are_hybrid():
+    if runtime == "crun" and cgroups.is_hybrid():
         return "crun makes no container where control groups are hybrid, as here: set runtime: runc"
     return None
 
@@ -145,7 +145,7 @@ class Container(layer.Layer):
     @classmethod
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why the host cannot grant the limits in these options; None if it can."""
-        cpus = capacity.usable_processors()
+        cpus = capacity.list_usable_cpus()
         return limits.explain_excess(resolved, cpus, machine["memory_bytes"])
 
     @classmethod
@@ -313,7 +313,7 @@ class Container(layer.Layer):
         if limits.select_checked(self.options):
             printed = self.run_below(self.wrap(limits.PRINT_FILES), check=False)
             self._facts["settings"] = limits.require_applied(self.options, printed)
-        with one_off():
+        with count_one_off():
             self.observe_container()
 
     def list_passed_options(self) -> list[str]:
@@ -329,11 +329,11 @@ class Container(layer.Layer):
         argv: the container's first program, in place of the image's own.
         """
         chosen = self.options["network"]
-        if passed_options.network_of(self.options):
+        if passed_options.find_network(self.options):
             # The key `network` holds the network of the option with that name, which is a bridge's.
             chosen = "bridge"
         network = []
-        if not passed_options.network_of({"options": passed}):
+        if not passed_options.find_network({"options": passed}):
             network += ["--network", chosen]
         if chosen != "host":
             network += ["--hostname", "strata"]
@@ -371,11 +371,11 @@ class Container(layer.Layer):
         if self.run_below(inspect, check=False).strip():
             return False
         archive = os.path.join(self.image["folder"], "image.tar")
-        with one_off(), report_step(self.name, "loading the image"):
+        with count_one_off(), report_step(self.name, "loading the image"):
             load = self.below.plain_command(self.make_load_command(), fed=True)
             capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
             if self.context.own_image:
-                self.run_below(self.engine_command("tag", self._image_id, tag(self.image)))
+                self.run_below(self.engine_command("tag", self._image_id, name_image(self.image)))
         return True
 
     def _provide_data_options(self) -> list[str]:
@@ -402,7 +402,7 @@ class Container(layer.Layer):
         They set the OOM score, the resource limits and, on the host, the experiment's CPUs.
         """
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
-        options += starting_state.container_limit_options()
+        options += starting_state.make_container_limit_options()
         # The experiment's mask is of the host's CPUs: a virtual machine numbers its own.
         is_masked = self.context.mask and self.virtual_machine() is None
         if is_masked and "cpuset-cpus" not in self.options:

@@ -59,7 +59,7 @@ class Layer(ABC):
 
     Class methods take `options` as in config.yaml, or `resolved` options as in the plan; `below` is
     the name of the layer on which this one stands; `machine` holds the facts of this machine
-    (:func:`strata.host.capacity.read_facts`) as the layers below change them
+    (:func:`strata.host.capacity.read_host_facts`) as the layers below change them
     (:meth:`machine_above`).
 
     Attributes of an object: `options` are the resolved ones; `below` is the layer on which this one
@@ -244,7 +244,7 @@ class Layer(ABC):
     def remove_images(cls, kept: Collection[str]) -> list[str]:
         """Remove stored images, and return a phrase for each removed image.
 
-        kept: names (:func:`strata.environments.common.engine.tag`) and ids of images that stay.
+        kept: names (:func:`strata.environments.common.engine.name_image`) and ids of images that stay.
         """
         return []
 

@@ -23,7 +23,7 @@ ON_THE_HOST = {
     "cpuset-cpus": "processors on the host",
     "cpuset-mems": "memory nodes on the host",
 }
-# Argument: the script of starting_state.state_command.  Prints the state in which a program starts,
+# Argument: the script of starting_state.make_state_command.  Prints the state in which a program starts,
 # and then the limits, system parameters, devices and mounts that it finds, in the form of
 # strata.host.observe.split_files.  (`tail` ends at the first file that cannot be read, and a
 # program for each file would take a sandbox seconds.)
@@ -54,12 +54,12 @@ ContainerState = dict[str, str]
 def state_command() -> list[str]:
     """Return the command that prints, in a container, what :func:`parse_state` reads."""
     # The command is sh, -c, its script, and the script's arguments.
-    script = starting_state.state_command()[2]
+    script = starting_state.make_state_command()[2]
     return ["sh", "-c", PRINT_STATE, "strata", script]
 
 
 def parse_state(text: str) -> ContainerState:
-    """Return the state inside a container from the output of :func:`state_command`.
+    """Return the state inside a container from the output of :func:`make_state_command`.
 
     Parts of the starting state have the names of :mod:`strata.host.starting_state`, mounts the name
     of their folder, and files their own, without folders that every container has alike.
@@ -191,5 +191,5 @@ def _describe_effects(name: str, requested: str, effects: dict[str, tuple[str, s
         f"{value}: {after or 'none'} (without: {before or 'none'})"
         for value, (before, after) in effects.items()
     ]
-    observed = observe.printable("; ".join(texts)) or AS_REQUESTED
+    observed = observe.replace_unprintable("; ".join(texts)) or AS_REQUESTED
     return {"name": name, "requested": requested, "observed": observed[:LONGEST_EFFECT]}

@@ -81,7 +81,7 @@ def split_option(option: str) -> tuple[str, str | None]:
     return (HIDDEN if is_long else SHORT).get(name, name), value if equals else None
 
 
-def network_of(options: Fields) -> str | None:
+def find_network(options: Fields) -> str | None:
     """Return the network that a passed option ``--network`` names; None without one.
 
     options: all of a container's, as in config.yaml or resolved.
@@ -183,7 +183,7 @@ def _find_conflict(option: str, options: Fields) -> str | None:
     text = value or ""
     if name == "label" and text.startswith("strata."):
         return "labels that begin with strata. are Strata’s: choose another"
-    network = network_of({"options": [option]}) or ""
+    network = find_network({"options": [option]}) or ""
     if network in NETWORKS_OF_KEY:
         value_of_key = "host" if network == "host" else "bridge"
         return f"there is a key for it: write network: {value_of_key}"

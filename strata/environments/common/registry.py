@@ -12,7 +12,7 @@ from strata.util.data_types import Fields, Stack
 FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 
-def layer_names() -> list[str]:
+def list_layer_names() -> list[str]:
     """Return the names of all layers, as written in config.yaml, sorted.
 
     Each file in the folder strata/environments is a layer, except those that begin with "_".
@@ -24,7 +24,7 @@ def layer_names() -> list[str]:
     )
 
 
-def layer_class(name: str) -> type[Layer]:
+def load_layer_class(name: str) -> type[Layer]:
     """Import the layer with this name and return its class.
 
     Raises ModuleNotFoundError if :func:`layer_names` does not have the name.
@@ -34,12 +34,12 @@ def layer_class(name: str) -> type[Layer]:
     return imported
 
 
-def image_forms(names: Iterable[str]) -> set[str]:
+def collect_image_forms(names: Iterable[str]) -> set[str]:
     """Return the forms of the image that the layers with these names run."""
-    return {form for name in names for form in layer_class(name).image_forms}
+    return {form for name in names for form in load_layer_class(name).image_forms}
 
 
-def declared_differences(top: Layer) -> dict[str, str]:
+def collect_declared_differences(top: Layer) -> dict[str, str]:
     """Return the declared differences between programs' starting state in a stack and natively.
 
     top: the uppermost layer of the stack.
@@ -66,16 +66,16 @@ def build_stack(layers: Stack, context: Context) -> list[Layer]:
     layers: the environment's layers from bottom to top, each ``{name: resolved options}``.
     The first layer returned is the host, and the last is the system under test.
     """
-    bottom = layer_class("host")(None, {}, context)
+    bottom = load_layer_class("host")(None, {}, context)
     stack = [bottom]
     for entry in layers:
         ((name, options),) = entry.items()
         if name != "host":
-            stack.append(layer_class(name)(stack[-1], options, context))
+            stack.append(load_layer_class(name)(stack[-1], options, context))
     return stack
 
 
-def with_start_method(stack: Stack, way: str) -> list[Fields]:
+def set_start_method(stack: Stack, way: str) -> list[Fields]:
     """Return a copy of a stack in which virtual machines start in one way.
 
     way: ``booted``, where every machine boots; or ``restored``, where the stack stays as declared.

@@ -66,7 +66,7 @@ class UserNetwork(layer.Layer):
         Raises UserError if one of them does not start.
         """
         # The namespace's network must not overlap with the client's, which exists by now.
-        self.network = addresses.free_subnet(addresses.host_routes(), FIRST_SUBNET)
+        self.network = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
         self.guest_address = addresses.address_in(self.network, self.guest_number)
         hold_command = self.below.plain_command(["sh", "-uc", HOLD_NAMESPACE])
         self.holder = capture(hold_command, timeout=10).stdout.strip()

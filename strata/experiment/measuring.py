@@ -109,6 +109,10 @@ def make_targets(folder: str, targets: Sequence[str], *options: str) -> None:
     try:
         if run_snakemake(folder, targets, *options, line=line):
             return
+    except Interrupted:
+        line.clear()
+        progress.print_message("strata: ended early; the same command goes on where it ended")
+        raise
     finally:
         line.clear()
     log = os.path.join(folder, LOG)

@@ -113,20 +113,21 @@ def _list_deciding_parts(step: Step) -> list[Any]:
     if "observe" in step:
         return [step["step"], {"observe": step["observe"]}]
     inner = [_list_deciding_parts(inner_step) for inner_step in step["steps"]]
-    return [step["step"], {"for": step["for"], "steps": inner}]
+    group = {"when": step["when"]} if "when" in step else {"for": step["for"]}
+    return [step["step"], {**group, "steps": inner}]
 
 
 def uses_client(cell: CellWork) -> bool:
     """Return whether a command of a cell runs at the client: a step, or a server's probe."""
-
-    def is_at_client(steps: list[Step]) -> bool:
-        """Return whether one of some steps, or of the steps within them, runs at the client."""
-        return any(
-            step.get("at") == "client" or is_at_client(step.get("steps", [])) for step in steps
-        )
-
     probes = [server["ready"] for server in cell.get("servers", [])]
-    return is_at_client(cell["steps"]) or any(probe.get("at") == "client" for probe in probes)
+    return has_client_step(cell["steps"]) or any(probe.get("at") == "client" for probe in probes)
+
+
+def has_client_step(steps: list[Step]) -> bool:
+    """Return whether one of the steps, or of the steps of a group, runs at the client."""
+    return any(
+        step.get("at") == "client" or has_client_step(step.get("steps", [])) for step in steps
+    )
 
 
 def count_systems(planned: PlannedWorkload) -> int:

@@ -39,15 +39,20 @@ def fill_command(argv: list[str], values: Fields, workload: str) -> list[str]:
 def iterate_steps(steps: list[Step], values: Fields) -> Iterator[tuple[Step, Fields]]:
     """Yield each step with its values, in the order in which the steps are executed.
 
-    A group (``for``) yields its inner steps once for each value in the list of its parameter; they
-    find this value under the parameter's name.
+    A group with ``for`` yields its inner steps once for each value in the list of its parameter;
+    they find this value under the parameter's name.  A group with ``when`` yields them once, if its
+    parameter has the value.
     """
     for step in steps:
-        if "for" not in step:
+        if "for" in step:
+            for value in values[step["for"]]:
+                yield from iterate_steps(step["steps"], {**values, step["for"]: value})
+        elif "when" in step:
+            [(parameter, wanted)] = step["when"].items()
+            if wanted in as_list(values[parameter]):
+                yield from iterate_steps(step["steps"], values)
+        else:
             yield step, values
-            continue
-        for value in values[step["for"]]:
-            yield from iterate_steps(step["steps"], {**values, step["for"]: value})
 
 
 class Inputs:

@@ -8,6 +8,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 
+from strata.experiment.plan import has_client_step
 from strata.host import cgroups, observe
 from strata.measure import servers
 from strata.measure.arguments import Inputs, fill_command, iterate_steps
@@ -66,8 +67,8 @@ class Steps:
         self.commands: list[Fields] = []
         self.shell: Shell | None = None
         self.spent = {"elapsed_seconds": 0.0}
-        at_client = any(step.get("at") == "client" for step in inputs.cell["steps"])
-        if at_client and inputs.system.link and inputs.system.link.layer.shares_host:
+        link = inputs.system.link
+        if link and link.layer.shares_host and has_client_step(inputs.cell["steps"]):
             self.spent |= {"client_user_seconds": 0.0, "client_system_seconds": 0.0}
         self._lap: Fields = {}
         self._waits = waits and inputs.parts == 1

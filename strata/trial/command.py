@@ -8,6 +8,7 @@ import shutil
 import sys
 from typing import Any
 
+from strata.environments import docker
 from strata.environments.common import registry
 from strata.experiment import config, measuring, planning, workload
 from strata.experiment.blocks import REFERENCE, list_available_environments
@@ -135,6 +136,10 @@ def _prepare(
     Returns the folder, and the plan.  If an error or a signal comes, a new folder is removed.
     Raises UserError if nothing can be compared here, or if the trial run fails.
     """
+    layer = docker.Layer
+    if request.image and not (layer.unavailable_reason() or layer.permission_reason()):
+        # The image is read before a cell would start the daemon.
+        docker.start_daemon()
     with programs.temporary_folder("try") as scratch:
         archive = os.path.join(scratch, requests.ARCHIVE)
         sha1 = requests.pack_files(request.files, archive) if request.files else ""

@@ -50,7 +50,7 @@ else:
         accelerator: NotRequired[str | None]
         accelerator_reason: NotRequired[str | None]
 
-    # A step of a cell: a command, an observation, or a group of steps for each value of a list.
+    # A step of a cell: a command, an observation, or a group of steps.
     # Its key `for` is a keyword of Python, so that no class can declare it.
     Step = TypedDict(
         "Step",
@@ -64,6 +64,7 @@ else:
             "timeout": float,
             "observe": str,
             "for": str,
+            "when": dict[str, str],
             "steps": "list[Step]",
         },
         total=False,

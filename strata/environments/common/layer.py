@@ -11,6 +11,7 @@ from types import MappingProxyType
 from strata.host.context import Context
 from strata.host.daemons import find_program
 from strata.util.data_types import Fields, HostFacts, Image
+from strata.util.errors import UserError
 from strata.util.process import ROOT_NEEDED, capture, has_root
 
 # Importing typing would take a cell's time, and only type checkers need it.
@@ -309,8 +310,15 @@ class Layer(ABC):
 
     @property
     def image(self) -> Image:
-        """The image of the system, which has one if a layer of its stack declares image forms."""
-        assert self.context.image
+        """The image of the system, which has one if a layer of its stack declares image forms.
+
+        Raises UserError if it has none, as the layer of a person may have it.
+        """
+        if self.context.image is None:
+            raise UserError(
+                f"the layer {self.name} needs the image, and this system has none: give a layer of "
+                "its stack image_forms"
+            )
         return self.context.image
 
     @property

@@ -27,6 +27,8 @@ theme_set(theme_minimal(base_size = 9) + theme(
 # Horizontal grid lines, which the theme leaves out.
 HORIZONTAL_GRID <- theme(panel.grid.major.y = element_line(colour = "grey92", linewidth = 0.3))
 
+# How far an interval may exceed the levels of its panel, as a share of their range.
+PANEL_SPACE <- 0.4
 SHARE_OF_NATIVE <- "Performance, % of native\u2019s (logarithmic)"
 
 # Returns the number of letters in a line of a series' label, by the columns of its figure.
@@ -227,17 +229,20 @@ name_panels <- function(rows, along = NULL) {
   factor(panel, unique(panel))
 }
 
-# Adds `low` and `high`: the intervals of levels, cut near the range of the levels of their panel;
-# NA of fewer than INTERVAL_BLOCKS runs.
-cut_intervals <- function(rows) {
+# Adds `low` and `high`: the interval of each level, clipped so that a wide one does not stretch its
+# panel.  It exceeds the panel's levels by at most PANEL_SPACE of their range, or of 5 % of the largest
+# level if the range is smaller, and goes below 0 only if a level does.  A row of fewer than
+# INTERVAL_BLOCKS blocks has no interval: NA.
+clip_intervals <- function(rows) {
   rows |>
     group_by(panel) |>
     mutate(across(c(level_low, level_high), \(end) if_else(n < INTERVAL_BLOCKS, NA_real_, end)),
-           space = 0.4 * max(diff(range(level)), max(abs(level)) / 20),
+           space = PANEL_SPACE * max(diff(range(level)), max(abs(level)) / 20),
            least = if (min(level) >= 0) max(min(level) - space, 0) else min(level) - space,
            low = pmax(level_low, least),
            high = pmin(level_high, max(level) + space)) |>
-    ungroup()
+    ungroup() |>
+    select(-space, -least)
 }
 
 # Makes the title of an axis of levels; NULL if the rows are of several metrics.
@@ -313,7 +318,7 @@ draw_curves <- function(paper, name, figure) {
       mutate(x = x_level)
     x_title <- glue("{rows$x_label[1]} ({rows$x_unit[1]}), along {x_title}")
   }
-  plot <- cut_intervals(rows) |>
+  plot <- clip_intervals(rows) |>
     mutate(environment = factor(environment, paper$measured$environment)) |>
     ggplot(aes(x, level, colour = environment, shape = environment)) +
     geom_linerange(aes(ymin = low, ymax = high), \(rows) filter(rows, !is.na(low)),

@@ -75,6 +75,7 @@ PAIRS = {
 }
 CHROOT = {"label": "Native", "layers": ["chroot"]}
 CONTAINER = {"network": "bridge", "data": "volume"}
+# PAIRS names them: native-again shows false differences, native-braked whether a loss is found.
 ENVIRONMENTS = {
     "native": CHROOT,
     "native-again": {**CHROOT, "label": "Native again"},

@@ -12,13 +12,15 @@
 
 source("studies/common.R")
 
-# The accesses of the workload calls to memory: those that touch it first, and all.
+# The factor `call` of the accesses to memory of the workload `calls`: those of a first touch, and
+# all.
 FIRST <- c("touch", "again", "touch-huge", "again-huge")
 ACCESSES <- c(FIRST, "mapped", "mapped-huge")
 
-# Returns rows of tidy values with further ones: of the environment `small`, its accesses to memory
-# again as the counterparts of accesses on huge pages, which it does not have.
-add_counterparts <- function(rows, small) {
+# Returns rows of tidy values, and copies of those of the environment `small`, native on small pages,
+# under names with "-huge": it has no huge pages, so that the accesses of others on huge pages have
+# a row to be compared with.
+add_huge_page_counterparts <- function(rows, small) {
   copies <- rows[rows$environment == small & get_factor(rows, "call") %in% ACCESSES, ]
   copies$factor_call <- paste0(copies$factor_call, rep("-huge", nrow(copies)))
   stack_rows(list(rows, copies))
@@ -84,7 +86,7 @@ main <- function(project) {
          call. = FALSE)
   }
   # Of the workload calls, only accesses to memory matter here.
-  rows <- add_counterparts(rows[get_factor(rows, "call") %in% c("", ACCESSES), ], small)
+  rows <- add_huge_page_counterparts(rows[get_factor(rows, "call") %in% c("", ACCESSES), ], small)
   environments <- setdiff(unique(rows$environment), c(NATIVE, small))
   totals <- compare_with(rows, environments, NATIVE)
   pages <- compare_with(rows, small, NATIVE)

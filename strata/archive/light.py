@@ -57,13 +57,15 @@ _FORMS = {
 Row = dict[str, str]
 
 
-def collect_facts(folder: str, given: Fields) -> Fields:
-    """Return the object of light.json (schemas/light.schema.json) for results in a folder.
+def make_summary(folder: str, given: Fields) -> Fields:
+    """Return the content of light.json, which says of which logs a light archive is.
 
-    folder: of a project, with its logs.
+    Its keys are in schemas/light.schema.json.
+    folder: the project's folder, with the logs.
     given: the values of the keys `strata` and `source`, which do not follow from results.
-    The digest in `raw` is that of the lines which SHA256SUMS of a whole archive has for the logs
-    and records of measured cells: a change would hide that two archives are of the same logs.
+    The digest in `raw` identifies the logs: two archives of the same logs have the same.  It covers
+    the lines that SHA256SUMS of a whole archive has for logs and records of measured cells.  A
+    change would make new archives of the same logs look different from old ones.
     Raises UserError if nothing was measured.
     """
     experiment = load_object(folder, paths.PLAN)

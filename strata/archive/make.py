@@ -79,7 +79,7 @@ def write_light(out: str, allowed: list[str] | None = None) -> None:
             "strata": __version__,
             "source": {"revision": project.revision, "changed": bool(project.changed)},
         }
-        facts = light.collect_facts(".", given)
+        facts = light.make_summary(".", given)
         _write_text(folder, light.FACTS, json.dumps(facts, indent=1) + "\n")
         _refuse_private(folder, experiment, project, allowed or [])
         _pack_checked(folder, out, light.find_faults)

@@ -47,16 +47,17 @@ def read_nearest() -> tuple[str, Fields]:
 class Overrides(dict[str, Any]):
     """Values that replace values of config.yaml, with the configuration files that they come from.
 
-    names: the paths of these files; later files win.  Values of --config, which win over all files,
+    files: the paths of these files; later files win.  Values of --config, which win over all files,
     come from none of them.
-    words: the options of Snakemake that give the same values; known only for commands of Strata.
+    options: the options of Snakemake that give the same values, as words of a command line; known
+    only for commands of Strata.
     """
 
-    def __init__(self, values: Fields, names: Sequence[str], words: Sequence[str] = ()) -> None:
+    def __init__(self, values: Fields, files: Sequence[str], options: Sequence[str] = ()) -> None:
         """Set the values, with the files and the options that they come from."""
         super().__init__(values)
-        self.names = names
-        self.words = words
+        self.files = files
+        self.options = options
 
 
 def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
@@ -93,7 +94,7 @@ def _make_source_finder(path: str, over: Fields) -> Callable[[str], str]:
     """
     if not isinstance(over, Overrides):
         return lambda key: path
-    names = [path, *over.names]
+    names = [path, *over.files]
     contents = [*map(yaml_files.read_mapping, names)]
     values_of_files = functools.reduce(merge_mappings, contents)
     values = merge_mappings(contents[0], over)

@@ -64,14 +64,14 @@ class Inputs:
     values: the parameters and the seed, by name.
     groups: the roles of each system in a group of systems that work together.  System k (from 0)
     has the roles at index k modulo the size of the group.
-    parts: the number of systems that are up; each has ports and an address of its own.
+    system_count: how many systems under test are up; each has ports and an address of its own.
     """
 
     def __init__(self, workload: str, cell: CellWork, system: System, values: Fields) -> None:
         """Keep the arguments; the groups of roles follow from the cell and its values."""
         self.workload, self.cell, self.system, self.values = workload, cell, system, values
         self.groups = plan.list_role_groups(cell, values)
-        self.parts = len(system.tops)
+        self.system_count = len(system.tops)
 
     def find_layer(self, part: int | None) -> Layer:
         """Return the layer in which the commands of a system or of the client run.
@@ -114,7 +114,7 @@ class Inputs:
         of the first system of each group, which serves for its group.
         values: parameters by name; they are not changed.
         """
-        systems = [self.system_values(part, values) for part in range(self.parts)]
+        systems = [self.system_values(part, values) for part in range(self.system_count)]
         # The first system of each group.
         firsts = systems[:: len(self.groups)]
         result = dict(values)

@@ -194,7 +194,7 @@ class Cell:
                 "vm": None,
                 **system.facts["facts"],
             },
-            "starting_state": lifecycle.compare_with_native(system.top, state, native_state),
+            "starting_state": lifecycle.check_native_differences(system.top, state, native_state),
             "observed": {"inside": inside, "host": None, "client": client},
         }
         return values

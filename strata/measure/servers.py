@@ -43,7 +43,7 @@ class Server:
         self.declared, self._inputs, self._part = declared, inputs, part
         self.record: Fields = {"name": declared["name"]}
         self.shown = declared["name"]
-        if inputs.parts > 1:
+        if inputs.system_count > 1:
             self.record["system"] = part
             self.shown += f" in system {part}"
         self.record |= {"ready_seconds": None, "exit": None, "output": None}
@@ -186,7 +186,7 @@ def make_servers(inputs: Inputs) -> list[Server]:
     """
     servers = []
     for declared in inputs.cell.get("servers", []):
-        for part in range(inputs.parts):
+        for part in range(inputs.system_count):
             roles = inputs.groups[part % len(inputs.groups)]
             if "role" not in declared or declared["role"] in roles:
                 servers.append(Server(declared, inputs, part))

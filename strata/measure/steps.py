@@ -71,7 +71,7 @@ class Steps:
         if link and link.layer.shares_host and has_client_step(inputs.cell["steps"]):
             self.spent |= {"client_user_seconds": 0.0, "client_system_seconds": 0.0}
         self._lap: Fields = {}
-        self._waits = waits and inputs.parts == 1
+        self._waits = waits and inputs.system_count == 1
         self._machine_pids = _list_machine_processes(inputs.system)
         self._counters: list[int] = []
         # Closed by `finish`.
@@ -177,7 +177,7 @@ class Steps:
         prints more than the log may hold.
         """
         at_client = step.get("at") == "client"
-        systems: list[int | None] = [None] if at_client else [*range(self.inputs.parts)]
+        systems: list[int | None] = [None] if at_client else [*range(self.inputs.system_count)]
         commands = [self._start_record(step, values, part) for part in systems]
         self.commands += commands
         argvs = [command["argv"] for command in commands]
@@ -227,7 +227,7 @@ class Steps:
             values = self.inputs.client_values(values)
         else:
             values = self.inputs.system_values(part, values)
-            if self.inputs.parts > 1:
+            if self.inputs.system_count > 1:
                 record["system"] = part
         argv = fill_command(step["argv"], values, self.inputs.workload)
         return {**record, "argv": argv, "exit": None, "started": self.watch.now()}

@@ -325,7 +325,7 @@ def _collect_results(folder: str, restored: Restored) -> Fields:
     if not measuring.list_pairs(folder, "raw"):
         return {"replication": "", "logs": "", "omitted": omitted}
     programs.run_python(folder, "tidy", "--partial")
-    digest = light.collect_facts(folder, {})["raw"]["sha256"]
+    digest = light.make_summary(folder, {})["raw"]["sha256"]
     results = os.path.abspath(os.path.join(folder, "results"))
     return {"replication": results, "logs": digest, "omitted": omitted}
 

@@ -31,7 +31,7 @@ def measure_again(workload: str, repetition: int, overrides: config.Overrides) -
     program = shutil.which("snakemake") or os.path.join(paths.PROJECT, ".venv/bin/snakemake")
     if not os.path.exists(program):
         raise MachineError("Snakemake is not installed: `make setup` installs it")
-    arguments = ["--cores", "1", *overrides.words, "--force", "--", *logs]
+    arguments = ["--cores", "1", *overrides.options, "--force", "--", *logs]
     progress.print_message(shlex.join(["snakemake", *arguments]))
     os.environ[pending.AGAIN] = f"{workload}/{repetition}/{Clock().now()}"
     sys.stdout.flush()

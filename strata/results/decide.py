@@ -66,28 +66,30 @@ class _Decision:
         self._budget: float | None = settings.get("budget")
         records = cell_values.records
         self._costs = precision.compute_mean_cell_seconds(records)
-        self.torn = pairs.find_torn_blocks(experiment, order)
+        self.torn_blocks = pairs.find_torn_blocks(experiment, order)
         # A block in whose place another one is measured costs the budget nothing.
-        unpaid = {*self.torn, *order.replacements} - order.disturbed
+        unpaid = {*self.torn_blocks, *order.replacements} - order.disturbed
         self._spent = sum(
             record["seconds"] for cell, record in records.items() if cell[1:] not in unpaid
         )
         self.left = math.inf if self._budget is None else self._budget - self._spent
-        self.again: dict[blocks.Block, str] = {}
+        self.repeated_blocks: dict[blocks.Block, str] = {}
         self._repeat_disturbed_blocks(records)
         # Whether blocks may be added; else they only replace disturbed and torn ones.
-        self._adds = self._target is not None or self._margin is not None or bool(self._claims)
+        self._adds_blocks = (
+            self._target is not None or self._margin is not None or bool(self._claims)
+        )
         # (Workload, ID of a claim or "") → the rows of its ratios.
         self._ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
-        if self._adds:
-            for row in _measure_widths(cell_values, self.again):
+        if self._adds_blocks:
+            for row in _measure_widths(cell_values, self.repeated_blocks):
                 self._ratios[row["workload"], row["id"]].append(row)
         self.states = {name: self._estimate_precision(name) for name in experiment["workloads"]}
         self.more = dict.fromkeys(self.states, 0)
         self.claims: dict[str, Precision] = {}
         if self._margin is not None:
             self._add_blocks_to_look()
-        elif self._adds:
+        elif self._adds_blocks:
             self._add_blocks()
 
     def _block_seconds(self, workload: str, environments: Container[str]) -> float:
@@ -118,8 +120,8 @@ class _Decision:
             environments = {cell[0] for cell in order.places if cell[1:] == block}
             seconds = self._block_seconds(block[0], environments)
             if order.earlier_tries.get(block, 0) < self._retries and seconds <= self.left:
-                self.again[block] = disturbed[block]
-                self.torn.pop(block, None)
+                self.repeated_blocks[block] = disturbed[block]
+                self.torn_blocks.pop(block, None)
                 self.left -= seconds
 
     def _estimate_precision(self, workload: str, claim: str = "") -> Precision:
@@ -128,7 +130,7 @@ class _Decision:
         claim: the claim's ID; "": the workload as a whole.
         """
         order = self._order
-        repeated = sum(block[0] == workload for block in [*self.again, *self.torn])
+        repeated = sum(block[0] == workload for block in [*self.repeated_blocks, *self.torn_blocks])
         replaced = sum(block[0] == workload for block in order.replacements)
         rows, is_selection = self._select_ratios(workload, claim)
         environments = order.paired
@@ -231,7 +233,7 @@ class _Decision:
             reasons.append(f"{self._spent:.0f} of {self._budget:.0f} s are used")
         return {
             "round": self._order.last,
-            "enough": not (self.again or self.torn or any(self.more.values())),
+            "enough": not (self.repeated_blocks or self.torn_blocks or any(self.more.values())),
             "reason": "; ".join(reasons),
             "rests_on": blocks.hash_decision_basis(self._experiment),
             "spent_seconds": round(self._spent, 3),
@@ -253,12 +255,12 @@ class _Decision:
             "blocks": self._order.blocks[workload],
             "seconds": round(state.seconds, 3),
             "half_width": state.half_width if math.isfinite(state.half_width) else None,
-            "again": [number for name, number in self.again if name == workload],
-            "torn": [number for name, number in self.torn if name == workload],
+            "again": [number for name, number in self.repeated_blocks if name == workload],
+            "torn": [number for name, number in self.torn_blocks if name == workload],
             "more": more,
             "environments": environments,
             "claim": claim.claim if claim else None,
-            "reason": self._explain_workload(workload, environments),
+            "reason": self._explain_blocks(workload, environments),
         }
         if self._margin is not None:
             keys = ("environment", "n", "ratio", "from", "to", "verdict")
@@ -266,31 +268,35 @@ class _Decision:
             decision["verdicts"] = [{key: row[key] for key in keys} for row in rows]
         return decision
 
-    def _explain_workload(self, workload: str, environments: Sequence[str] | None) -> str:
-        """Return phrases on a workload's interval width, and on the blocks that are added.
+    def _explain_blocks(self, workload: str, environments: Sequence[str] | None) -> str:
+        """Return a line on the blocks of a workload that are measured next: phrases with commas.
 
-        environments: of the added blocks; None: all.
+        It names each block that is measured again or replaced, with the cause.  If blocks are
+        added, it begins with the interval's half-width and its target, and ends with their number.
+        environments: those of the added blocks; None means all.
         """
         replacements = []
-        for (name, number), cause in self.again.items():
+        for (name, number), cause in self.repeated_blocks.items():
             if name == workload:
                 replacements.append(f"block {number} again: {cause}")
-        for (name, number), names in self.torn.items():
+        for (name, number), names in self.torn_blocks.items():
             if name == workload:
                 clause = pairs.describe_environments(names)
                 replacements.append(f"block {number} is replaced: {clause}")
-        if not self._adds:
+        if not self._adds_blocks:
             return ", ".join(replacements) or "no block was disturbed or torn"
         half_width = self.states[workload].half_width
         width = _format_width(half_width) if math.isfinite(half_width) else "no interval"
         if self._target is not None:
             width += f" (target {_format_width(self._target)})"
-        return ", ".join([width, *replacements, self._explain_number(workload, environments)])
+        return ", ".join(
+            [width, *replacements, self._describe_added_blocks(workload, environments)]
+        )
 
-    def _explain_number(self, workload: str, environments: Sequence[str] | None) -> str:
+    def _describe_added_blocks(self, workload: str, environments: Sequence[str] | None) -> str:
         """Return a phrase on how many blocks are added to a workload, or why none is.
 
-        environments: as of :meth:`_explain_workload`.
+        environments: as of :meth:`_explain_blocks`.
         """
         state, more = self.states[workload], self.more[workload]
         if more:

@@ -88,13 +88,13 @@ def _locate(folder: str, name: str) -> str:
 
 
 def merge_orders(orders: Iterable[Sequence[str]]) -> list[str]:
-    """Merge lists of names into one list, without repetitions, that keeps the order of each.
+    """Merge lists of names into one list without repetitions.
 
-    If the orders contradict each other, the result keeps only some of them.
+    A new name is put right after the name before it in its list, or first if there is none.  Names
+    that were put do not move, so that the order of a later list may be lost.
     """
     merged: list[str] = []
     for names in dict.fromkeys(map(tuple, orders)):
-        # A new name comes right after the name before it.
         position = 0
         for name in names:
             if name not in merged:

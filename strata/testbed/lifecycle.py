@@ -105,15 +105,16 @@ def read_native_state(mask: str | None) -> States:
     return state
 
 
-def compare_with_native(top: Layer, inside: States, native: States) -> Fields:
-    """Compare the state in which a system's programs start with the native state, for the record.
+def check_native_differences(top: Layer, inside: States, native: States) -> Fields:
+    """Check that programs start in the native state here, apart from declared differences.
 
     top: the system's top layer.
     inside: the state in the system, as from :func:`observe_system`.
     native: the native state, as from :func:`read_native_state`.
-    Returns ``{values, differences}``: the values by name, and ``[{name, native, here, by}]`` for
-    each that differs, with the layer or option that declares the difference.
-    Raises CellFailed if no layer or option declares a difference, or the state cannot be read.
+    Returns ``{values, differences}`` for the record.  `values` are the state here, by name.
+    `differences` has ``{name, native, here, by}`` for each value that differs, and for each that an
+    option sets, even to native's value; `by` is the layer or option that declares it.
+    Raises CellFailed if the state cannot be read, or if no layer or option declares a difference.
     """
     if not inside:
         raise CellFailed(

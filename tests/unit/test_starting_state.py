@@ -169,10 +169,10 @@ def test_a_difference_from_native_is_declared_by_a_layer_or_option_or_fails_the_
     if by is None:
         ((name, value),) = changed.items()
         with pytest.raises(CellFailed) as caught:
-            lifecycle.compare_with_native(top, NATIVE | changed, NATIVE)
+            lifecycle.check_native_differences(top, NATIVE | changed, NATIVE)
         assert all(text in str(caught.value) for text in (name, NATIVE[name], value))
         return
-    compared = lifecycle.compare_with_native(top, NATIVE | changed, NATIVE)
+    compared = lifecycle.check_native_differences(top, NATIVE | changed, NATIVE)
     assert compared["values"] == NATIVE | changed
     rows = {row["name"]: row for row in compared["differences"]}
     assert {name: row["by"].partition(":")[0] for name, row in rows.items()} == by
@@ -184,9 +184,12 @@ def test_a_difference_from_native_is_declared_by_a_layer_or_option_or_fails_the_
 def test_a_value_that_a_system_does_not_show_is_no_difference_but_no_value_at_all_is(tmp_path):
     top = registry.build_stack([{"docker": DOCKER}], Context("strata-x", str(tmp_path), None))[-1]
     shown = {"nice": NATIVE["nice"]}
-    assert lifecycle.compare_with_native(top, shown, NATIVE) == {"values": shown, "differences": []}
+    assert lifecycle.check_native_differences(top, shown, NATIVE) == {
+        "values": shown,
+        "differences": [],
+    }
     with pytest.raises(CellFailed):
-        lifecycle.compare_with_native(top, {}, NATIVE)
+        lifecycle.check_native_differences(top, {}, NATIVE)
 
 
 def test_a_callers_mask_is_part_of_the_experiment(project, monkeypatch):

@@ -4,6 +4,8 @@
 # ports are enough.
 # Usage: point.sh warmup|throughput|cost ADDRESS PORT DATA_PORTS STREAMS DIRECTION SECONDS \
 #                 MBIT_PER_SECOND CPU
+# Prints a line of JSON, the report of nuttcp, and another line; their keys are the format that
+# parse.py reads.
 # DATA_PORTS: a list with commas, of consecutive ports, one for each stream.  An empty
 # MBIT_PER_SECOND: not paced; an empty CPU: not pinned.
 set -euo pipefail

@@ -11,13 +11,14 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the time to the first command (s), memory (MB) and time of removal (s), by `start`.
 
     Memory and removal are left out if the log does not have them.
-    Raises BrokenLogError if the system started in another way than the parameter `way` demands.
+    Raises BrokenLogError unless the log has one start, in the way that the parameter `way` demands;
+    containers are always created, and a machine without a snapshot boots.
     """
-    # The harness writes the only object of the log.
-    [start] = [decode_object(line, "the start") for line in lines if line.startswith("{")]
+    starts = [decode_object(line, "the start") for line in lines if line.startswith("{")]
+    require(len(starts) == 1, f"the log has {len(starts)} starts instead of one")
+    start = starts[0]
     require(start["start"] in WAYS, "the log does not say how it started")
     way = WAYS[start["start"]]
-    # Containers are always created, and a machine without a snapshot boots.
     is_good = way in ("created", "booted", parameters["way"])
     require(is_good, f"it was {way}, not {parameters['way']}")
     seconds = number(start, "up_seconds") + number(start, "command_seconds")

@@ -82,6 +82,7 @@ def find_mistakes(options: Fields) -> list[tuple[str, str]]:
         text = f"is {memory}; must be at least 6MiB, without which none starts"
         mistakes.append(("memory", text))
     burst = options.get("cpu-burst", 0)
+    # The kernel's quota: the milliseconds of CPU time that `cpus` gives in a period.
     quota = round(PERIOD_MS * options.get("cpus", 0))
     if burst > quota:
         text = f"is {burst}; at most {quota}, the milliseconds that cpus gives in a period"

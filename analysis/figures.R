@@ -230,8 +230,8 @@ name_panels <- function(rows, along = NULL) {
 }
 
 # Adds `low` and `high`: the interval of each level, clipped so that a wide one does not stretch its
-# panel.  It exceeds the panel's levels by at most PANEL_SPACE of their range, or of 5 % of the largest
-# level if the range is smaller, and goes below 0 only if a level does.  A row of fewer than
+# panel.  It exceeds the panel's levels by at most PANEL_SPACE of their range, or of 5 % of the
+# largest level if the range is smaller, and goes below 0 only if a level does.  A row of fewer than
 # INTERVAL_BLOCKS blocks has no interval: NA.
 clip_intervals <- function(rows) {
   rows |>

@@ -17,9 +17,9 @@ source("studies/common.R")
 FIRST <- c("touch", "again", "touch-huge", "again-huge")
 ACCESSES <- c(FIRST, "mapped", "mapped-huge")
 
-# Returns rows of tidy values, and copies of those of the environment `small`, native on small pages,
-# under names with "-huge": it has no huge pages, so that the accesses of others on huge pages have
-# a row to be compared with.
+# Returns rows of tidy values, and copies of those of the environment `small`, native on small
+# pages, under names with "-huge": it has no huge pages, so that the accesses of others on huge
+# pages have a row to be compared with.
 add_huge_page_counterparts <- function(rows, small) {
   copies <- rows[rows$environment == small & get_factor(rows, "call") %in% ACCESSES, ]
   copies$factor_call <- paste0(copies$factor_call, rep("-huge", nrow(copies)))

@@ -29,7 +29,9 @@ BURSTS_PER_SECOND, LEAST_BURST = 250, 131072
 class Link(Layer):
     """A layer of the client's stack that joins the client and this host.
 
-    Its options are those of :func:`strata.client.resolve_options`.  Attributes of a link that is up:
+    Its options are those of :func:`strata.client.resolve_options`.
+
+    Attributes of a link that is up:
     host: this host's IP address on the link.
     near, far: the names of the network interfaces on this host and at the client.
     kind: the link's name in the records.
@@ -75,7 +77,8 @@ class Link(Layer):
         """Give the client a network path to the systems' virtual machines, if there are any.
 
         systems: the top layers of the equal parts of one system, which are up.
-        The path leads to the machines' bridge, or to the network card that a machine has for itself.
+        The path leads to the machines' bridge, or to the network card that a machine has for
+        itself.
         Raises UserError if this card cannot be reached, or if a rate is configured for it.
         """
         machines = [machine for system in systems if (machine := system.virtual_machine())]

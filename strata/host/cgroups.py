@@ -24,8 +24,8 @@ HOLDER = ["/usr/bin/sleep", "infinity"]
 # The files that freeze a group, in version 1 and in version 2.
 FREEZER_V1 = "freezer.state"
 FREEZER_V2 = "cgroup.freeze"
-# Seconds to wait until a group is frozen or thawed, until its killed processes have ended, and until
-# systemd has removed it.
+# Seconds to wait until a group is frozen or thawed, until its killed processes have ended, and
+# until systemd has removed it.
 FREEZE_PATIENCE = 10.0
 KILL_PATIENCE = 10.0
 SYSTEMD_PATIENCE = 1.0

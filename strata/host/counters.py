@@ -24,8 +24,8 @@ CLOSE_ON_EXEC = 8
 def count_cycles() -> Iterator[list[int]]:
     """Open, for the block, a counter of the cycles of each usable CPU in all processes.
 
-    Yields their file descriptors, which :func:`format_cpu_line` reads; none where the machine or the
-    user's rights do not allow these counters on every CPU.
+    Yields their file descriptors, which :func:`format_cpu_line` reads; none where the machine or
+    the user's rights do not allow these counters on every CPU.
     """
     number = PERF_EVENT_OPEN.get(os.uname().machine)
     syscall = ctypes.CDLL(None).syscall

@@ -98,8 +98,8 @@ def resolve_rule(value: object, machine: Fields) -> tuple[object, str | None]:
     """Return a parameter's value on a machine, and a sentence on it for the paper or None.
 
     value: as in workload.yaml; literals, ``smallest`` and the rules :data:`OF_THE_CELL` stay.
-    machine: as of :func:`strata.host.capacity.read_host_facts`; where several systems run at once, the
-    share of one.
+    machine: as of :func:`strata.host.capacity.read_host_facts`; where several systems run at once,
+    the share of one.
     """
     if not isinstance(value, dict) or value["rule"] in (SMALLEST, *OF_THE_CELL):
         return value, None

@@ -254,8 +254,8 @@ def declare_state(processors: set[int]) -> None:
 
     processors: the numbers of the CPUs to which the process is restricted.
     Signals that the caller ignored stay ignored here, but not in child processes.  Raises nothing
-    where root's rights are missing: that part of the state stays, and :func:`find_undeclared_values`
-    reports it.
+    where root's rights are missing: that part of the state stays, and
+    :func:`find_undeclared_values` reports it.
     """
     _set_own_state(processors)
     set_process_state(os.getpid())

@@ -327,8 +327,8 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
 
     work: the folder of the build, in which the files are copied for Packer and removed afterwards.
     variables: name → value for packer/image.pkr.hcl.
-    Packer's log stays in the images' folder.  Raises UserError with the end of Packer's output if the
-    build fails.
+    Packer's log stays in the images' folder.  Raises UserError with the end of Packer's output if
+    the build fails.
     """
     context = os.path.join(work, "context")
     os.makedirs(context)

@@ -73,7 +73,7 @@ class Cell:
 
     @property
     def mask(self) -> str | None:
-        """The CPUs to which the systems and the client are bound, for example ``0-3``; None for all."""
+        """The CPUs to which systems and client are bound, for example ``0-3``; None for all."""
         return self.plan["machine"]["mask"]
 
     @property

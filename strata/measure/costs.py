@@ -129,7 +129,8 @@ class CostCounters:
 def _count_machine(ticks: Sequence[int]) -> dict[str, float]:
     """Return ``{busy_seconds, interrupt_seconds, context_switches}`` of the machine's CPUs.
 
-    ticks: as :meth:`CostCounters.read` gets them.  A count that the kernel does not show is missing.
+    ticks: as :meth:`CostCounters.read` gets them.  A count that the kernel does not show is
+    missing.
     """
     counts: dict[str, float] = {}
     if len(ticks) > 6:
@@ -152,7 +153,8 @@ _KEYS = {
 
 
 def compare_counts(early: Counts, late: Counts, environment: str, alone: bool) -> Fields:
-    """Return the costs of a run, as the record holds them: ``{elapsed_seconds, system, client, …}``.
+    """Return the costs of a run, as the record holds them:
+    ``{elapsed_seconds, system, client, …}``.
 
     early, late: the counts before and after the run.
     environment: the environment that took the run.

@@ -175,7 +175,8 @@ def is_of_this_run(
             return True
         visited.add(ancestor)
         ancestor = processes[ancestor].parent
-    # The kernel cuts names after 15 characters, and some daemons append a hyphen and a thread's name.
+    # The kernel cuts names after 15 characters, and some daemons append a hyphen and a thread's
+    # name.
     if any(processes[pid].name.startswith(name[:15]) for name in daemons):
         return True
     files = observe.read_files([f"/proc/{pid}/cgroup", f"/proc/{pid}/cmdline"])
@@ -383,8 +384,8 @@ class InterferenceMonitor:
         change = self._reading.clock - offset_before
         if abs(change) > CLOCK_SECONDS:
             raise CellFailed(
-                f"the machine's clock was set by {change:+.3g} s during the run, or it slept: times "
-                "of the run may be wrong, so nothing of it is kept"
+                f"the machine's clock was set by {change:+.3g} s during the run, or it slept: "
+                "times of the run may be wrong, so nothing of it is kept"
             )
 
     def _judge(

@@ -132,8 +132,8 @@ class LapMonitor:
     spenders: the systems and their clients by environment.
     daemons: the names of processes that work for the systems.
     judges: whether laps are judged.
-    costs: environment → the costs of each of its runs, as :func:`strata.measure.costs.compare_counts`
-    returns them, with `lap` and `how`.
+    costs: environment → the costs of each of its runs, as
+    :func:`strata.measure.costs.compare_counts` returns them, with `lap` and `how`.
     judged: the thresholds by which runs could be judged on this machine so far.
     """
 

@@ -19,7 +19,8 @@ from strata.util.timeouts import stretch
 SHELL_PROGRAM = "sh"
 # Seconds that the shell may take to end once its standard input is closed.
 SECONDS_TO_END = 5.0
-# More bytes than the line has that is printed after each command: 24 digits of the mark, and a code.
+# More bytes than the line has that is printed after each command: 24 digits of the mark, and a
+# code.
 MARK_BYTES = 64
 # The shortest wait, in seconds, for output of a command whose time is nearly over.
 SHORTEST_WAIT = 0.05
@@ -33,8 +34,9 @@ class Stopwatch:
 
     def __init__(self) -> None:
         """Start the stopwatch."""
-        # The seconds until it was last started, and that moment; None while it is stopped.  Both are
-        # one value, which is replaced as a whole: another thread never sees one without the other.
+        # The seconds until it was last started, and that moment; None while it is stopped.  Both
+        # are one value, which is replaced as a whole: another thread never sees one without the
+        # other.
         self._state: tuple[float, float | None] = (0.0, time.monotonic())
 
     def elapsed(self) -> float:

@@ -202,7 +202,7 @@ class Steps:
 
     @contextlib.contextmanager
     def _count_client_time(self, at_client: bool) -> Iterator[None]:
-        """Add the CPU time of this process's children that end meanwhile to the client's in `spent`.
+        """Add the CPU time of children that end meanwhile to the client's CPU time in `spent`.
 
         at_client: whether these children run at the client; otherwise nothing is added.
         """

@@ -53,8 +53,8 @@ def count_cells() -> tuple[int, int, float | None]:
 def count_one_off() -> Iterator[None]:
     """Count the time of the block as one-off work of a run, such as the loading of an image.
 
-    This time is added to :func:`read_one_off_seconds`, and left out of the time that a system takes to
-    come up.  A block within another one is not counted twice.
+    This time is added to :func:`read_one_off_seconds`, and left out of the time that a system takes
+    to come up.  A block within another one is not counted twice.
     """
     global _spent_seconds
     spent_before = _spent_seconds

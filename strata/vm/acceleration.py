@@ -68,8 +68,8 @@ def try_kvm(kernel: str) -> Fields:
     """Boot a short guest under KVM; keep and return ``{accelerator, accelerator_reason}``.
 
     kernel: the path of the guest's kernel, which is the image's.
-    The guest is killed after TIME_LIMIT seconds, stretched as all timeouts are.  Writes the finding,
-    which :func:`known_accelerator` reads, and a log.
+    The guest is killed after TIME_LIMIT seconds, stretched as all timeouts are.  Writes the
+    finding, which :func:`known_accelerator` reads, and a log.
     """
     limit = stretch(TIME_LIMIT)
     argv = ["timeout", "--signal=KILL", f"{limit:g}", "qemu-system-x86_64", *GUEST]

@@ -106,8 +106,8 @@ def _require_mask(mask: str | None, observed: Fields) -> None:
         used.update(parse_ranges(cpus or ""))
     if mask and not used <= set(parse_ranges(mask)):
         raise UserError(
-            f"the machine runs on the processors {format_ranges(used)}, and the experiment is held to "
-            f"{mask}"
+            f"the machine runs on the processors {format_ranges(used)}, and the experiment is held "
+            f"to {mask}"
         )
 
 

@@ -297,7 +297,8 @@ class Machine:
     def _wait_for_ssh(self) -> None:
         """Wait until the machine's ssh server answers.
 
-        Raises UserError if QEMU ends, the guest's kernel panics, or the boot exceeds its time limit.
+        Raises UserError if QEMU ends, the guest's kernel panics, or the boot exceeds its time
+        limit.
         """
         timeout = stretch(BOOT_TIMEOUT[self.options["accelerator"]])
         deadline = time.monotonic() + timeout

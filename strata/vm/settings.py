@@ -144,8 +144,8 @@ def resolve_machine(
     part, of: the machine's number, from 0, and the number of equal machines, which share CPUs and
     memory evenly.
     mask: the CPUs to which the experiment is restricted; None: all.
-    A setting that does not apply is None or empty.  vagrant/Vagrantfile relies on the keys.  `extra`
-    is for :func:`strata.vm.domain.add_settings`, except the kernel's `arguments`.
+    A setting that does not apply is None or empty.  vagrant/Vagrantfile relies on the keys.
+    `extra` is for :func:`strata.vm.domain.add_settings`, except the kernel's `arguments`.
     """
     is_kvm = accelerator == "kvm"
     vcpus = _count_cpus_per_machine(topology, of)

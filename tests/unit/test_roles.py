@@ -50,7 +50,7 @@ def command(inputs, values, part):
 
 def names(inputs):
     """The servers of each system."""
-    by_part = [[] for _ in range(inputs.parts)]
+    by_part = [[] for _ in range(inputs.system_count)]
     for server in servers.make_servers(inputs):
         by_part[server.record["system"]].append(server.record["name"])
     return by_part
@@ -58,7 +58,7 @@ def names(inputs):
 
 def test_apart_each_has_its_servers_and_reaches_the_other(project):
     inputs, values = inputs_of(project, ["web", "database"])
-    assert inputs.parts == 2
+    assert inputs.system_count == 2
     assert names(inputs) == [["web"], ["database"]]
     # The ports of the second system are the next ones, in every command.
     assert command(inputs, values, 0) == ["172.17.0.0", "7000", "172.17.0.1", "7101"]
@@ -70,7 +70,7 @@ def test_apart_each_has_its_servers_and_reaches_the_other(project):
 
 def test_of_several_each_web_has_its_own_database(project):
     inputs, values = inputs_of(project, ["database", "web"], units=3, machine="a machine")
-    assert inputs.parts == 6
+    assert inputs.system_count == 6
     assert names(inputs) == [["database"], ["web"]] * 3
     assert command(inputs, values, 3) == ["172.17.0.3", "7003", "10.0.0.2", "7102"]
     at_client = inputs.client_values(values)

@@ -254,6 +254,7 @@ def check_cpu_usage(observed: list[Object], seconds: float) -> tuple[float, floa
     # Busy time is counted in hundredths of a second, in several sums for each CPU: 0.05 s more are
     # accepted for each CPU, at least 0.1 s in all, and 2 % of the elapsed time.
     largest = 1.02 * cpus * elapsed + max(0.1, 0.05 * cpus)
-    reason = f"the processors cannot have been busy for {format_plain(busy)} of {format_plain(elapsed)} s"
+    times = f"{format_plain(busy)} of {format_plain(elapsed)} s"
+    reason = f"the processors cannot have been busy for {times}"
     require(0 < busy <= largest, reason)
     return busy, busy / (cpus * elapsed)

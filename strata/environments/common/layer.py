@@ -245,7 +245,8 @@ class Layer(ABC):
     def remove_images(cls, kept: Collection[str]) -> list[str]:
         """Remove stored images, and return a phrase for each removed image.
 
-        kept: names (:func:`strata.environments.common.engine.name_image`) and ids of images that stay.
+        kept: names (:func:`strata.environments.common.engine.name_image`) and ids of images that
+        stay.
         """
         return []
 

@@ -23,8 +23,8 @@ ON_THE_HOST = {
     "cpuset-cpus": "processors on the host",
     "cpuset-mems": "memory nodes on the host",
 }
-# Argument: the script of starting_state.make_state_command.  Prints the state in which a program starts,
-# and then the limits, system parameters, devices and mounts that it finds, in the form of
+# Argument: the script of starting_state.make_state_command.  Prints the state in which a program
+# starts, and then the limits, system parameters, devices and mounts that it finds, in the form of
 # strata.host.observe.split_files.  (`tail` ends at the first file that cannot be read, and a
 # program for each file would take a sandbox seconds.)
 PRINT_STATE = r"""

@@ -193,9 +193,10 @@ format_scope_table <- function(pooled, sessions, environments) {
 
 # Describes a machine and its sessions, rows of read_sources, in a line of Markdown.
 describe_machine <- function(sessions) {
-  # Returns the known values of a column after a prefix; NULL of none.
+  # Returns the known values of a column after a prefix; NULL of none.  A session may have several,
+  # such as the Docker of the host and that of a virtual machine.
   join_values <- function(column, prefix = "") {
-    values <- setdiff(unique(sessions[[column]]), "")
+    values <- setdiff(unlist(strsplit(sessions[[column]], "; ", fixed = TRUE)), "")
     if (length(values) > 0) paste0(prefix, join_words(values))
   }
   memory <- suppressWarnings(as.numeric(sessions$memory_bytes[[1]])) / 2 ^ 30

@@ -5,13 +5,16 @@
 # and without gVisor.  ROUNDS: how often each program runs in each environment (20).  IMAGES: the
 # folder of Strata's images (/var/cache/strata/images).
 #
-# One container of each kind stays up and idles.  In each round every program runs once in each
-# container and once in a chroot of the same image, in random order, by `docker exec` and `chroot`,
-# with the arguments of Strata's records.  A ratio is of the seconds that the program prints for its
-# work, by round, with Student's interval.
+# In each round every program runs once in a container of each kind and once in a chroot of the
+# same image, in random order, by `docker exec` and `chroot`, with the arguments of Strata's
+# records.  The rounds are taken twice, four by turns: in containers that stay up through all of
+# them, and in containers that are new for each four, as Strata's are new in each block.  A ratio is
+# of the seconds that the program prints for its work, by round, with Student's interval.
 
 RUNTIMES <- c("docker" = "runc", "docker-gvisor" = "strata-runsc-host")
 WORKLOADS <- c("pxz", "linpack")
+# How many rounds new containers are up: about as many as Strata's cells have laps.
+GROUP <- 4
 
 # Runs a command to its end, and returns the lines that it prints.
 run_command <- function(argv) {
@@ -66,11 +69,15 @@ with_systems <- function(image, tree, measure) {
   measure(c(list(native = native), lapply(containers, function(id) c("docker", "exec", id))))
 }
 
-# Measures all programs: data frame of workload, environment, round and seconds.
-measure_rounds <- function(prefixes, commands, rounds) {
+# Executes the steps of all programs that come before their runs.
+prepare <- function(prefixes, commands) {
   for (workload in WORKLOADS) for (prefix in prefixes) for (command in commands[[workload]]) {
     if (command$step != "run") run_command(c(prefix, command$argv))
   }
+}
+
+# Measures all programs: data frame of workload, environment, round and seconds.
+measure_rounds <- function(prefixes, commands, rounds) {
   rows <- expand.grid(environment = names(prefixes), workload = WORKLOADS, round = seq_len(rounds),
                       stringsAsFactors = FALSE)
   rows <- rows[order(rows$round, rows$workload, stats::runif(nrow(rows))), ]
@@ -83,21 +90,45 @@ measure_rounds <- function(prefixes, commands, rounds) {
   rows
 }
 
+# Measures all rounds in containers that stay up and in new ones, by turns: the data frames of
+# measure_rounds(), as list of `stays up` and `new`.
+measure_both <- function(image, tree, commands, rounds) {
+  groups <- split(seq_len(rounds), (seq_len(rounds) - 1) %/% GROUP)
+  with_systems(image, tree, function(prefixes) {
+    prepare(prefixes, commands)
+    rows <- lapply(groups, function(group) {
+      old <- measure_rounds(prefixes, commands, length(group))
+      new <- with_systems(image, tree, function(new_prefixes) {
+        prepare(new_prefixes, commands)
+        measure_rounds(new_prefixes, commands, length(group))
+      })
+      list("stays up" = old, "new" = new)
+    })
+    # Rounds get numbers of their own through all groups.
+    sapply(c("stays up", "new"), function(name) {
+      do.call(rbind, Map(function(group, pair) {
+        pair[[name]]$round <- group[pair[[name]]$round]
+        pair[[name]]
+      }, groups, rows))
+    }, simplify = FALSE)
+  })
+}
+
 main <- function(folder, rounds = "20", images = "/var/cache/strata/images") {
   recipe <- jsonlite::read_json(file.path(folder, "plan.json"))$image$recipe
   name <- paste0("reference=*/image:", substr(recipe, 1, 12))
   image <- run_command(c("docker", "image", "ls", "--quiet", "--filter", name))[[1]]
   commands <- sapply(WORKLOADS, read_commands, folder = folder, simplify = FALSE)
-  rows <- with_systems(image, file.path(images, recipe, "tree"), function(prefixes) {
-    measure_rounds(prefixes, commands, as.integer(rounds))
-  })
+  measured <- measure_both(image, file.path(images, recipe, "tree"), commands, as.integer(rounds))
   comparisons <- utils::read.csv(file.path(folder, "comparisons.csv"))
   comparisons <- comparisons[comparisons$headline == "yes" & !is.na(comparisons$low), ]
-  cat("| program | environment | by itself | Strata | Strata / by itself |\n")
-  cat("|---|---|---|---|---|\n")
-  for (workload in WORKLOADS) for (environment in names(RUNTIMES)) {
+  cat("| program | environment | containers | by itself | Strata | Strata / by itself |\n")
+  cat("|---|---|---|---|---|---|\n")
+  for (workload in WORKLOADS) for (environment in names(RUNTIMES)) for (kind in names(measured)) {
     of_environment <- function(name) {
-      rows$seconds[rows$workload == workload & rows$environment == name]
+      rows <- measured[[kind]][measured[[kind]]$workload == workload, ]
+      rows <- rows[rows$environment == name, ]
+      rows$seconds[order(rows$round)]
     }
     logs <- log(of_environment("native") / of_environment(environment))
     half_width <- stats::qt(0.975, length(logs) - 1) * stats::sd(logs) / sqrt(length(logs))
@@ -108,7 +139,7 @@ main <- function(folder, rounds = "20", images = "/var/cache/strata/images") {
                format_interval(log(other$ratio), other_half_width),
                format_interval(log(other$ratio) - mean(logs),
                                sqrt(half_width ^ 2 + other_half_width ^ 2)))
-    cat("|", paste(c(workload, environment, cells), collapse = " | "), "|\n")
+    cat("|", paste(c(workload, environment, kind, cells), collapse = " | "), "|\n")
   }
 }
 

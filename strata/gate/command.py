@@ -169,7 +169,13 @@ class _Gate:
             is_in_time = self._measure([*undecided, *unfinished], look)
             undecided = self._judge(undecided, [self.session.folder])
             needs_blocks = undecided or (with_baseline and look < SESSION_BLOCKS)
-            if not is_in_time or not needs_blocks:
+            if not needs_blocks:
+                break
+            if not is_in_time:
+                progress.print_message(
+                    f"gate: the time does not suffice for {look} blocks of each workload, so that "
+                    "measuring ends here; `time` in the file of budgets gives more"
+                )
                 break
         description = self.session.describe()
         write_json(os.path.join(self.session.folder, _DONE), description)

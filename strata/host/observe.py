@@ -9,6 +9,7 @@ text, makes its fact "not available" and is no error.
 import itertools
 import os
 import re
+import time
 
 from strata.util.data_types import Fields
 from strata.util.units import UNITS, parse_ranges
@@ -36,6 +37,9 @@ TURBO = {
     f"{CPU_FOLDER}/cpufreq/boost": {"1": "on", "0": "off"},
 }
 TEMPERATURE = "/sys/class/thermal/thermal_zone0/temp"
+# Available memory that rises by less within two seconds is at rest: an idle host's goes up and down
+# by about a megabyte.
+FREED_BYTES = 2_000_000
 
 
 def make_print_command() -> list[str]:
@@ -268,6 +272,20 @@ def find_emulated_host_mark() -> str | None:
 def read_available_memory() -> int | None:
     """Return the bytes of memory that programs could still use; None where not known."""
     return parse_kib(read_file(MEMORY), "MemAvailable")
+
+
+def wait_for_freed_memory() -> None:
+    """Wait until the memory available on the host no longer rises, for 30 seconds at most.
+
+    The kernel frees the memory of removed systems some seconds after they are gone.
+    """
+    previous = read_available_memory()
+    for _ in range(15):
+        time.sleep(2)
+        available = read_available_memory()
+        if previous is None or available is None or available - previous < FREED_BYTES:
+            return
+        previous = available
 
 
 def read_cpu_times(cpus: set[int]) -> tuple[int, ...]:

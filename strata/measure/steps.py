@@ -322,6 +322,8 @@ class Steps:
         Raises CommandFailed if a command fails.
         """
         first = self.inputs.system
+        # Memory of a cell before, freed late, would count as taken by no system.
+        observe.wait_for_freed_memory()
         floor = MEMORY_LEFT * (observe.read_available_memory() or 0)
         systems = [first]
         available = self._log_memory(systems, 0, floor)

@@ -1,5 +1,6 @@
 """Readers of the kernel's files, whatever these hold: an unknown fact is "not available"."""
 
+import itertools
 import json
 import re
 
@@ -162,3 +163,24 @@ def test_only_the_memory_and_the_times_of_processors_are_needed(monkeypatch, pat
         if kind in ("absent", "empty"):
             for reader, key in REST_ON.get(path, []):
                 assert values[reader][key] == NA, kind
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "pauses"),
+    [([900, 960, 990, 990], 3), ([900, 880], 1), ([900, 901], 1), ([None], 1)],
+)
+def test_a_wait_ends_when_no_more_memory_is_freed(monkeypatch, megabytes, pauses):
+    readings = iter([number and number * 10**6 for number in megabytes] + [0] * 20)
+    waits = []
+    monkeypatch.setattr(observe, "read_available_memory", lambda: next(readings))
+    monkeypatch.setattr(observe.time, "sleep", waits.append)
+    observe.wait_for_freed_memory()
+    assert len(waits) == pauses
+
+
+def test_a_wait_for_memory_is_bounded(monkeypatch):
+    readings, waits = itertools.count(step=10**9), []
+    monkeypatch.setattr(observe, "read_available_memory", lambda: next(readings))
+    monkeypatch.setattr(observe.time, "sleep", waits.append)
+    observe.wait_for_freed_memory()
+    assert sum(waits) == 30

@@ -7,7 +7,8 @@
 # and has the daemon read it again, which ends no container.
 # `scripts/dockerd.sh runtime NAME PROGRAM [ARGUMENT...]` adds another runtime in the same way.
 # `scripts/dockerd.sh second PROGRAM` starts another Docker daemon next to the usual one, with its
-# own socket, images and bridge; `scripts/dockerd.sh end PROGRAM` ends it and removes them.
+# own socket, images and bridge; `scripts/dockerd.sh end [PROGRAM]` ends the daemons of this path, or
+# all second ones, and removes them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/daemons.sh
@@ -143,21 +144,13 @@ add_gvisor_runtimes() {
     fi
 }
 
-# Sets `program`, and `second`, `data` and `bridge`, the paths and the bridge of its second daemon,
-# which all contain a part of the program's digest.  Usage: set_second PROGRAM
-# strata/environments/common/docker_daemon.py knows the socket by this rule.
+# Sets `second`, `data` and `bridge`: the paths and the bridge of a second daemon, which contain a
+# part of the digest of its program.  strata/environments/common/docker_daemon.py knows the socket
+# by this rule.  Usage: set_second DIGEST
 set_second() {
-    local digest
-    if [ $# != 1 ] || [[ $1 != /* ]] || [ ! -x "$1" ]; then
-        echo "usage: scripts/dockerd.sh second|end PROGRAM: the absolute path of a dockerd" >&2
-        exit 1
-    fi
-    require_root "docker: a second daemon has to be started or ended"
-    program=$1
-    digest=$(sha256sum "$program" | cut -c 1-12)
-    second=/run/strata-dockerd-$digest
-    data=/var/lib/strata-dockerd-$digest
-    bridge=sd-$digest
+    second=/run/strata-dockerd-$1
+    data=/var/lib/strata-dockerd-$1
+    bridge=sd-$1
 }
 
 # Makes the bridge of a second daemon, unless it exists, with a network (10.213.N.0/24) to which no
@@ -174,11 +167,12 @@ make_bridge() {
     "${root[@]}" ip link set "$bridge" up
 }
 
-# Writes the configuration of a second daemon: paths of its own, and the runtimes of the usual one.
+# Writes the configuration of a second daemon: paths of its own, the runtimes of the usual one, and
+# as a label its program, by which end_second finds it.  Usage: configure_second PROGRAM
 configure_second() {
     "${root[@]}" python3 -S -c '
 import json, os, sys
-target, base, data, bridge, *sources = sys.argv[1:]
+target, program, base, data, bridge, *sources = sys.argv[1:]
 runtimes = {}
 for source in filter(os.path.exists, sources):
     with open(source) as text:
@@ -186,12 +180,12 @@ for source in filter(os.path.exists, sources):
 name = os.path.basename(base)
 content = {
     "hosts": [f"unix://{base}.sock"], "pidfile": f"{base}.docker.pid", "exec-root": base,
-    "data-root": data, "bridge": bridge, "runtimes": runtimes,
+    "data-root": data, "bridge": bridge, "runtimes": runtimes, "labels": [f"program={program}"],
     "containerd-namespace": name, "containerd-plugins-namespace": f"{name}-plugins",
 }
 with open(target, "w") as file:
     json.dump(content, file, indent=4)
-' "$second.json" "$second" "$data" "$bridge" "$user_config" "$strata_config"
+' "$second.json" "$1" "$second" "$data" "$bridge" "$user_config" "$strata_config"
 }
 
 # Prints the rules of Docker's chains in the packet filter, each after its table, sorted.
@@ -225,8 +219,13 @@ remove_rules() {
 # Starts the second daemon of a program, unless it answers.  Programs in the same folder, such as
 # containerd, are found before those of the system.  Usage: start_second PROGRAM
 start_second() {
-    local rules
-    set_second "$@"
+    local program=${1:-} rules
+    if [ $# != 1 ] || [[ $program != /* ]] || [ ! -x "$program" ]; then
+        echo "usage: scripts/dockerd.sh second PROGRAM: the absolute path of a dockerd" >&2
+        exit 1
+    fi
+    require_root "docker: a second daemon has to be started"
+    set_second "$(sha256sum "$program" | cut -c 1-12)"
     # Both are those that start_until_answering calls, for this daemon.
     is_answering() { "${root[@]}" docker --host "unix://$second.sock" version >/dev/null 2>&1; }
     start_service() {
@@ -235,25 +234,33 @@ start_second() {
     }
     if is_answering; then return 0; fi
     make_bridge
-    configure_second
+    configure_second "$program"
     rules=$(list_rules)
     start_until_answering "docker ($program)" "$second.log"
     restore_rules "$rules"
 }
 
-# Ends the second daemon of a program, and removes its bridge, its images and its files.
-# Usage: end_second PROGRAM
+# Ends the second daemons of a program, or all of them, and removes their bridges, images and files.
+# A program that was replaced since is found by its path.  Usage: end_second [PROGRAM]
 end_second() {
-    set_second "$@"
-    end_daemon "$program" "$second.pid"
-    if grep -qF " $data/" /proc/mounts; then
-        echo "docker: $data stays, since something is still mounted in it" >&2
-        exit 1
-    fi
-    remove_rules
-    "${root[@]}" ip link delete "$bridge" 2>/dev/null || true
-    "${root[@]}" rm -rf --one-file-system "$data" "$second" "$second.json" "$second.sock" \
-        "$second.log" "$second.docker.pid"
+    local configuration digest program
+    require_root "docker: a second daemon has to be ended"
+    for configuration in /run/strata-dockerd-*.json; do
+        if [ ! -e "$configuration" ]; then continue; fi
+        program=$("${root[@]}" sed -n 's/.*"program=\(.*\)".*/\1/p' "$configuration")
+        if [ $# = 1 ] && [ "$1" != "$program" ]; then continue; fi
+        digest=$(basename "$configuration" .json)
+        set_second "${digest#strata-dockerd-}"
+        end_daemon "$program" "$second.pid"
+        if grep -qF " $data/" /proc/mounts; then
+            echo "docker: $data stays, since something is still mounted in it" >&2
+            exit 1
+        fi
+        remove_rules
+        "${root[@]}" ip link delete "$bridge" 2>/dev/null || true
+        "${root[@]}" rm -rf --one-file-system "$data" "$second" "$second.json" "$second.sock" \
+            "$second.log" "$second.docker.pid"
+    done
 }
 
 case ${1:-} in

@@ -1,5 +1,6 @@
 """Docker daemons whose configuration makes another environment: plan, record and doctor say it."""
 
+import glob
 import json
 import os
 import shutil
@@ -209,7 +210,7 @@ def test_a_second_daemon_runs_containers_beside_those_of_the_usual_one(
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("STRATA_OWNER", raising=False)
     image = small_image.make(tmp_path / "image")
-    program = shutil.which("dockerd")
+    program = str(shutil.copy(shutil.which("dockerd"), tmp_path / "dockerd"))
     stacks = {"docker": STACKS["docker"], "second": {**STACKS["docker"], "dockerd": program}}
 
     def bring_up(is_up):
@@ -228,5 +229,8 @@ def test_a_second_daemon_runs_containers_beside_those_of_the_usual_one(
             assert outcome["systems"] == [[True, 1, "destination NAT"]] * 2
             assert not any(outcome["left"])
         finally:
+            # A program that was rebuilt meanwhile is found by its path.
+            os.replace(shutil.copy("/bin/true", tmp_path / "rebuilt"), program)
             subprocess.run(["scripts/dockerd.sh", "end", program], check=True)
+    assert not glob.glob("/run/strata-dockerd-*")
     assert f"scripts/dockerd.sh second {program}" in bring_up(False)["reasons"][1]

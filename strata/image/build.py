@@ -45,6 +45,14 @@ for _ in $(seq 100); do
 done
 exit 1
 """
+# Arguments: Docker's image, the file for the archive that Docker loads, a container of the image, the
+# file for an archive of its files, and a command that unpacks such an archive from its input.
+SAVE = """
+docker save --output "$2" "$1" &
+saving=$!
+docker export "$3" | tee "$4" | "${@:5}"
+wait "$saving"
+"""
 
 
 def ensure_image(config: Fields, machines: bool = False) -> Image:
@@ -303,22 +311,20 @@ def _save_files(name: str, work: str) -> str:
     Returns the path of a tar archive of these files, which the caller removes.
     """
     tree, archive = os.path.join(work, "tree"), os.path.join(work, "tree.tar")
-    save = ["docker", "save", "--output", os.path.join(work, "image.tar"), name]
-    capture(_mark_command(work, save), timeout=600)
     label = f"{engine.BUILDING}={paths.home_mark()}"
     create = ["docker", "create", "--label", label, name, "true"]
     container = capture(_mark_command(work, create)).stdout.strip()
-    try:
-        export = ["docker", "export", "--output", archive, container]
-        capture(_mark_command(work, export), timeout=600)
-    finally:
-        capture(["docker", "rm", "--volumes", container])
     os.mkdir(tree)
     # The first would make systemd take a machine for a container; the second is Packer's own.
     excluded = ["--anchored", "--exclude=.dockerenv", "--exclude=packer-files"]
     rights = ["--numeric-owner", "--xattrs", "--xattrs-include=security.capability"]
-    unpack = ["tar", "-C", tree, *rights, *excluded, "-xpf", archive]
-    capture(_mark_command(work, unpack, root=True), timeout=600)
+    unpack = as_root(["tar", "-C", tree, *rights, *excluded, "-xpf", "-"])
+    saved = os.path.join(work, "image.tar")
+    save = ["bash", "-euo", "pipefail", "-c", SAVE, "strata", name, saved, container, archive]
+    try:
+        capture(_mark_command(work, [*save, *unpack]), timeout=1800)
+    finally:
+        capture(["docker", "rm", "--volumes", container])
     return archive
 
 

@@ -67,8 +67,8 @@ class Namespace(Link):
     def up(self) -> None:
         """Create the namespace and the veth pair, with addresses in a network that is not in use.
 
-        Removes an earlier namespace of this home first, and notes the new one's removal in the journal.  Limits
-        the rate if the options have one.  Sets `host` and `near`.
+        Removes an earlier namespace of this home first, and notes the new one's removal in the
+        journal.  Limits the rate if the options have one.  Sets `host` and `near`.
         Raises UserError if a command fails.
         """
         remove_namespace()
@@ -98,6 +98,8 @@ class Namespace(Link):
         """Create a network interface in the namespace on the host's side of a machine's card.
 
         address: not used; only a second machine needs it.
+        card: the PCI address of the machine's card.
+        client_address: the client's address in the card's network; config.yaml gives it.
         Sets `far` and `kind`.  The interface is removed with the namespace.
         Raises UserError if `client_address` is None or the card is not a virtual function of this
         host.

@@ -120,14 +120,14 @@ class Inputs:
         """
         systems = [self.system_values(part, values) for part in range(self.system_count)]
         # The first system of each group.
-        firsts = systems[:: len(self.groups)]
+        first_systems = systems[:: len(self.groups)]
         result = dict(values)
         for name in ("address", "listen", "part"):
             result[name] = [system[name] for system in systems]
         for name in self.cell.get("ports", []):
-            result[name] = [port for system in firsts for port in as_list(system[name])]
+            result[name] = [port for system in first_systems for port in as_list(system[name])]
         for role in self.cell.get("roles", {}).get("ports", {}):
-            holders = [self._find_part_with_role(role, first["part"]) for first in firsts]
+            holders = [self._find_part_with_role(role, first["part"]) for first in first_systems]
             result[f"address.{role}"] = [systems[holder]["address"] for holder in holders]
         return result
 

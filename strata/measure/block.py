@@ -273,7 +273,7 @@ class Block:
             link = lifecycle.Client(first.plan["client"], first.image, first.mask)
         for offset, cell in enumerate(list(self.cells)):
             self._for_each_cell(Cell.bring_up, link, offset, order=[cell])
-        self._prepare()
+        self._prepare_cells()
         monitor.read_before(plan.list_daemons(first.plan))
         ways = self._choose_ways()
         daemons = {name for cell in self.cells for name in cell.entry["daemons"]}
@@ -290,7 +290,7 @@ class Block:
         for cell in reversed(self.cells):
             pending.store_results(cell.key, cell.unfinished_log, cell.record)
 
-    def _prepare(self) -> None:
+    def _prepare_cells(self) -> None:
         """Execute the steps before the run in each cell.
 
         If the memory cannot hold the systems of all cells, only the first cell is measured, and the
@@ -309,14 +309,14 @@ class Block:
             needed_bytes = max(0, before - after) * len(partners)
             available_bytes = after - MEMORY_KEPT * before
         # Runs in slices hold their memory at the same time; whole runs follow one another.
-        in_slices = sum(plan.SLICES in cell.ways for cell in self.cells)
-        needed_bytes += first.planned.get("memory_bytes", 0) * first.systems * in_slices
+        slice_cell_count = sum(plan.SLICES in cell.ways for cell in self.cells)
+        needed_bytes += first.planned.get("memory_bytes", 0) * first.systems * slice_cell_count
         if not partners or needed_bytes <= available_bytes:
             self._for_each_cell(Cell.prepare, order=partners)
             return
         reason = f"the memory does not hold {len(self.cells)} such systems"
         for cell in partners:
-            self._drop(cell, CellFailed(reason))
+            self._drop_cell(cell, CellFailed(reason))
         first.record["alone"] = "memory"
 
     def _choose_ways(self) -> dict[Cell, list[str]]:
@@ -335,10 +335,11 @@ class Block:
         """Return a monitor of the laps of all cells that their environments can run.
 
         daemons: the names of the daemons that serve the environments of the cells.
-        It judges no laps where the cells have one lap, or where each command is a new process in a
-        system.  The CPU time of this process is counted twice, in its system and with the children
-        of Strata's process.
+        It judges no laps where the cells have one lap, or where no shell waits in the system.  A
+        native command is then a child of this process, and its CPU time would be counted twice, in
+        its system and with the children of this process.
         """
+        # Steps starts a waiting shell under the last two conditions.
         judges = self.first.laps > 1 and self.first.is_interleaved and self.first.systems == 1
         cells = [cell for cell in self.cells if "cannot" not in cell.record]
         spenders = {cell.environment: cell.steps.describe_spender() for cell in cells}
@@ -426,11 +427,11 @@ class Block:
         return cells
 
     def _for_each_cell(
-        self, step: Callable[..., None], *arguments: object, order: Sequence[Cell] | None = None
+        self, method: Callable[..., None], *arguments: object, order: Sequence[Cell] | None = None
     ) -> None:
-        """Execute a step of each cell in turn, and freeze its system while others are measured.
+        """Call a method of each cell in turn, and freeze its system while others are measured.
 
-        step: a method of Cell; `arguments` are passed to it after the cell.
+        method: a method of the class Cell; `arguments` are passed to it after the cell.
         order: the cells; None for all.  Cells whose environment cannot run the workload are
         skipped.
         Raises the error of the first cell, unless it shows that its environment cannot run the
@@ -441,12 +442,12 @@ class Block:
                 continue
             started = time.monotonic()
             try:
-                step(cell, *arguments)
-                if step in (Cell.prepare, Cell.run_lap) and len(self.cells) > 1:
+                method(cell, *arguments)
+                if method in (Cell.prepare, Cell.run_lap) and len(self.cells) > 1:
                     cell.freeze()
             except (CellFailed, UserError, OSError) as error:
                 if cell is not self.first:
-                    self._drop(cell, error)
+                    self._drop_cell(cell, error)
                     continue
                 # Only a cell that is measured without others shows an inability.
                 if len(self.cells) > 1 or not isinstance(error, CommandFailed):
@@ -456,7 +457,7 @@ class Block:
                 cell.record_inability(error)
             self.cells[cell] += time.monotonic() - started
 
-    def _drop(self, cell: Cell, error: Exception) -> None:
+    def _drop_cell(self, cell: Cell, error: Exception) -> None:
         """Continue without a cell: take its systems down and remove its log.
 
         The cell stays due, and its own job measures it without others.

@@ -120,7 +120,10 @@ class Cell:
         return self.steps.inputs.system
 
     def start_record(self) -> None:
-        """Start the cell's clock, and begin a new record with the facts that are known so far."""
+        """Start the cell's clock, and begin a new record with the facts that are known so far.
+
+        schemas/record.schema.json describes the keys.
+        """
         self.watch = Clock()
         self.record = {
             "format": FORMAT,
@@ -248,6 +251,7 @@ class Cell:
         """
         if self.system.frozen:
             self.system.set_frozen(False)
+            # Only servers that a client reaches by the network respond slowly after a thaw.
             time.sleep(THAWING if "ports" in self.planned["cell"] else 0)
         # Only the log of a divided run has markers of laps.
         self.steps.run(lap if self._is_divided else None)

@@ -383,7 +383,7 @@ class InterferenceMonitor:
         daemons: the names of the daemons that serve any environment of the experiment: their
         start-up is no interference.
         """
-        self.host["before"] |= self._judge("before", self.host["before"], daemons)
+        self.host["before"] |= self._judge_interval("before", self.host["before"], daemons)
 
     def read_after(self, daemons: Collection[str], judged: Collection[str] = ()) -> None:
         """Take the reading after the last command, and complete `host` and `report`.
@@ -395,7 +395,7 @@ class InterferenceMonitor:
         """
         after = observe.observe_moment(list_usable_cpus())
         offset_before = self._reading.clock
-        during = self._judge("during", after, daemons, judged)
+        during = self._judge_interval("during", after, daemons, judged)
         self.host |= {
             "static": observe.observe_host(list_usable_cpus()),
             "after": after,
@@ -409,7 +409,7 @@ class InterferenceMonitor:
                 "times of the run may be wrong, so nothing of it is kept"
             )
 
-    def _judge(
+    def _judge_interval(
         self, when: str, moment: Fields, daemons: Collection[str], judged: Collection[str] = ()
     ) -> Fields:
         """Take a reading, flag each disturbance since the last reading, and return the facts.

@@ -46,16 +46,16 @@ class _ForeignCounters:
             # A root group counts interrupts, too; its children count only their processes.
             folders = [entry.path for top in tops for entry in os.scandir(top) if entry.is_dir()]
         self._opened: list[int] = []
-        self._all_groups = self._open([f"{folder}/{self._usage}" for folder in folders])
+        self._all_groups = self._open_files([f"{folder}/{self._usage}" for folder in folders])
         own_folders = [folder for name in systems for folder in cgroups.find_groups(name)]
-        self._own_groups = self._open([f"{folder}/{self._usage}" for folder in own_folders])
+        self._own_groups = self._open_files([f"{folder}/{self._usage}" for folder in own_folders])
         inside = {process for name in systems for process in cgroups.list_processes(name)}
         # Processes that are not foreign, and are in `_all_groups` but not in `_own_groups`.
         self._own_processes: list[int] = []
         self.helpers: list[int] = []
         self._open_processes(inside, daemons)
 
-    def _open(self, paths: Collection[str]) -> list[int]:
+    def _open_files(self, paths: Collection[str]) -> list[int]:
         """Open the files that exist, and return their descriptors."""
         descriptors = [descriptor for _, descriptor in costs.open_files(paths)]
         self._opened += descriptors
@@ -88,7 +88,7 @@ class _ForeignCounters:
             is_helper = not is_thread or name.startswith("vhost")
             if not is_counted and not is_helper:
                 continue
-            descriptors = self._open([f"/proc/{pid}/stat"])
+            descriptors = self._open_files([f"/proc/{pid}/stat"])
             if is_counted:
                 self._own_processes += descriptors
             if is_helper:

@@ -90,7 +90,7 @@ class Server:
             # capture stretches its limit, and `seconds_left` is stretched already.
             result = capture(command, seconds_left / stretch(1), check=False)
         except UserError:
-            # The request took too long or could not be made: the next call finds the limit passed.
+            # The request took too long or could not be made: `start_servers` calls again.
             return False
         if result.returncode == 0:
             self.record["ready_seconds"] = round(time.monotonic() - self._started, 3)

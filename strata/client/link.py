@@ -108,7 +108,7 @@ class Link(Layer):
         machines: the layers of all machines, which are up.
         bridge: the name of their bridge on this host.
         subnet: their network, as ADDRESS/24.
-        What is made must be in the journal before it is made.
+        An implementation notes the removal of what it makes in the journal first.
         """
 
     @abstractmethod
@@ -127,7 +127,8 @@ def limit_command(device: str, rate: str) -> list[str]:
 
     device: the interface's name.
     rate: a whole number and one of :data:`UNITS`, for example ``1gbit``; config.yaml is checked.
-    The token bucket lets bursts of 4 ms of traffic pass, and at least :data:`LEAST_BURST`.
+    The token bucket lets bursts of 4 ms of traffic pass, and at least :data:`LEAST_BURST`.  A
+    packet that would wait in it for more than 50 ms is dropped.
     """
     # All units have four letters.
     number, unit = rate[:-4], rate[-4:]

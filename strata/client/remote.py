@@ -108,7 +108,7 @@ class Remote(Link):
             }
         )
 
-    def _ssh_command(self, *options: str) -> list[str]:
+    def _make_ssh_command(self, *options: str) -> list[str]:
         """Return the ssh command that reaches the second machine, with these further options.
 
         Its last argument is the machine's name; a remote command may follow it.
@@ -124,7 +124,7 @@ class Remote(Link):
 
     def on_client_host(self, argv: list[str]) -> list[str]:
         """Return the host's command that runs `argv` on the second machine, as root."""
-        return [*self._ssh_command(), "--", shlex.join([*self._root, *argv])]
+        return [*self._make_ssh_command(), "--", shlex.join([*self._root, *argv])]
 
     def _run_on_client(self, argv: list[str], check: bool = True) -> str:
         """Run a command on the second machine as root, and return its standard output.
@@ -140,13 +140,13 @@ class Remote(Link):
         ssh connection is noted first, and so is run last.  Sets `host`, `near` and `far`.
         Raises UserError if the machine cannot be the client.
         """
-        self._note_removal(self._ssh_command("-O", "exit"))
-        host_end, client_end = examine_machines(self._ssh_command())
+        self._note_removal(self._make_ssh_command("-O", "exit"))
+        host_end, client_end = examine_machines(self._make_ssh_command())
         self._root = [] if client_end["root"] == "yes" else ["sudo", "-n", "--"]
         self.host, self._client = client_end["from"], client_end["address"]
         self.near, self.far = host_end["device"], client_end["device"]
         if self.options["rate"]:
-            near, far = _unlimit_command(self.near), _unlimit_command(self.far)
+            near, far = _make_unlimit_command(self.near), _make_unlimit_command(self.far)
             self._note_removal(as_root(near), self.on_client_host(far))
             self.limit_rate()
         self._mount_tree(self._copy_tree())
@@ -243,7 +243,7 @@ class Remote(Link):
         return self.on_client_host(["chroot", f"{self._folder}/root", *argv])
 
 
-def _unlimit_command(device: str) -> list[str]:
+def _make_unlimit_command(device: str) -> list[str]:
     """Return the command that removes the limit of a network interface's rate.
 
     It fails for a queueing discipline that is not Strata's, whose handle differs, so it can be run

@@ -150,7 +150,7 @@ def _clean_up_failure(cell: Cell, error: BaseException) -> CellFailed:
     results/failed.
     """
     signals.ignore_signals()
-    _try_take_down()
+    _try_take_down_systems()
     if isinstance(error, Interrupted):
         failure = CellFailed(f"{cell.name} was ended by {error}; nothing of it is kept")
         _write_outcome(cell, str(failure))
@@ -175,7 +175,7 @@ def _clean_up_failure(cell: Cell, error: BaseException) -> CellFailed:
     return failure
 
 
-def _try_take_down() -> None:
+def _try_take_down_systems() -> None:
     """Take down all systems, and print an error instead of raising it.
 
     The next cell and the command `clean` try again.
@@ -284,7 +284,7 @@ class Block:
         self._for_each_cell(Cell.stop)
         monitor.read_after(daemons, lap_monitor.judged)
         self._for_each_cell(Cell.parse_log)
-        _try_take_down()
+        _try_take_down_systems()
         self._complete_records(time.monotonic() - started, monitor)
         # Results of the other cells count only once the first cell's are stored, so it goes last.
         for cell in reversed(self.cells):

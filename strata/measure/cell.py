@@ -197,6 +197,7 @@ class Cell:
                 **{key: system.facts[key] for key in ("id", "layers", "up_started", "up_seconds")},
                 "count": self.systems,
                 "cpus": cpus,
+                # The facts of a virtual machine replace it.
                 "vm": None,
                 **system.facts["facts"],
             },

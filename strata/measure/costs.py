@@ -136,8 +136,8 @@ class CostCounters:
 def _count_machine_use(ticks: Sequence[int]) -> dict[str, float]:
     """Return ``{busy_seconds, interrupt_seconds, context_switches}`` of the machine's CPUs.
 
-    ticks: as :meth:`CostCounters.read` gets them.  A count that the kernel does not show is
-    missing.
+    ticks: as :meth:`CostCounters.read` gets them.  Only the context switches are those of all CPUs.
+    A count that the kernel does not show is missing.
     """
     counts: dict[str, float] = {}
     # The order of the ticks is that of a line "cpu" in proc_stat(5).

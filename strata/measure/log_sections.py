@@ -113,7 +113,7 @@ class Log:
         self._descriptor = os.open(path, flags, 0o644)
 
     def write(self, line: str) -> None:
-        """Write a line of the harness, which does not count toward the limit, and its end."""
+        """Write a line of the harness and a line feed, which do not count toward the limit."""
         _write_all(self._descriptor, line.encode() + b"\n")
 
     def begin_lap(self, number: int, way: str) -> None:

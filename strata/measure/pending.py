@@ -27,7 +27,7 @@ AGAIN = "STRATA_AGAIN"
 
 
 def is_due(experiment: Plan, cell: blocks.Cell) -> bool:
-    """Return whether a cell still has to be measured: it has no current results of either kind."""
+    """Return whether a cell still has to be measured: it has no results, not even pending ones."""
     return not read_measured(experiment, cell)
 
 

@@ -40,7 +40,10 @@ class Server:
     """
 
     def __init__(self, declared: Fields, inputs: Inputs, part: int) -> None:
-        """Begin the server's record; the server is not started yet."""
+        """Begin the server's record; the server is not started yet.
+
+        part: the number of the system (from 0).
+        """
         self.declared, self._inputs, self._part = declared, inputs, part
         self.record: Fields = {"name": declared["name"]}
         self.shown = declared["name"]
@@ -101,7 +104,7 @@ class Server:
     def stop(self) -> None:
         """Stop the server, and record its exit code and the end of its output.
 
-        Both of them, `exit` and `output`, are recorded before any error is raised.
+        Both of them are recorded before an error that follows from them is raised.
         The recorded exit code is None for a server that did not end in time and was killed.
         Raises CellFailed if the server had ended before, does not end in time, ends with an exit
         code that is not declared, or printed a line that the declared pattern `trouble` matches.
@@ -162,8 +165,8 @@ class Server:
     def read_last_lines(self) -> str:
         """Return the last lines of the server's output, and record the end of the output.
 
-        If the output cannot be read, or is empty, a phrase that says so is returned.  It does not
-        raise UserError, because messages of other errors call it.
+        If the output cannot be read, or is empty, a phrase that says so is returned.  It raises no
+        UserError, because it is called for the messages of other errors.
         """
         try:
             self.record["output"] = self._run_serve("output")[-KEPT_CHARACTERS:]

@@ -156,7 +156,7 @@ class Steps:
                 limit = stretch(step["timeout"])
                 with neighbour.keep_busy(self.inputs.system.top.context, limit) as usage:
                     self._run_command(step, values)
-                self._log_of_host(json.dumps({"neighbour": "busy", **usage}))
+                self._write_host_line(json.dumps({"neighbour": "busy", **usage}))
             else:
                 self._run_command(step, values)
 
@@ -173,9 +173,9 @@ class Steps:
             from strata.host import counters
 
             line = counters.format_cpu_line(self._counters)
-        self._log_of_host(line)
+        self._write_host_line(line)
 
-    def _log_of_host(self, line: str) -> None:
+    def _write_host_line(self, line: str) -> None:
         """Write a line of the harness, which belongs to no system, to the log."""
         self.log.mark(None)
         self.log.write(line)
@@ -367,7 +367,7 @@ class Steps:
         groups = [system.top.cgroup() or "" for system in systems]
         line = {"systems": len(systems), "loaded": loaded, "available_bytes": available}
         line |= {"floor_bytes": round(floor), **cgroups.read_memory(groups)}
-        self._log_of_host(json.dumps(line))
+        self._write_host_line(json.dumps(line))
         return available
 
     def _run_without_log(self, step: Step, values: Fields, further_keys: Fields) -> float:

@@ -51,7 +51,7 @@ def _begin_entry(environment: str, image: Image | None) -> str:
     return system_id
 
 
-def _bring_up(stack: list[Layer]) -> Fields:
+def _bring_up_layers(stack: list[Layer]) -> Fields:
     """Bring up the layers of a stack, the lowest first, and return their facts in one mapping.
 
     If two layers have a fact of the same name, the higher layer's counts.
@@ -129,7 +129,7 @@ def check_native_differences(top: Layer, inside: States, native: States) -> Fiel
         raise CellFailed(
             "the state in which programs start here cannot be read: does its shell run?"
         )
-    values = inside | _host_process_state(top)
+    values = inside | _read_host_process_state(top)
     expected = native | {f"{name} on the host": value for name, value in native.items()}
     declared = registry.collect_declared_differences(top)
     differing = starting_state.compare_states(values, expected)
@@ -153,7 +153,7 @@ def check_native_differences(top: Layer, inside: States, native: States) -> Fiel
     return {"values": values, "differences": rows}
 
 
-def _host_process_state(top: Layer) -> States:
+def _read_host_process_state(top: Layer) -> States:
     """Return the state of the host process that runs a system as a sandbox or virtual machine.
 
     Each name ends with " on the host", by which layers declare differences of this process.  The
@@ -189,7 +189,7 @@ class Client:
         note = functools.partial(journal.note_cleanup, client_id)
         context = Context(client_id, folder, image, mask=mask, note=note)
         stack, self.layer = client_of.build_stack(resolved, context)
-        _bring_up(stack)
+        _bring_up_layers(stack)
         self.client = stack[-1]
         self.address = self.layer.address()
         self.password = os.urandom(16).hex()
@@ -342,7 +342,7 @@ def _bring_up_parts(stacks: list[list[Layer]]) -> Fields:
     up_started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     started = time.monotonic()
     one_off_before = read_one_off_seconds()
-    facts = [_bring_up(layers) for layers in stacks]
+    facts = [_bring_up_layers(layers) for layers in stacks]
     # Work that is done only once in a run, for example loading an image, does not count.
     one_off = read_one_off_seconds() - one_off_before
     seconds = round(time.monotonic() - started - one_off, 3)

@@ -22,7 +22,7 @@ def resolve_options(chosen: str | Fields) -> Fields:
     chosen: the configuration's ``client``.
     `kind` is namespace or ssh; `rate` is None if the link is not limited; `machine` is a hash that
     distinguishes second machines without naming them.  The plan identifies cells by these options:
-    if the hash changes, cells are measured again.
+    if the hash or a key changes, cells are measured again.
     """
     connection = {} if isinstance(chosen, str) else chosen
     options = {
@@ -37,8 +37,9 @@ def resolve_options(chosen: str | Fields) -> Fields:
 def write_connection(chosen: str | Fields) -> None:
     """Write the ssh destination of a second machine to a file, for the cells of a run.
 
+    The plan does not have it, since plans are published.
     chosen: the configuration's ``client``; nothing is written for a namespace.
-    :func:`build_stack` reads the file's keys ``ssh`` and ``ssh_config``.
+    :func:`build_stack` reads the file's keys ``ssh`` and ``ssh_config``, the latter None or a path.
     """
     if not isinstance(chosen, str) and "ssh" in chosen:
         write_json(paths.CLIENT, {"ssh": chosen["ssh"], "ssh_config": chosen.get("ssh_config")})
@@ -58,6 +59,7 @@ def examine_client(chosen: str | Fields) -> tuple[str, bool | None, str]:
         return "client", True, f"a network namespace of this host, joined by a veth pair{rate}"
     from strata.client.remote import examine_machines
 
+    # No prompt, and no waiting: doctor must end.
     ssh = ["ssh", "-oBatchMode=yes", "-oConnectTimeout=10", "-oLogLevel=ERROR"]
     if connection.get("ssh_config"):
         ssh += ["-F", connection["ssh_config"]]
@@ -76,7 +78,9 @@ def build_stack(resolved: Fields, context: Context) -> tuple[list[Layer], Link]:
 
     resolved: the options of :func:`resolve_options`.
     context: the client's own, not that of the system under test.
-    Raises UserError if the run did not write the ssh destination of the second machine.
+    :class:`strata.testbed.lifecycle.Client` brings the layers up in this order.
+    Raises UserError if the run did not write the ssh destination of the second machine
+    (:func:`write_connection`).
     """
     bottom = host.Layer(None, {}, context)
     if resolved["kind"] == "namespace":

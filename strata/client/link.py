@@ -57,7 +57,10 @@ class Link(Layer):
         return self.host
 
     def facts(self) -> Fields:
-        """Return ``{kind, mtu, rate}`` of the link; the MTU, in bytes, may be "not available"."""
+        """Return ``{kind, mtu, rate}`` of the link; the MTU, in bytes, may be "not available".
+
+        The record has them as `observed.client.link`.
+        """
         command = self.on_client_host(["ip", "-o", "link", "show", self.far])
         match = re.search(r" mtu (\d+)", capture(command, check=False).stdout)
         mtu = int(match[1]) if match else NOT_AVAILABLE
@@ -66,7 +69,7 @@ class Link(Layer):
     def limit_rate(self) -> None:
         """Limit the rate of the network interfaces at both ends, if the options have a rate.
 
-        Each end limits the packets that it sends.
+        Each end limits the packets that it sends.  Call this once, when `near` and `far` are up.
         Raises UserError if an interface already has a configured queueing discipline.
         """
         if rate := self.options["rate"]:
@@ -84,7 +87,7 @@ class Link(Layer):
         machines = [machine for system in systems if (machine := system.virtual_machine())]
         if not machines:
             return
-        # All machines are in one network, so the first one's address tells it.
+        # All machines are in one network, a /24, so the first one's address tells it.
         address = machines[0].address()
         card = machines[0].passed_card()
         if card is None:
@@ -105,6 +108,7 @@ class Link(Layer):
         machines: the layers of all machines, which are up.
         bridge: the name of their bridge on this host.
         subnet: their network, as ADDRESS/24.
+        An implementation notes the removal of what it makes in the journal first.
         """
 
     @abstractmethod
@@ -122,9 +126,11 @@ def limit_command(device: str, rate: str) -> list[str]:
     """Return the command that limits the rate at which a network interface sends.
 
     device: the interface's name.
-    rate: a whole number and one of :data:`UNITS`, for example ``1gbit``.
-    The token bucket lets bursts of 4 ms of traffic pass, and at least :data:`LEAST_BURST`.
+    rate: a whole number and one of :data:`UNITS`, for example ``1gbit``; config.yaml is checked.
+    The token bucket lets bursts of 4 ms of traffic pass, and at least :data:`LEAST_BURST`.  A
+    packet that would wait in it for more than 50 ms is dropped.
     """
+    # All units have four letters.
     number, unit = rate[:-4], rate[-4:]
     bytes_per_second = int(number) * UNITS[unit] // 8
     burst = max(bytes_per_second // BURSTS_PER_SECOND, LEAST_BURST)

@@ -21,15 +21,16 @@ CLIENT_NUMBER = 2
 
 
 def interface_name() -> str:
-    """Return the name of the veth pair's interface on the host, which clean-up relies on.
+    """Return the name of the veth pair's interface on the host.
 
+    :func:`remove_namespace` finds the interface by it, so it must not change between versions.
     The kernel allows 15 characters.
     """
     return f"stv{paths.home_mark()[:8]}"
 
 
 def _run_ip(*arguments: str, check: bool = True) -> None:
-    """Run ``ip`` as root with these arguments.
+    """Run ``ip`` of this host as root with these arguments.
 
     Raises UserError if the command fails and `check` is set.
     """
@@ -49,7 +50,11 @@ def _set_address(address: str, interface: str, *namespace: str) -> None:
 
 
 def _set_client_address(subnet: str) -> None:
-    """Give the client its IP address in a network, ADDRESS/24, and no other."""
+    """Give the client its IP address in a network, and no other.
+
+    subnet: the network, as ADDRESS/24.
+    The namespace and the client's end of the veth pair must exist.
+    """
     address = addresses.address_in(subnet, CLIENT_NUMBER)
     _set_address(address, CLIENT_INTERFACE, "-n", name_prefix())
 
@@ -62,8 +67,8 @@ class Namespace(Link):
     def up(self) -> None:
         """Create the namespace and the veth pair, with addresses in a network that is not in use.
 
-        Removes an earlier namespace first, and notes the new one's removal in the journal.  Limits
-        the rate if the options have one.  Sets `host` and `near`.
+        Removes an earlier namespace of this home first, and notes the new one's removal in the
+        journal.  Limits the rate if the options have one.  Sets `host` and `near`.
         Raises UserError if a command fails.
         """
         remove_namespace()
@@ -83,6 +88,7 @@ class Namespace(Link):
         """Connect the host's end of the veth pair to the bridge, like a cable of another machine.
 
         The host's end loses its address, and the client gets one in the machines' network.
+        Removing the namespace undoes all of it, so the journal needs no further entry.
         """
         _run_ip("address", "flush", "dev", self.near)
         _run_ip("link", "set", self.near, "master", bridge)
@@ -92,6 +98,8 @@ class Namespace(Link):
         """Create a network interface in the namespace on the host's side of a machine's card.
 
         address: not used; only a second machine needs it.
+        card: the PCI address of the machine's card.
+        client_address: the client's address in the card's network; config.yaml gives it.
         Sets `far` and `kind`.  The interface is removed with the namespace.
         Raises UserError if `client_address` is None or the card is not a virtual function of this
         host.
@@ -109,22 +117,29 @@ class Namespace(Link):
         _run_ip("-n", name_prefix(), "link", "set", CARD_INTERFACE, "up")
 
     def on_client_host(self, argv: list[str]) -> list[str]:
-        """Return this host's command that runs `argv` in the namespace, with this host's files."""
+        """Return this host's command that runs `argv` in the namespace, with this host's files.
+
+        It runs as root.
+        """
         return as_root(["nsenter", f"--net=/run/netns/{name_prefix()}", "--", *argv])
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the host's command that runs `argv` in the network namespace."""
+        """Return the host's command that runs `argv` in the network namespace, as root.
+
+        fed: not used; the command always passes its standard input on.
+        """
         return self.on_client_host(argv)
 
 
 def remove_namespace() -> list[str]:
     """Remove the network namespace and the veth pair, if they exist; return a phrase for each.
 
-    The programs in the namespace must have been ended before.
+    They are those of this home folder.  The programs in the namespace must have been ended before.
     Raises UserError if the namespace cannot be removed.
     """
     removed = []
     if os.path.exists(f"/sys/class/net/{interface_name()}"):
+        # It may vanish meanwhile with a namespace that the kernel is removing.
         _run_ip("link", "delete", interface_name(), check=False)
         removed.append(f"network device {interface_name()}")
     if name_prefix() in capture(["ip", "netns", "list"], check=False).stdout.split():

@@ -29,12 +29,13 @@ if [ "$(id -u)" = 0 ]; then echo "root yes"; elif sudo -n true; then echo "root 
 lacks=$(for tool in tar mount chroot ip tc; do command -v "$tool" >/dev/null || echo "$tool"; done)
 [ -z "$lacks" ] || echo "lacks" $lacks
 """
-# The pattern of a line of this output.
+# The pattern of a line of this output: the name, then the value.
 LINE = r"(?m)^(\w+) (\S.*)$"
 # Seconds within which the script must end on the second machine.
 EXAMINE_TIMEOUT = 30.0
 
-# Argument: a system's folder.  Ends the programs in its root, then unmounts and removes it.
+# Argument: a system's folder.  Ends the programs in its root, then unmounts and removes it.  A
+# folder in which something is still mounted stays.
 UNMOUNT = """
 root=$1/root
 for process in /proc/[0-9]*; do
@@ -56,7 +57,8 @@ def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
     ssh: the command that logs in to the second machine; its last argument is that machine's name.
     The facts of this host come first, then those of the second machine.  Both have `from` (the
     other machine's IP address), `device` (the network interface to it) and `mtu`.  The second
-    machine's also have `address` (its own IP address) and `root`, "yes" or "sudo".
+    machine's also have `address` (its own IP address) and `root`, "yes" or "sudo".  The script
+    EXAMINE prints them at both ends.  Nothing is changed on either machine.
     Raises UserError with the remedy if the second machine cannot be the client.
     """
     name = ssh[-1]
@@ -93,7 +95,7 @@ class Remote(Link):
     def _note_removal(self, *commands: list[str]) -> None:
         """Write into the journal the host's commands that remove what is made next.
 
-        commands: they must be harmless if they run twice.
+        commands: they are run in this order, and must be harmless if they run twice.
         The journal's command `find` prints nothing, as if the part did not exist: if the second
         machine no longer answers, what was made there stays, and no error is raised.
         """
@@ -106,8 +108,11 @@ class Remote(Link):
             }
         )
 
-    def _ssh_command(self, *options: str) -> list[str]:
-        """Return the ssh command that reaches the second machine, with these further options."""
+    def _make_ssh_command(self, *options: str) -> list[str]:
+        """Return the ssh command that reaches the second machine, with these further options.
+
+        Its last argument is the machine's name; a remote command may follow it.
+        """
         configuration = []
         if self.options["ssh_config"]:
             # The journal's commands may run in another working directory.
@@ -119,7 +124,7 @@ class Remote(Link):
 
     def on_client_host(self, argv: list[str]) -> list[str]:
         """Return the host's command that runs `argv` on the second machine, as root."""
-        return [*self._ssh_command(), "--", shlex.join([*self._root, *argv])]
+        return [*self._make_ssh_command(), "--", shlex.join([*self._root, *argv])]
 
     def _run_on_client(self, argv: list[str], check: bool = True) -> str:
         """Run a command on the second machine as root, and return its standard output.
@@ -131,17 +136,17 @@ class Remote(Link):
     def up(self) -> None:
         """Connect to the second machine, limit the rate, and mount the image's files there.
 
-        Each part's removal is noted in the journal before the part is made.  Sets `host`, `near`
-        and `far`.
+        Each part's removal is noted in the journal before the part is made.  The end of the shared
+        ssh connection is noted first, and so is run last.  Sets `host`, `near` and `far`.
         Raises UserError if the machine cannot be the client.
         """
-        self._note_removal(self._ssh_command("-O", "exit"))
-        host_end, client_end = examine_machines(self._ssh_command())
+        self._note_removal(self._make_ssh_command("-O", "exit"))
+        host_end, client_end = examine_machines(self._make_ssh_command())
         self._root = [] if client_end["root"] == "yes" else ["sudo", "-n", "--"]
         self.host, self._client = client_end["from"], client_end["address"]
         self.near, self.far = host_end["device"], client_end["device"]
         if self.options["rate"]:
-            near, far = _unlimit_command(self.near), _unlimit_command(self.far)
+            near, far = _make_unlimit_command(self.near), _make_unlimit_command(self.far)
             self._note_removal(as_root(near), self.on_client_host(far))
             self.limit_rate()
         self._mount_tree(self._copy_tree())
@@ -150,6 +155,7 @@ class Remote(Link):
         """Mount the image's files, a data folder and a temporary folder on the second machine.
 
         tree: the path of the image's files there.  Notes the removal in the journal first.
+        :meth:`wrap` runs programs in the mounted root.
         """
         self._folder = f"{CACHE}/systems/{self.context.id}"
         unmount = ["sh", "-uc", UNMOUNT, "strata", self._folder]
@@ -182,7 +188,8 @@ class Remote(Link):
         unpack = self.on_client_host(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
         pipe = f"{shlex.join(pack)} | {shlex.join(unpack)}"
         capture(["bash", "-o", "pipefail", "-c", pipe], timeout=3600)
-        # If another run was first, the move fails, and that run's equal files are used.
+        # If another run was first, the move fails, and that run's equal files are used: `test` says
+        # whether either run succeeded.
         self._run_on_client(["mv", "-T", "--", part, tree], check=False)
         self._run_on_client(["test", "-d", tree])
         return tree
@@ -200,6 +207,7 @@ class Remote(Link):
             ["-i", self.near, "-o", bridge, "-s", self._client, "-d", subnet],
             ["-i", bridge, "-o", self.near, "-s", subnet, "-d", self._client],
         )
+        # The journal has the removal before the route exists.
         removal = ["ip", "route", "del", subnet, "via", self.host]
         self._note_removal(self.on_client_host(removal))
         self._run_on_client(["ip", "route", "replace", subnet, "via", self.host, "dev", self.far])
@@ -228,13 +236,17 @@ class Remote(Link):
         self.far = route.split(" dev ", 1)[1].split()[0]
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the host's command that runs `argv` in the image's files on the second machine."""
+        """Return the host's command that runs `argv` in the image's files on the second machine.
+
+        It runs as root.  fed: not used; ssh always passes its standard input on.
+        """
         return self.on_client_host(["chroot", f"{self._folder}/root", *argv])
 
 
-def _unlimit_command(device: str) -> list[str]:
+def _make_unlimit_command(device: str) -> list[str]:
     """Return the command that removes the limit of a network interface's rate.
 
-    It fails for a queueing discipline that is not Strata's, whose handle differs.
+    It fails for a queueing discipline that is not Strata's, whose handle differs, so it can be run
+    at any time.
     """
     return ["tc", "qdisc", "del", "dev", device, "root", "handle", HANDLE]

@@ -15,11 +15,13 @@ PROGRAMS = "/opt/strata/workloads"
 def fill_command(argv: list[str], values: Fields, workload: str) -> list[str]:
     """Return a declared command with its placeholders replaced by values.
 
-    argv: the program and its arguments, as workload.yaml declares them.
-    values: the value of each parameter by name.  A list becomes ``a,b``, and None an empty
+    argv: the program and its arguments, as workload.yaml declares them.  A placeholder, such as
+    ``{threads}``, is a whole argument.
+    values: the value of each placeholder by name.  A list becomes ``a,b``, and None an empty
     argument; `entrypoint` becomes one argument for each word of the image's ENTRYPOINT.
     workload: the name of the workload.  A program without a slash is one of that workload's own
     programs, and gets its full path.
+    The cell's record has the returned command as `argv`.  Raises KeyError if a value is missing.
     """
     filled: list[str] = []
     for argument in argv:
@@ -41,15 +43,15 @@ def iterate_steps(steps: list[Step], values: Fields) -> Iterator[tuple[Step, Fie
 
     A group with ``for`` yields its inner steps once for each value in the list of its parameter;
     they find this value under the parameter's name.  A group with ``when`` yields them once, if its
-    parameter has the value.
+    parameter has the value, or a list with the value.  A group may contain groups.
     """
     for step in steps:
         if "for" in step:
             for value in values[step["for"]]:
                 yield from iterate_steps(step["steps"], {**values, step["for"]: value})
         elif "when" in step:
-            [(parameter, wanted)] = step["when"].items()
-            if wanted in as_list(values[parameter]):
+            [(parameter, required_value)] = step["when"].items()
+            if required_value in as_list(values[parameter]):
                 yield from iterate_steps(step["steps"], values)
         else:
             yield step, values
@@ -86,7 +88,8 @@ class Inputs:
         """Return the values for commands in one system.
 
         They hold the system's own ports and address, and those of the systems with each role.
-        The names are those of placeholders in workload.yaml.
+        The names are those of placeholders in workload.yaml
+        (:data:`strata.util.placeholders.BUILT_IN`, `address.ROLE` and the parameters).
         part: the number of the system (from 0).
         values: parameters by name; they are not changed.
         """
@@ -110,25 +113,29 @@ class Inputs:
     def client_values(self, values: Fields) -> Fields:
         """Return the values for commands at the client.
 
-        A value that differs between systems is a list: each address of all systems, and the ports
-        of the first system of each group, which serves for its group.
+        A value that differs between systems is a list in the order of the systems: `address`,
+        `listen` and `part` of all systems, and the ports of the first system of each group, which
+        serves for its group.  Only `address.ROLE` has one address for each group.
         values: parameters by name; they are not changed.
         """
         systems = [self.system_values(part, values) for part in range(self.system_count)]
         # The first system of each group.
-        firsts = systems[:: len(self.groups)]
+        first_systems = systems[:: len(self.groups)]
         result = dict(values)
         for name in ("address", "listen", "part"):
             result[name] = [system[name] for system in systems]
         for name in self.cell.get("ports", []):
-            result[name] = [port for system in firsts for port in as_list(system[name])]
+            result[name] = [port for system in first_systems for port in as_list(system[name])]
         for role in self.cell.get("roles", {}).get("ports", {}):
-            holders = [self._find_part_with_role(role, first["part"]) for first in firsts]
+            holders = [self._find_part_with_role(role, first["part"]) for first in first_systems]
             result[f"address.{role}"] = [systems[holder]["address"] for holder in holders]
         return result
 
     def _find_part_with_role(self, role: str, part: int) -> int:
-        """Return the number of the system that has a role, in the group of the system `part`."""
+        """Return the number of the system that has a role, in the group of the system `part`.
+
+        The checks of workload.yaml and config.yaml ensure that a system of each group has the role.
+        """
         first_of_group = part - part % len(self.groups)
         index = next(index for index, roles in enumerate(self.groups) if role in roles)
         return first_of_group + index

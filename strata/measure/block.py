@@ -42,7 +42,9 @@ QUICKLY_FREED = 2**30
 def measure_cell(environment: str, workload: str, repetition: int) -> None:
     """Measure a cell, unless its results are pending, and copy them into results/raw.
 
-    Holds the lock of the machine meanwhile, and builds the image if the cache lacks it.
+    Called once in a process, by the rule that measures a cell.  Holds the lock of the machine
+    meanwhile, and builds the image if the cache lacks it.  Changes the state in which this process
+    starts programs, and its handling of signals.
     Raises UserError for a cell that is not planned, and CellFailed with the reason and the command
     that measures the cell again.  After a failed measurement the output so far is in
     results/failed, and results/raw is unchanged.
@@ -74,7 +76,7 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
 
 
 def list_measured_cpus(experiment: Plan) -> set[int]:
-    """Return the numbers of the CPUs on which a plan's cells are measured.
+    """Return the numbers of the CPUs of this machine on which a plan's cells are measured.
 
     On a node of a cluster (`spread`) these are the CPUs that the node's job may use.
     """
@@ -109,16 +111,17 @@ def _measure_block(cell: Cell) -> None:
     The logs and records of all of them are stored as pending results.
     Raises CellFailed for any failure of the cell itself, and then leaves none of the systems up.
     """
-    others = _list_interleaved_cells(cell)
+    partners = _list_interleaved_cells(cell)
     announcement = cell.name
-    if others:
-        announcement += f", interleaved with {', '.join(other.environment for other in others)}"
+    if partners:
+        names = ", ".join(partner.environment for partner in partners)
+        announcement += f", interleaved with {names}"
     progress.announce_cell(announcement)
     try:
         try:
-            Block(cell, others).measure()
+            Block(cell, partners).measure()
         except CommandFailed:
-            if not others or not cell.entry.get("doubtful"):
+            if not partners or not cell.entry.get("doubtful"):
                 raise
             # Only a cell that is measured without others shows that its environment cannot run it.
             Block(cell).measure()
@@ -130,11 +133,11 @@ def _list_interleaved_cells(cell: Cell) -> list[Cell]:
     """Return the other cells of a cell's block that are due and can be interleaved with it."""
     if not cell.is_interleaved:
         return []
-    due = []
+    due_cells = []
     for key in cell.order.list_cells_of_block(*cell.key):
         if key != cell.key and pending.is_due(cell.plan, key):
-            due.append(Cell(cell.plan, key, cell.order))
-    return [other for other in due if other.is_interleaved]
+            due_cells.append(Cell(cell.plan, key, cell.order))
+    return [due_cell for due_cell in due_cells if due_cell.is_interleaved]
 
 
 def _clean_up_failure(cell: Cell, error: BaseException) -> CellFailed:
@@ -143,9 +146,11 @@ def _clean_up_failure(cell: Cell, error: BaseException) -> CellFailed:
     error: the reason of the failure; an unforeseen one is logged with its traceback.
     Takes all systems down, ignores signals from now on, moves the output so far to results/failed,
     and writes the reason into results/logs/cells.  The output of an interrupted cell is not kept.
+    The end of a run (strata/workflow.py), `try` and `reproduce` read `error` from the record in
+    results/failed.
     """
     signals.ignore_signals()
-    _try_take_down()
+    _try_take_down_systems()
     if isinstance(error, Interrupted):
         failure = CellFailed(f"{cell.name} was ended by {error}; nothing of it is kept")
         _write_outcome(cell, str(failure))
@@ -170,7 +175,7 @@ def _clean_up_failure(cell: Cell, error: BaseException) -> CellFailed:
     return failure
 
 
-def _try_take_down() -> None:
+def _try_take_down_systems() -> None:
     """Take down all systems, and print an error instead of raising it.
 
     The next cell and the command `clean` try again.
@@ -183,7 +188,7 @@ def _try_take_down() -> None:
 
 
 def _report_result(cell: Cell, record: Fields) -> None:
-    """Print how a cell ended and how many are left, and write the former into results/logs/cells.
+    """Print how a cell ended and how many are left, and write its end into results/logs/cells.
 
     record: the cell's complete record.
     """
@@ -196,10 +201,12 @@ def _report_result(cell: Cell, record: Fields) -> None:
 
 
 def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None) -> None:
-    """Write how a cell ended into results/logs/cells.
+    """Write how a cell ended into results/logs/cells, in place of an earlier end.
 
+    The file is for people, and is the `log` of the cell's Snakemake rule.
+    outcome: the end of the sentence that begins with the cell's name.
     error: an unexpected error, whose traceback is added; None if there was none.
-    Errors in writing the file are ignored.
+    Errors in writing the file are ignored: the same outcome is printed or raised.
     """
     if error is not None:
         import traceback
@@ -213,10 +220,12 @@ def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None)
 def _count_freed_bytes(cell: Cell) -> int:
     """Return how many bytes of memory the previous cell of the plan freed when it ended.
 
-    The number is 0 for the plan's first cell, and where the previous cell has the same workload.
+    They are those that its workload declares for all of its systems.  The number is 0 for the
+    plan's first cell, and where the previous cell has the same workload.
     """
     cells = cell.order.list_cells()
     index = cells.index(cell.key)
+    # The first cell counts as its own previous one, so its workload is the same.
     environment, workload, _ = cells[max(0, index - 1)]
     if workload == cell.workload:
         return 0
@@ -236,21 +245,26 @@ class Block:
     start.  A cell that is dropped is removed.
     """
 
-    def __init__(self, first: Cell, others: Sequence[Cell] = ()) -> None:
-        """Keep the cells; nothing is up yet."""
+    def __init__(self, first: Cell, partners: Sequence[Cell] = ()) -> None:
+        """Keep the cells; nothing is up yet.
+
+        partners: the further cells, all of which are interleaved with the first.
+        """
         self.first = first
-        self.cells = dict.fromkeys([first, *others], 0.0)
+        self.cells = dict.fromkeys([first, *partners], 0.0)
 
     def measure(self) -> None:
         """Measure the cells, and store their pending results.
 
-        Brings the systems up, and takes them down at the end.
+        Brings the systems up, and takes them down at the end; after an error, the caller takes
+        them down.  The caller holds the machine's lock.
         Raises the error of the first cell.  Any other cell that fails is dropped, and stays due.
         """
         started = time.monotonic()
         first = self.first
         if _count_freed_bytes(first) > QUICKLY_FREED:
             interference.wait_for_reclaim(first.plan["interference"]["thresholds"]["steal"])
+        # Its first reading begins the time that is judged as before the run.
         monitor = interference.InterferenceMonitor(first.plan["interference"])
         lifecycle.take_down_systems()
         self._for_each_cell(Cell.start_record)
@@ -259,7 +273,7 @@ class Block:
             link = lifecycle.Client(first.plan["client"], first.image, first.mask)
         for offset, cell in enumerate(list(self.cells)):
             self._for_each_cell(Cell.bring_up, link, offset, order=[cell])
-        self._prepare()
+        self._prepare_cells()
         monitor.read_before(plan.list_daemons(first.plan))
         ways = self._choose_ways()
         daemons = {name for cell in self.cells for name in cell.entry["daemons"]}
@@ -270,20 +284,21 @@ class Block:
         self._for_each_cell(Cell.stop)
         monitor.read_after(daemons, lap_monitor.judged)
         self._for_each_cell(Cell.parse_log)
-        _try_take_down()
+        _try_take_down_systems()
         self._complete_records(time.monotonic() - started, monitor)
         # Results of the other cells count only once the first cell's are stored, so it goes last.
         for cell in reversed(self.cells):
             pending.store_results(cell.key, cell.unfinished_log, cell.record)
 
-    def _prepare(self) -> None:
+    def _prepare_cells(self) -> None:
         """Execute the steps before the run in each cell.
 
-        If the memory cannot hold the systems of all cells, only the first cell is measured, whose
-        record gets `alone`, and the others are dropped.  Each system is expected to need as much
-        memory as the first cell's steps took, and its run as much as the workload declares.
+        If the memory cannot hold the systems of all cells, only the first cell is measured, and the
+        others are dropped.  Its record then gets `alone`, which analysis/format.R reads.  Each
+        system is expected to need as much memory as the first cell's steps took, and its run as
+        much as the workload declares.
         """
-        first, *others = self.cells
+        first, *partners = self.cells
         before = observe.read_available_memory()
         self._for_each_cell(Cell.prepare, order=[first])
         after = observe.read_available_memory()
@@ -291,23 +306,24 @@ class Block:
         # Where the kernel does not show its memory, no cell is dropped.
         available_bytes = math.inf
         if before is not None and after is not None:
-            needed_bytes = max(0, before - after) * len(others)
+            needed_bytes = max(0, before - after) * len(partners)
             available_bytes = after - MEMORY_KEPT * before
         # Runs in slices hold their memory at the same time; whole runs follow one another.
-        in_slices = sum(plan.SLICES in cell.ways for cell in self.cells)
-        needed_bytes += first.planned.get("memory_bytes", 0) * first.systems * in_slices
-        if not others or needed_bytes <= available_bytes:
-            self._for_each_cell(Cell.prepare, order=others)
+        slice_cell_count = sum(plan.SLICES in cell.ways for cell in self.cells)
+        needed_bytes += first.planned.get("memory_bytes", 0) * first.systems * slice_cell_count
+        if not partners or needed_bytes <= available_bytes:
+            self._for_each_cell(Cell.prepare, order=partners)
             return
         reason = f"the memory does not hold {len(self.cells)} such systems"
-        for cell in others:
-            self._drop(cell, CellFailed(reason))
+        for cell in partners:
+            self._drop_cell(cell, CellFailed(reason))
         first.record["alone"] = "memory"
 
     def _choose_ways(self) -> dict[Cell, list[str]]:
-        """Return the ways in which each cell takes its run, and add them to its record.
+        """Return the ways in which each cell takes its run, and add them to its record as `ways`.
 
-        A cell takes its run in slices only if another cell does so, too.
+        A cell takes its run in slices only if another cell does so, too.  The ways are plan.SLICES
+        and plan.WHOLE.
         """
         has_slices = sum(plan.SLICES in cell.ways for cell in self.cells) > 1
         ways = {cell: cell.ways if has_slices else [plan.WHOLE] for cell in self.cells}
@@ -319,10 +335,11 @@ class Block:
         """Return a monitor of the laps of all cells that their environments can run.
 
         daemons: the names of the daemons that serve the environments of the cells.
-        It judges no laps where the cells have one lap, or where each command is a new process in a
-        system.  The CPU time of this process is counted twice, in its system and with the children
-        of Strata's process.
+        It judges no laps where the cells have one lap, or where no shell waits in the system.  A
+        native command is then a child of this process, and its CPU time would be counted twice, in
+        its system and with the children of this process.
         """
+        # Steps starts a waiting shell under the last two conditions.
         judges = self.first.laps > 1 and self.first.is_interleaved and self.first.systems == 1
         cells = [cell for cell in self.cells if "cannot" not in cell.record]
         spenders = {cell.environment: cell.steps.describe_spender() for cell in cells}
@@ -331,8 +348,10 @@ class Block:
     def _judge_laps(
         self, lap_monitor: LapMonitor, monitor: interference.InterferenceMonitor
     ) -> None:
-        """Add to each record the costs of its runs and which laps count.
+        """Add to each record the costs of its runs (`costs`) and which laps count (`laps`).
 
+        A record has no `laps` where laps are not judged: then all of them count.  The parsing of
+        logs and the analysis rely on both keys.
         Closes `lap_monitor`.  If too few laps count, flags are added to the report of `monitor`.
         """
         laps = lap_monitor.close()
@@ -353,15 +372,16 @@ class Block:
         lap: the number of the lap, from 1.
         ways: as from :meth:`_choose_ways`.
         lap_monitor: takes a reading after each run, while nothing is measured.
+        The order of the draws decides the order of runs: another one changes repeated measurements.
         """
 
         def end_run(cells: list[Cell], way: str) -> None:
             """Take the reading after a run that these cells took in one way."""
-            able = [cell for cell in cells if "cannot" not in cell.record]
-            lap_monitor.end_run(lap, [cell.environment for cell in able], way)
+            able_cells = [cell for cell in cells if "cannot" not in cell.record]
+            lap_monitor.end_run(lap, [cell.environment for cell in able_cells], way)
 
         phases = [plan.SLICES, plan.WHOLE]
-        self._seeded_random(lap, "phases").shuffle(phases)
+        self._make_random(lap, "phases").shuffle(phases)
         for way in phases:
             cells = [cell for cell in self._shuffle_cells(lap) if way in ways[cell]]
             if way == plan.WHOLE:
@@ -378,6 +398,7 @@ class Block:
         While one run goes on, all other cells are frozen.  In each round, every run that has not
         ended has one slice, in a new random order.
         lap: the number of the lap, from 1.
+        cells: the cells; a run that has ended leaves its cell frozen.
         """
         from concurrent.futures import ThreadPoolExecutor
 
@@ -389,10 +410,11 @@ class Block:
             self._for_each_cell(Cell.run_slice, self.first.slice, order=running)
             round_number += 1
 
-    def _seeded_random(self, *topics: object) -> random.Random:
-        """Return random numbers that follow from the plan's seed, the first cell and the topics.
+    def _make_random(self, *topics: object) -> random.Random:
+        """Return a generator of random numbers for the topics, seeded by the plan and first cell.
 
-        A repeated measurement therefore has the same order.
+        A repeated measurement therefore has the same order.  It also depends on the texts of the
+        topics: whoever changes them changes the order of runs.
         """
         first = self.first
         seed = [first.plan["seed"], first.workload, first.repetition, *topics]
@@ -401,15 +423,15 @@ class Block:
     def _shuffle_cells(self, *numbers: int) -> list[Cell]:
         """Return the remaining cells in a random order, which follows from these numbers."""
         cells = sorted(self.cells, key=lambda cell: cell.environment)
-        self._seeded_random(*numbers).shuffle(cells)
+        self._make_random(*numbers).shuffle(cells)
         return cells
 
     def _for_each_cell(
-        self, step: Callable[..., None], *arguments: object, order: Sequence[Cell] | None = None
+        self, method: Callable[..., None], *arguments: object, order: Sequence[Cell] | None = None
     ) -> None:
-        """Execute a step of each cell in turn, and freeze its system while others are measured.
+        """Call a method of each cell in turn, and freeze its system while others are measured.
 
-        step: a method of Cell; `arguments` are passed to it.
+        method: a method of the class Cell; `arguments` are passed to it after the cell.
         order: the cells; None for all.  Cells whose environment cannot run the workload are
         skipped.
         Raises the error of the first cell, unless it shows that its environment cannot run the
@@ -420,12 +442,12 @@ class Block:
                 continue
             started = time.monotonic()
             try:
-                step(cell, *arguments)
-                if step in (Cell.prepare, Cell.run_lap) and len(self.cells) > 1:
+                method(cell, *arguments)
+                if method in (Cell.prepare, Cell.run_lap) and len(self.cells) > 1:
                     cell.freeze()
             except (CellFailed, UserError, OSError) as error:
                 if cell is not self.first:
-                    self._drop(cell, error)
+                    self._drop_cell(cell, error)
                     continue
                 # Only a cell that is measured without others shows an inability.
                 if len(self.cells) > 1 or not isinstance(error, CommandFailed):
@@ -435,7 +457,7 @@ class Block:
                 cell.record_inability(error)
             self.cells[cell] += time.monotonic() - started
 
-    def _drop(self, cell: Cell, error: Exception) -> None:
+    def _drop_cell(self, cell: Cell, error: Exception) -> None:
         """Continue without a cell: take its systems down and remove its log.
 
         The cell stays due, and its own job measures it without others.
@@ -454,14 +476,18 @@ class Block:
         seconds: the duration of the whole measurement.  A record's `seconds` are the time of the
         cell's own steps and an equal share of the rest.
         monitor: the observations of the host; complete.
+        Cells with equal `together` were measured together: strata/results/pairs.py and
+        analysis/statistics.R form pairs by it, and :func:`strata.measure.pending.is_pending` finds
+        the first cell by it.
         """
-        shared = (seconds - sum(self.cells.values())) / len(self.cells)
+        shared_seconds = (seconds - sum(self.cells.values())) / len(self.cells)
         for cell, own_seconds in self.cells.items():
             cell.record["observed"]["host"] = monitor.host
             cell.record["interference"] = monitor.report
             if len(self.cells) > 1:
-                others = [other.environment for other in self.cells if other is not cell]
-                cell.record["interleaved"] = sorted(others)
+                partners = [partner.environment for partner in self.cells if partner is not cell]
+                cell.record["interleaved"] = sorted(partners)
                 started = self.first.record["started"]
                 cell.record["together"] = {"first": self.first.environment, "started": started}
-            cell.record |= {"ended": cell.watch.now(), "seconds": round(own_seconds + shared, 3)}
+            cell_seconds = round(own_seconds + shared_seconds, 3)
+            cell.record |= {"ended": cell.watch.now(), "seconds": cell_seconds}

@@ -41,6 +41,7 @@ THAWING = 0.2
 class Cell:
     """Measure one cell: hold its system while the system is up, and build the cell's record.
 
+    plan, order: the plan, and the order of its cells.
     key: the environment, the workload and the repetition.
     entry, planned: the environment and the workload in the plan.
     systems: the number of equal systems that run the workload at the same time.
@@ -119,7 +120,10 @@ class Cell:
         return self.steps.inputs.system
 
     def start_record(self) -> None:
-        """Start the cell's clock, and begin a new record with the facts that are known so far."""
+        """Start the cell's clock, and begin a new record with the facts that are known so far.
+
+        schemas/record.schema.json describes the keys.
+        """
         self.watch = Clock()
         self.record = {
             "format": FORMAT,
@@ -139,7 +143,7 @@ class Cell:
     def bring_up(self, link: lifecycle.Client | None, offset: int) -> None:
         """Bring the system up, record its facts, and copy the files that its commands need into it.
 
-        Sets ``steps`` and creates the log.
+        Sets ``steps`` and creates the log.  Call :meth:`start_record` before.
         link: the client; None if the workload has none.
         offset: the number of systems of the block that are up already; it shifts the ports of
         servers, so that no two systems share one.
@@ -171,12 +175,14 @@ class Cell:
         """Record the facts of a system that is up, and return the values of the parameters.
 
         link: the client that reaches it; None if the workload has none.
-        docs/files.md describes the keys of the record.  Raises CellFailed as :meth:`bring_up`.
+        The values include the built-in `seed`, which the record has apart from its `parameters`.
+        The keys of the record are those of schemas/record.schema.json, which docs/files.md
+        describes.  `observed.host` follows at the end.  Raises CellFailed as :meth:`bring_up`.
         """
         native_state = lifecycle.read_native_state(self.mask)
         inside, state = lifecycle.observe_system(system.top)
         client = link.observed if link else None
-        cpus = self._count_cpus_of_each(system, inside)
+        cpus = self._count_cpus_per_system(system, inside)
         values = self._resolve_parameters(cpus, inside, client)
         parameters = {key: value for key, value in values.items() if key not in BUILT_IN}
         self.record |= {
@@ -191,6 +197,7 @@ class Cell:
                 **{key: system.facts[key] for key in ("id", "layers", "up_started", "up_seconds")},
                 "count": self.systems,
                 "cpus": cpus,
+                # The facts of a virtual machine replace it.
                 "vm": None,
                 **system.facts["facts"],
             },
@@ -205,7 +212,7 @@ class Cell:
         """Bring up and return a system of these layers.
 
         link: the client that reaches the system; None if the workload has none.
-        offset: the number of other systems; the ports of this one are above theirs.
+        offset: the number of systems of other cells; the ports of this one are above theirs.
         """
         ports = sorted({port for _, port in plan.list_ports(self.planned)})
         return lifecycle.System(
@@ -219,16 +226,17 @@ class Cell:
             mask=self.mask,
         )
 
-    def _restart_system(self, way: str) -> lifecycle.System:
+    def _restart_system(self, start_method: str) -> lifecycle.System:
         """Take the system down, and bring up and return a new one.
 
-        way: the start method of virtual machines, ``booted`` or ``restored``.
-        The new system's facts hold how long the removal took (`removal_seconds`).
+        start_method: how virtual machines start, ``booted`` or ``restored``.
+        The new system's facts hold how long the removal took (`removal_seconds`), which
+        strata/measure/steps.py logs.  The caller sets the new system in ``steps.inputs``.
         """
         started = time.monotonic()
         lifecycle.take_down_systems(self.environment)
         seconds = time.monotonic() - started
-        stack = registry.set_start_method(self.entry["layers"], way)
+        stack = registry.set_start_method(self.entry["layers"], start_method)
         system = self._make_system(stack, self.system.link, 0)
         system.facts["removal_seconds"] = round(seconds, 3)
         return system
@@ -244,6 +252,7 @@ class Cell:
         """
         if self.system.frozen:
             self.system.set_frozen(False)
+            # Only servers that a client reaches by the network respond slowly after a thaw.
             time.sleep(THAWING if "ports" in self.planned["cell"] else 0)
         # Only the log of a divided run has markers of laps.
         self.steps.run(lap if self._is_divided else None)
@@ -252,7 +261,8 @@ class Cell:
         """Start the run of a lap in slices, in a thread, while the system is frozen.
 
         :meth:`run_slice` lets the run continue.
-        threads: executes the run until its end.
+        lap: the number of the lap, from 1.
+        threads: the pool with a thread for the run, which waits in it until the run's end.
         Sets ``running``, and stops the clock of the shell.
         """
         assert self.steps.shell
@@ -266,7 +276,8 @@ class Cell:
         Sets ``running`` to None once the run has ended.  Then the log gets the times of each slice,
         in microseconds since the epoch: when it was thawed, when its freeze was requested, and when
         it was seen frozen.  A slice counts until its freeze is requested: to see the freeze takes
-        ten times as long as the program goes on meanwhile.  Parsers rely on this line.
+        ten times as long as the program goes on meanwhile.  Parsers read this line by
+        `seconds_worked` in workloads/kit/logs.py.
         Raises the error of the run.
         """
         assert self.running
@@ -275,6 +286,7 @@ class Cell:
         thawed = time.time_ns()
         clock.resume()
         self.system.set_frozen(False)
+        # The run's error is raised below, by `result`.
         with contextlib.suppress(TimeoutError):
             self.running.exception(seconds)
         requested = time.time_ns()
@@ -310,7 +322,7 @@ class Cell:
         """Parse the log, add the facts that follow from it to the record, and store the values.
 
         The record gets `log`, `sizes` and, if the log describes a program, `program`.  The values
-        go to results/parsed.
+        go to results/parsed, where strata/results/tidy.py finds them.
         Raises CellFailed if the parser rejects the log, and UserError if the parser exceeds a
         limit.
         """
@@ -359,11 +371,12 @@ class Cell:
         """Record a failure as the result of the cell: the environment cannot run the workload.
 
         Sets ``cannot`` and ``log`` in the record, whose commands and servers are from now on only
-        commands that succeeded and servers that ended.
+        commands that succeeded and servers that ended.  A record with ``cannot`` has no values, and
+        the paper shows its reason.
         """
         reason = str(failure)
         last_lines = log_sections.summarize_output(self._complete_log().decode(errors="replace"))
-        # The message of a failed command has its last lines already.
+        # The message of most failed commands has its last lines already.
         if last_lines and last_lines not in reason:
             reason += f"; it printed last: {last_lines}"
         commands = self.record.get("commands", [])
@@ -374,10 +387,10 @@ class Cell:
         if ended := [server for server in servers if server["exit"] is not None]:
             self.record["servers"] = ended
 
-    def _count_cpus_of_each(self, system: lifecycle.System, inside: Fields) -> int | None:
+    def _count_cpus_per_system(self, system: lifecycle.System, inside: Fields) -> int | None:
         """Return how many CPUs each system of the cell uses; None if a system does not show any.
 
-        inside: the facts observed in the system.
+        inside: the facts observed in the first system.
         A virtual machine has CPUs of its own.  Systems that see the host's CPUs get equal shares of
         at least one.  Only their parameters limit them to their share.
         """
@@ -391,6 +404,7 @@ class Cell:
     ) -> Fields:
         """Return the parameters and the cell's seed, with rules on CPUs replaced by their values.
 
+        A parameter with a rule is ``{rule}``: cpus, first-cpu or client-last-cpu.
         cpus: the number of CPUs of each system; None if it is not known.
         inside, client: the facts observed in the system and at the client; None without a client.
         Raises CellFailed if the system or the client does not show its CPUs.
@@ -414,7 +428,7 @@ class Cell:
     def _copy_files(self, system: lifecycle.System, values: Fields, data: str | None) -> Fields:
         """Copy the data set, and the files that parameters name, into each system.
 
-        values: the parameters by name.
+        values: the parameters by name; a file whose parameter is None is not copied.
         data: the path of the data set on this host; None if there is none.
         Returns the values, with the path of the copy in the system for each parameter that names a
         file.

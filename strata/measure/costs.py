@@ -29,7 +29,8 @@ Counts = namedtuple("Counts", ["systems", "spent", "helpers", "machine"])
 def open_files(paths: Collection[str]) -> list[tuple[str, int]]:
     """Open the files that exist, and return (name without folder, descriptor) of each.
 
-    The caller closes the descriptors.
+    They are opened for reading, in the given order.  A file that cannot be opened is left out: its
+    process or group has ended, or the kernel does not have it.  The caller closes the descriptors.
     """
     opened = []
     for path in paths:
@@ -42,9 +43,12 @@ def open_files(paths: Collection[str]) -> list[tuple[str, int]]:
 
 
 def read_descriptor(descriptor: int) -> str | None:
-    """Return the content of an open file; None if its process or group is gone."""
+    """Return the content of an open kernel file; None if its process or group is gone.
+
+    It is read from the beginning, so the file can be read again.
+    """
     try:
-        # All files that are read here are shorter.
+        # The files of processes and groups that are read here are shorter.
         return os.pread(descriptor, 8192, 0).decode(errors="replace")
     except OSError:
         return None
@@ -54,7 +58,8 @@ def parse_process_usage(text: str | None) -> dict[str, float]:
     """Return the usage of a process without its children; empty if the process is gone.
 
     text: the content of /proc/PID/stat; None if the process is gone.
-    The keys are those of :func:`strata.host.cgroups.parse_counters`.
+    The keys are those of :func:`strata.host.cgroups.parse_counters`, here `cpu`, `user` and
+    `system`, in seconds, and `major_faults`.
     """
     # The index of a field after the process's name is its number in proc_pid_stat(5) minus 3.
     fields = (text or "").rpartition(")")[2].split()
@@ -68,10 +73,11 @@ class CostCounters:
     """Read the usage of the systems of a block, of their helpers and of the machine."""
 
     def __init__(self, spenders: Mapping[str, Spender], helpers: Sequence[int]) -> None:
-        """Open the files of the systems.
+        """Open the files of the systems, which must be up.
 
         spenders: the system and client of each environment.
-        helpers: open files /proc/PID/stat of processes outside of the systems that work for them.
+        helpers: the descriptors of the files /proc/PID/stat of processes outside of the systems
+        that work for them; the caller opens and closes these.
         """
         self._spenders, self._helpers = spenders, helpers
         self._groups: dict[str, list[list[tuple[str, int]]]] = {}
@@ -104,7 +110,7 @@ class CostCounters:
             helpers.append((used.get("user", 0.0), used.get("system", 0.0)))
         spent = {name: dict(spender.spent) for name, spender in self._spenders.items()}
         systems = {name: self._read_system(name) for name in self._spenders}
-        machine = _count_machine(ticks)
+        machine = _count_machine_use(ticks)
         if foreign is not None:
             machine["foreign_seconds"] = foreign
         return Counts(systems, spent, helpers, machine)
@@ -112,7 +118,8 @@ class CostCounters:
     def _read_system(self, name: str) -> dict[str, float]:
         """Return the usage of an environment's system, the sum over its groups and processes.
 
-        A count that one of them lacks is missing.
+        The keys are those of :func:`strata.host.cgroups.parse_counters`.  A count that one of them
+        lacks is missing: a partial sum would be too small.
         """
         usages = []
         for group in self._groups[name]:
@@ -126,13 +133,14 @@ class CostCounters:
         return {key: sum(usage[key] for usage in usages) for key in common_keys}
 
 
-def _count_machine(ticks: Sequence[int]) -> dict[str, float]:
+def _count_machine_use(ticks: Sequence[int]) -> dict[str, float]:
     """Return ``{busy_seconds, interrupt_seconds, context_switches}`` of the machine's CPUs.
 
-    ticks: as :meth:`CostCounters.read` gets them.  A count that the kernel does not show is
-    missing.
+    ticks: as :meth:`CostCounters.read` gets them.  Only the context switches are those of all CPUs.
+    A count that the kernel does not show is missing.
     """
     counts: dict[str, float] = {}
+    # The order of the ticks is that of a line "cpu" in proc_stat(5).
     if len(ticks) > 6:
         user, nice, system, _, _, irq, softirq = ticks[:7]
         counts["busy_seconds"] = (user + nice + system + irq + softirq) / TICK
@@ -142,7 +150,8 @@ def _count_machine(ticks: Sequence[int]) -> dict[str, float]:
     return counts
 
 
-# The counts of each party, in the order of the record.
+# The counts of each party, in the order of the record.  schemas/record.schema.json and
+# analysis/costs.R name them, too.
 _TIMES = ("user_seconds", "system_seconds")
 _KEYS = {
     "system": (*_TIMES, "throttled_seconds", "major_faults", "io_bytes", "io_operations"),
@@ -153,9 +162,10 @@ _KEYS = {
 
 
 def compare_counts(early: Counts, late: Counts, environment: str, alone: bool) -> Fields:
-    """Return the costs of a run, as the record holds them:
-    ``{elapsed_seconds, system, client, …}``.
+    """Return the costs of a run, ``{elapsed_seconds, system, client, helpers, machine}``.
 
+    The record's `costs` hold them, and analysis/costs.R reads them.  Each party has the counts of
+    :data:`_KEYS`; one that is not known is "not available".
     early, late: the counts before and after the run.
     environment: the environment that took the run.
     alone: whether no other run went on; otherwise helpers and machine are "not available".
@@ -182,7 +192,7 @@ def compare_counts(early: Counts, late: Counts, environment: str, alone: bool) -
 
 
 def _subtract_counts(early: Mapping[str, float], late: Mapping[str, float]) -> dict[str, float]:
-    """Return the growth of each count that both moments have; 0 if it was reset."""
+    """Return the growth of each count that both moments have; 0 if it was reset in between."""
     return {key: max(0.0, late[key] - early[key]) for key in late if key in early}
 
 

@@ -27,8 +27,12 @@ def ensure_data_set(
     None if the workload declares none.
     seed: the value of `seed` in the command that creates the data set.
     image: the image in whose native system the command is executed; its folder holds the data sets.
+    None only if the workload declares no data set.
     The file's name contains a hash of the image and the command, so that either change creates a
-    new data set.  Raises CellFailed with the last lines of a command that failed.
+    new data set.  The file is complete: it gets this name last.  The data set goes with its image
+    when the cache is cleaned.
+    The caller holds the machine's lock.  After an error the system is still in the journal, and the
+    caller takes it down.  Raises CellFailed with the last lines of a command that failed.
     """
     declared = planned["cell"].get("data")
     if declared is None:
@@ -41,6 +45,7 @@ def ensure_data_set(
     if os.path.exists(path):
         return path
     os.makedirs(os.path.dirname(path), exist_ok=True)
+    # Stands in the journal in place of an environment's name, and is equal to none.
     name = f"(data of {workload})"
     system = lifecycle.System(name, [{"chroot": {}}], image)
     with report_step(workload, "making its data, once for this image"):

@@ -44,7 +44,7 @@ Reading = namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "s
 
 
 def take_reading() -> Reading:
-    """Read the clocks and counters of this moment."""
+    """Read the clocks and counters of this moment, of all usable CPUs and all processes."""
     return Reading(
         time.monotonic(),
         clock=_measure_clock_offset(),
@@ -61,6 +61,7 @@ def _measure_clock_offset() -> float:
     The offset changes only when the clock of the day is set.
     """
     attempts = []
+    # The thread may be interrupted between two clocks; hardly in all of five attempts.
     for _ in range(5):
         before, day, after = time.monotonic(), time.time(), time.monotonic()
         attempts.append((after - before, day - before))
@@ -77,9 +78,9 @@ def _read_processes() -> dict[tuple[int, str], Usage] | None:
     usages = {}
     for entry in filter(str.isdecimal, observe.list_folder("/proc")):
         # PID (NAME) and the other fields of proc_pid_stat(5); a name may contain ")", too.
-        start, _, rest = (observe.read_file(f"/proc/{entry}/stat") or "").rpartition(")")
+        head, _, tail = (observe.read_file(f"/proc/{entry}/stat") or "").rpartition(")")
         # The index of a field is its number in the manual minus 3.
-        fields = rest.split()
+        fields = tail.split()
         try:
             parent, flags = int(fields[1]), int(fields[6])
             own_ticks = int(fields[11]) + int(fields[12])
@@ -93,14 +94,18 @@ def _read_processes() -> dict[tuple[int, str], Usage] | None:
         if entry == "1":
             # The first process waits for orphans, whose time belongs to none of its descendants.
             child_ticks = 0
-        name = start.partition("(")[2]
+        name = head.partition("(")[2]
         usages[key] = Usage(name, parent, own_ticks / _TICK, child_ticks / _TICK)
     # Where processes are hidden, so is the first one.
     return usages if any(pid == 1 for pid, _ in usages) else None
 
 
 def _count_throttlings() -> int | None:
-    """Return how often heat throttled the usable CPUs; None if the kernel does not count it."""
+    """Return how often heat throttled the usable CPUs since the machine booted.
+
+    A package's throttling counts once for each of its CPUs.  None if the kernel does not count it,
+    as in most virtual machines.
+    """
     counts = []
     for cpu in list_usable_cpus():
         for kind in ("core", "package"):
@@ -136,6 +141,7 @@ def compute_cpu_seconds(early: Reading, late: Reading) -> dict[tuple[int, str], 
     if early.processes is None or late.processes is None:
         return None
     own_seconds = {}
+    # The time of ended children that a process waited for.
     child_seconds = {}
     for key, usage in late.processes.items():
         before = early.processes.get(key, Usage(usage.name, usage.parent, 0.0, 0.0))
@@ -151,6 +157,7 @@ def compute_cpu_seconds(early: Reading, late: Reading) -> dict[tuple[int, str], 
         if ancestor is not None and ancestor != key:
             child_seconds[ancestor] -= ended.own + ended.waited
     spent = {key: seconds + max(0.0, child_seconds[key]) for key, seconds in own_seconds.items()}
+    # Two readings may have the same moment.
     possible = max(late.moment - early.moment, 1e-3) * (os.cpu_count() or 1)
     factor = possible / max(sum(spent.values()), possible)
     return {key: seconds * factor for key, seconds in spent.items()}
@@ -166,6 +173,7 @@ def is_of_this_run(
     processes: the usage by process ID.
     roots: the IDs of processes of this run.
     daemons: the names of the daemons that serve the systems of this run.
+    Reads /proc for a process that neither descends from `roots` nor is a daemon.
     """
     ancestor = pid
     visited = set()
@@ -184,16 +192,19 @@ def is_of_this_run(
     command = files.get(f"/proc/{pid}/cmdline", "")
     if any(name in groups for name in _list_group_names()):
         return True
+    # Layers put the home folder or its mark into the commands of what they start.
     return paths.home_folder() in command or paths.name_prefix() in command
 
 
 def _list_group_names() -> set[str]:
     """Return the names that appear in the control group paths of this home's systems.
 
-    Systems of other homes may run at the same time, and are left out.
+    They are the IDs of systems and those of their containers.  Systems of other homes may run at
+    the same time, and are left out.
     """
     folder = paths.systems_folder()
     systems = os.listdir(folder) if os.path.isdir(folder) else []
+    # The layer of an engine writes its container's ID there (environments/common/engine.py).
     containers = observe.read_files([os.path.join(folder, name, "container") for name in systems])
     return {*systems, *filter(None, containers.values())}
 
@@ -229,8 +240,10 @@ def compare_readings(
     """Return the facts about the time between two readings, as the record holds them.
 
     They are shares of CPU time, the five busiest foreign processes, the bytes swapped, and how
-    often heat throttled the CPUs.  The parameters are those of
+    often heat throttled the CPUs; any of them may be "not available".  The parameters are those of
     :func:`list_foreign_processes`.
+    The keys are those of `observed.host` in the record; :func:`find_flags` and
+    analysis/paper_data.R read them.
     """
     processes = list_foreign_processes(early, late, daemons, measuring)
     total_share = NOT_AVAILABLE
@@ -253,13 +266,16 @@ def _compute_growth(before: int | None, after: int | None) -> Any:
 def find_flags(when: str, seconds: float, facts: Fields, thresholds: Fields) -> list[Fields]:
     """Return ``[{what, when, value, threshold}]`` of the values that exceed their thresholds.
 
-    A flag for busy processes also has ``by``, their names and shares.
+    A flag for busy processes also has ``by``, their names and shares.  The flags are those of
+    `interference` in the record: strata/results/decide.py repeats blocks by them, and the analysis
+    shows them.
     when: "before" or "during" the run.
     seconds: the length of the time in which the values were observed.
     facts: the facts of :func:`compare_readings`, with the load and temperature of
     :func:`strata.host.observe.observe_moment`.
     thresholds: the limit of each quantity; a quantity with the limit None is not judged.
     """
+    # The keys are those of the thresholds in config.yaml (schemas/config.schema.json).
     values = {
         # During a run, the cell itself causes the load.
         "load": facts["load1"] if when == "before" else NOT_AVAILABLE,
@@ -304,7 +320,8 @@ def find_exceeded(seconds: float, values: Fields, thresholds: Fields) -> list[st
 def describe_cause(flags: list[Fields]) -> str:
     """Return the main cause of a disturbance: the busiest foreign process, or else the first flag.
 
-    flags: as from :func:`find_flags`; at least one.
+    flags: as from :func:`find_flags`; at least one.  strata/results/decide.py gives the phrase as
+    the reason why a block is measured again.
     """
     for flag in flags:
         if flag.get("by"):
@@ -331,9 +348,11 @@ def wait_for_reclaim(limit: float | None) -> None:
     shares = deque([1.0], READINGS)
     with contextlib.ExitStack() as loops:
         for _ in cpus:
+            # The kernel kills a loop also if this process is killed.
             loop = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"]
             # At the end each loop is terminated first, and then waited for.
             loops.callback(loops.enter_context(subprocess.Popen(loop)).terminate)
+        # The first share, 1, leaves the queue only after READINGS readings.
         while max(shares) > limit and time.monotonic() - started < LONGEST_SECONDS:
             time.sleep(READING_SECONDS)
             before, ticks = ticks, observe.read_cpu_times(cpus)
@@ -352,7 +371,7 @@ class InterferenceMonitor:
     def __init__(self, settings: Interference) -> None:
         """Take the reading at the start of the cells.
 
-        settings: the action and the thresholds of the plan's `interference`.
+        settings: the action and the thresholds of the plan's `interference`; not changed.
         """
         self._reading = take_reading()
         self.report: Fields = {**settings, "flags": []}
@@ -361,20 +380,22 @@ class InterferenceMonitor:
     def read_before(self, daemons: Collection[str]) -> None:
         """Take the reading before the first command of the run, and add to `host` and `report`.
 
-        daemons: the names of the daemons that serve any environment of the experiment.
+        daemons: the names of the daemons that serve any environment of the experiment: their
+        start-up is no interference.
         """
-        self.host["before"] |= self._judge("before", self.host["before"], daemons)
+        self.host["before"] |= self._judge_interval("before", self.host["before"], daemons)
 
     def read_after(self, daemons: Collection[str], judged: Collection[str] = ()) -> None:
         """Take the reading after the last command, and complete `host` and `report`.
 
         daemons: the names of the daemons that serve the environments of the cells.
-        judged: the thresholds by which laps were left out, which flag nothing here.
+        judged: the thresholds by which laps were judged (:attr:`LapMonitor.judged`), which flag
+        nothing here: :func:`strata.measure.laps.flag_disturbed_laps` flags them.
         Raises CellFailed if the machine's clock was set during the run.
         """
         after = observe.observe_moment(list_usable_cpus())
         offset_before = self._reading.clock
-        during = self._judge("during", after, daemons, judged)
+        during = self._judge_interval("during", after, daemons, judged)
         self.host |= {
             "static": observe.observe_host(list_usable_cpus()),
             "after": after,
@@ -388,15 +409,15 @@ class InterferenceMonitor:
                 "times of the run may be wrong, so nothing of it is kept"
             )
 
-    def _judge(
+    def _judge_interval(
         self, when: str, moment: Fields, daemons: Collection[str], judged: Collection[str] = ()
     ) -> Fields:
         """Take a reading, flag each disturbance since the last reading, and return the facts.
 
         when: "before" or "during" the run.
-        moment: the facts of the host at this moment.
+        moment: the facts of the host at this moment, by which load and temperature are judged.
         judged: the thresholds that flag nothing.
-        Adds the flags to `report`.
+        Adds the flags to `report`.  The next call begins with the reading of this one.
         """
         early, self._reading = self._reading, take_reading()
         facts = compare_readings(early, self._reading, daemons, measuring=when == "during")

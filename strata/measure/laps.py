@@ -18,20 +18,23 @@ from strata.util.data_types import Any, Fields
 
 # At least this share of the laps of a block must count.
 LEAST_SHARE = 0.5
-# The files with the CPU time of a control group, in version 1 (nanoseconds) and in version 2.
+# The files with the CPU time of a control group, in version 1 (nanoseconds) and in version 2
+# (microseconds).
 _USAGE_V1, _USAGE_V2 = "cpuacct.usage", "cpu.stat"
 
 
 class _ForeignCounters:
     """Count the CPU time of foreign processes by files of the kernel that are opened once.
 
-    helpers: open files /proc/PID/stat of processes outside of the systems that work for them.
+    helpers: the descriptors of the files /proc/PID/stat of processes outside of the systems that
+    work for them, which :class:`strata.measure.costs.CostCounters` reads; :meth:`close` closes
+    them.
     """
 
     def __init__(self, systems: Iterable[str], daemons: Collection[str]) -> None:
         """Open the files of all control groups, and of groups and processes that are not foreign.
 
-        systems: the names of the systems' control groups.
+        systems: the names of the systems' control groups, which must exist.
         daemons: the names of processes that work for the systems.
         """
         self._usage = _USAGE_V2
@@ -43,16 +46,16 @@ class _ForeignCounters:
             # A root group counts interrupts, too; its children count only their processes.
             folders = [entry.path for top in tops for entry in os.scandir(top) if entry.is_dir()]
         self._opened: list[int] = []
-        self._all_groups = self._open([f"{folder}/{self._usage}" for folder in folders])
+        self._all_groups = self._open_files([f"{folder}/{self._usage}" for folder in folders])
         own_folders = [folder for name in systems for folder in cgroups.find_groups(name)]
-        self._own_groups = self._open([f"{folder}/{self._usage}" for folder in own_folders])
+        self._own_groups = self._open_files([f"{folder}/{self._usage}" for folder in own_folders])
         inside = {process for name in systems for process in cgroups.list_processes(name)}
         # Processes that are not foreign, and are in `_all_groups` but not in `_own_groups`.
         self._own_processes: list[int] = []
         self.helpers: list[int] = []
         self._open_processes(inside, daemons)
 
-    def _open(self, paths: Collection[str]) -> list[int]:
+    def _open_files(self, paths: Collection[str]) -> list[int]:
         """Open the files that exist, and return their descriptors."""
         descriptors = [descriptor for _, descriptor in costs.open_files(paths)]
         self._opened += descriptors
@@ -72,19 +75,20 @@ class _ForeignCounters:
             pid = int(entry)
             if pid in inside or pid == os.getpid():
                 continue
-            # A reading has no threads of the kernel.
+            # A reading has no threads of the kernel, nor processes that started after it.
             is_thread = pid not in processes
             if not is_thread and not interference.is_of_this_run(
                 pid, processes, {os.getpid()}, daemons
             ):
                 continue
             group = observe.read_file(f"/proc/{pid}/cgroup") or ""
+            # In version 2, `_all_groups` lacks the root group, "0::/".
             is_counted = self._usage == _USAGE_V1 or group.rstrip() != "0::/"
             name = observe.read_file(f"/proc/{pid}/comm") or ""
             is_helper = not is_thread or name.startswith("vhost")
             if not is_counted and not is_helper:
                 continue
-            descriptors = self._open([f"/proc/{pid}/stat"])
+            descriptors = self._open_files([f"/proc/{pid}/stat"])
             if is_counted:
                 self._own_processes += descriptors
             if is_helper:
@@ -98,7 +102,8 @@ class _ForeignCounters:
     def read_foreign_seconds(self) -> float | None:
         """Return a count of the CPU time of foreign processes in seconds; None if not known.
 
-        Only the difference of two counts has a meaning.
+        It is the time of all groups without what is not foreign.  Only the difference of two counts
+        has a meaning: each file counts from the start of its group or process.
         """
         if not self._all_groups:
             return None
@@ -134,7 +139,10 @@ class LapMonitor:
     judges: whether laps are judged.
     costs: environment → the costs of each of its runs, as
     :func:`strata.measure.costs.compare_counts` returns them, with `lap` and `how`.
-    judged: the thresholds by which runs could be judged on this machine so far.
+    judged: the names of the thresholds by which runs could be judged on this machine so far.
+
+    The keys of `laps` and `costs` are those of the record (schemas/record.schema.json), which
+    analysis/costs.R and analysis/statistics.R read.
     """
 
     def __init__(
@@ -167,10 +175,10 @@ class LapMonitor:
     def end_run(self, lap: int, environments: Sequence[str], way: str) -> None:
         """Add the costs of the run since the last reading, and judge the run.
 
+        Call this right after each run: whatever happens between two calls counts for the run.
         lap: its number, from 1.
         environments: the environments that took the run; several for a run in slices.
         way: `slices` or `whole`.
-        The keys are those of `laps` and `costs` in the record.
         """
         started, ticks, foreign, counts = self._last
         self._last = self._take_reading()
@@ -180,6 +188,7 @@ class LapMonitor:
             self.costs[name].append({"lap": lap, "how": way, **spent})
         if not self.judges:
             return
+        # Two readings may have the same moment.
         seconds = max(ended - started, 1e-3)
         busy: Any = NOT_AVAILABLE
         if foreign is not None and late_foreign is not None:
@@ -192,8 +201,10 @@ class LapMonitor:
         self._laps.setdefault(lap, []).append({**run, **shares, "disturbed_by": exceeded})
 
     def close(self) -> list[Fields]:
-        """Close all files, and return ``[{lap, counts, runs}]`` for the record.
+        """Close all files, and return ``[{lap, counts, runs}]`` in the order of the laps.
 
+        The list is empty if laps are not judged.  `runs` are those of all environments, of which
+        each cell's record keeps its own.
         If too few laps were undisturbed, all of them count, and the block is disturbed
         (:func:`flag_disturbed_laps`).
         """
@@ -217,7 +228,8 @@ def flag_disturbed_laps(laps: list[Fields], thresholds: Fields) -> list[Fields]:
     """Return ``[{what, when, value, threshold}]``, a flag for each cause of a disturbed block.
 
     laps: as from :meth:`LapMonitor.close`.  The result is empty if enough laps were undisturbed.
-    `value` is the largest share of CPU time in a disturbed run.
+    `value` is the largest share of CPU time in a disturbed run.  The flags have the form of
+    :func:`strata.measure.interference.find_flags`, and join them in the record.
     """
     disturbed = [lap for lap in laps if _list_causes(lap["runs"])]
     # Disturbed laps count only if too few laps were undisturbed.

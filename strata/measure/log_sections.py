@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from strata.util.units import parse_size
 
-# The markers of systems and of laps: part of the format of logs, which must stay.
+# The markers of systems and of laps: part of the format of logs, which must stay, since logs of
+# earlier versions are parsed, too.
 SYSTEM_MARKER = re.compile(r'\{"system": (null|[0-9]{1,9})\}')
 LAP_MARKER = re.compile(r'\{"lap": ([0-9]{1,9}), "how": "(whole|slices)"\}')
 # How a line with the times of slices begins.
@@ -35,9 +36,12 @@ class LongLogError(Exception):
 
 
 def split_sections(lines: list[str], mark: re.Pattern[str]) -> Sections:
-    """Return the sections of lines between markers.
+    """Return the sections of lines between markers, in the order of the lines.
 
+    mark: the pattern of a whole marker line; its first group is the number of the section or
+    ``null``.
     The number of a section is None before the first marker, and after a marker with ``null``.
+    A number may occur several times, and a section may be empty; the markers are left out.
     """
     sections: Sections = [(None, [])]
     for line in lines:
@@ -51,14 +55,15 @@ def split_sections(lines: list[str], mark: re.Pattern[str]) -> Sections:
 def split_laps(lines: list[str]) -> list[tuple[int | None, str, list[str]]]:
     """Return (number, way, lines) of each run of a lap.
 
-    The lines of each run begin with the lines before all laps.  The way is `whole` or `slices`.
-    A log without laps is one whole run with the number None.
+    The lines of each run begin with the lines before all laps, which a parser needs for each lap.
+    The way is `whole` or `slices`.  A log without laps is one whole run with the number None.
     """
     before: list[str] = []
     laps: list[tuple[int | None, str, list[str]]] = []
     section = before
     for line in lines:
         if match := LAP_MARKER.fullmatch(line):
+            # `before` is complete once the first marker was read.
             section = [*before]
             laps.append((int(match[1]), match[2], section))
         else:
@@ -82,9 +87,9 @@ def select_system_lines(sections: Sections, system: int | None) -> list[str]:
 
 
 def summarize_output(text: str) -> str:
-    """Return the last three non-empty lines of an output in one line.
+    """Return the last three non-empty lines of an output in one line, for an error message.
 
-    Each of the three is cut to 200 characters.
+    Each of the three is cut to 200 characters.  The result is empty if the output has none.
     """
     lines = [line.strip()[:200] for line in text.splitlines() if line.strip()]
     return " / ".join(lines[-3:])
@@ -101,19 +106,21 @@ class Log:
     def __init__(self, path: str, systems: int = 1, limit: str = DEFAULT_LIMIT) -> None:
         """Create or empty the file.  Raises OSError if that fails."""
         self._systems, self._bytes_left = systems, parse_size(limit)
+        # The system that the last marker named; None if it named none, or there is no marker.
         self._last_marked: int | None = None
         os.makedirs(os.path.dirname(path), exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o644)
 
     def write(self, line: str) -> None:
-        """Write a line of the harness; it does not count toward the limit."""
+        """Write a line of the harness and a line feed, which do not count toward the limit."""
         _write_all(self._descriptor, line.encode() + b"\n")
 
     def begin_lap(self, number: int, way: str) -> None:
         """Write the marker of a lap.
 
         number: the lap's, from 1.  way: how its run is taken, `whole` or `slices`.
+        :func:`split_laps` reads the marker by LAP_MARKER.
         """
         self.write(json.dumps({"lap": number, "how": way}))
         self._last_marked = None
@@ -132,10 +139,12 @@ class Log:
     def outputs(self, systems: Sequence[int | None]) -> Iterator[list[Callable[[bytes], None]]]:
         """Yield for each system (None: no system) a function that takes its command's output.
 
+        systems: their numbers, from 0, in the order in which their outputs are to be in the log.
         The functions raise LongLogError once the limit of the log is reached.  The outputs of
         several systems are written to the log one after the other, after all commands have ended.
         """
         if self._systems == 1:
+            # Output goes to the log at once, in the order in which it is printed.
             yield [self._make_writer(self._descriptor)]
             return
         import tempfile
@@ -154,20 +163,23 @@ class Log:
                 _write_all(self._descriptor, text if ends_line else text + b"\n")
 
     def _make_writer(self, descriptor: int) -> Callable[[bytes], None]:
-        """Return a function that writes texts to a file until the log's limit is reached."""
+        """Return a function that writes texts to a file until the log's limit is reached.
+
+        All such functions share the limit.
+        """
 
         def write_limited(text: bytes) -> None:
             """Write as much of a text as the limit allows; raise LongLogError if some is left."""
-            kept, rest = text[: self._bytes_left], text[self._bytes_left :]
+            kept = text[: self._bytes_left]
             self._bytes_left -= len(kept)
             _write_all(descriptor, kept)
-            if rest:
+            if len(kept) < len(text):
                 raise LongLogError
 
         return write_limited
 
     def read_all(self) -> bytes:
-        """Flush the log to disk, and return its content."""
+        """Flush the log to disk, and return its content; further lines are still appended."""
         os.fsync(self._descriptor)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         with open(self._descriptor, "rb", closefd=False) as file:

@@ -32,7 +32,8 @@ def keep_busy(context: Context, limit: float) -> Iterator[Fields]:
     context: the context of the measured system.
     limit: the seconds after which the programs end by themselves.
     The yielded mapping has the number of CPUs, `processors`.  At the end it also gets `seconds`,
-    for how long they ran, and `cpu_seconds`, the CPU time that they used.
+    for how long they ran, and `cpu_seconds`, the CPU time that they used.  The caller logs it, and
+    workloads/quota/parse.py reads these keys.
     Raises CellFailed if the programs used no CPU time.
     """
     name = f"{context.id}-neighbour"

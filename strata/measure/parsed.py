@@ -21,6 +21,8 @@ from strata.util.files import read_json, write_json
 def store_outcome(cell: Cell, record: Record, planned: PlannedWorkload, outcome: Fields) -> None:
     """Store the outcome of a cell's log in results/parsed, as ``{follows_from, outcome}``.
 
+    record: the cell's, with its `log`, `commands` and laps, which the digest includes.
+    planned: the workload as planned for the cell's environment.
     outcome: as :func:`strata.measure.parsing.parse_cells` yields it.
     """
     content = {"follows_from": _digest_inputs(record, planned, outcome), "outcome": outcome}
@@ -31,7 +33,8 @@ def read_outcomes(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) ->
     """Yield the outcome of each cell, in the order of `cells`, from stored values or from its log.
 
     given: the log, the record and the planned workload of each cell, in the same order.
-    A log without valid stored values is parsed, and its values are stored.
+    A log without valid stored values is parsed, and its values are stored.  Each outcome is as
+    :func:`strata.measure.parsing.parse_cells` yields it.
     Raises as :func:`strata.measure.parsing.parse_cells`.
     """
     logs = list(given)
@@ -39,10 +42,11 @@ def read_outcomes(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) ->
     for cell, (_, record, planned) in zip(cells, logs, strict=True):
         stored.append(_read_outcome(cell, record, planned))
     unparsed = [log for log, outcome in zip(logs, stored, strict=True) if outcome is None]
-    parsed = parsing.parse_cells(unparsed, os.getcwd())
+    # One process parses all of them, in their order.
+    parsed_outcomes = parsing.parse_cells(unparsed, os.getcwd())
     for cell, (_, record, planned), outcome in zip(cells, logs, stored, strict=True):
         if outcome is None:
-            outcome = next(parsed)
+            outcome = next(parsed_outcomes)
             store_outcome(cell, record, planned, outcome)
         yield outcome
 
@@ -59,7 +63,8 @@ def _read_outcome(cell: Cell, record: Record, planned: PlannedWorkload) -> Field
 def _digest_inputs(record: Record, planned: PlannedWorkload, outcome: Fields | None) -> str:
     """Return the SHA-256 of all inputs of a log's values, and of the values themselves.
 
-    A stored file with another digest is parsed again, so any change here parses all logs again.
+    Whatever the values depend on must be in it.  A log whose stored values have another digest is
+    parsed again, so any change here parses all logs again.
     outcome: the values; None if none are stored.
     """
     inputs = [

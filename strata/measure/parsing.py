@@ -32,6 +32,7 @@ LapValues = tuple[Value, str, list[float]]
 def parse_cells(cells: Iterable[LoggedCell], folder: str, named: bool = True) -> Iterator[Fields]:
     """Yield the outcome of each log: ``{values, program}``, or ``{broken}`` with the reason.
 
+    Outcomes are in the order of `cells`.  strata/measure/parsed.py stores them in results/parsed.
     The parsers run in a process with limits on time and memory (:mod:`strata.util.bounded`).
     cells: the log's path, the record and the planned workload of each cell.
     folder: the folder of the project whose parsers are used.
@@ -41,13 +42,13 @@ def parse_cells(cells: Iterable[LoggedCell], folder: str, named: bool = True) ->
     Raises UserError if a parser exceeds a limit or cannot be loaded.
     """
 
-    def work(at: bounded.NamePart) -> Iterator[Fields]:
-        """Parse one log after the other; `at` names the log and its parser in messages."""
+    def parse_logs(name_part: bounded.NamePart) -> Iterator[Fields]:
+        """Parse one log after the other; `name_part` names each and its parser in messages."""
         for path, record, planned in cells:
             with open(path, "rb") as file:
                 log = file.read()
             parser_path = f"workloads/{record['workload']}/parse.py"
-            at(f"{path}: {parser_path}" if named else parser_path)
+            name_part(f"{path}: {parser_path}" if named else parser_path)
             parse = load_parser(record["workload"], folder)
             try:
                 yield {
@@ -57,7 +58,7 @@ def parse_cells(cells: Iterable[LoggedCell], folder: str, named: bool = True) ->
             except BrokenLogError as broken:
                 yield {"broken": str(broken)[: bounded.REASON]}
 
-    return bounded.run_bounded(work)
+    return bounded.run_bounded(parse_logs)
 
 
 def require_parser(workload: str, folder: str) -> None:
@@ -70,20 +71,21 @@ def require_parser(workload: str, folder: str) -> None:
     if not os.path.lexists(os.path.join(folder, path)):
         raise UserError(f"{path}: there is no such file: write one (docs/adding-a-workload.md)")
 
-    def work(at: bounded.NamePart) -> Iterator[None]:
-        """Load the parser; `at` names its file in messages."""
-        at(path)
+    def load(name_part: bounded.NamePart) -> Iterator[None]:
+        """Load the parser; `name_part` names its file in messages."""
+        name_part(path)
         load_parser(workload, folder)
         yield None
 
-    list(bounded.run_bounded(work))
+    # The iterator does its work only while it is read.
+    list(bounded.run_bounded(load))
 
 
 def find_program(log: bytes) -> Fields:
     """Return ``{program: …}``, the first line of a log in which a program describes itself.
 
     The line is a JSON object with the key `tool`.  The largest `huge_page_bytes` in the log is
-    added.  The result is empty if the log has neither.
+    added.  The result is empty if the log has neither.  The cell's record keeps it as `program`.
     Raises BrokenLogError if the line is not valid JSON.
     """
     line = re.search(rb'^\{.*"tool":.*\}$', log, re.MULTILINE)
@@ -101,8 +103,10 @@ def find_program(log: bytes) -> Fields:
 def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
     """Load the function `parse` from workloads/NAME/parse.py in a project's folder.
 
-    The function takes the lines of a log and the parameters of the cell's record, and raises only
-    BrokenLogError.  The module's folder is added to `sys.path`, and each parser is loaded once.
+    The function takes the lines of a log and the parameters of the cell's record, and returns the
+    values.  It raises BrokenLogError, also for a KeyError, TypeError or the like of the parser
+    (`guard_parser` in workloads/kit/logs.py).
+    Adds the folder workloads to `sys.path`, where parsers find `kit`.  Each parser is loaded once.
     folder: an absolute path.
     Raises UserError that names the file if it cannot be loaded or defines no such function.
     """
@@ -110,10 +114,12 @@ def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
     path = os.path.join(workloads, workload, "parse.py")
     if workloads not in sys.path:
         sys.path.append(workloads)
+    # All parsers have the same file name, so each gets a module name of its own.
     spec = importlib.util.spec_from_file_location(f"strata_parser_of_{workload}", path)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up there.
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
@@ -177,6 +183,8 @@ def _parse_systems(lines: list[str], record: Record, parse: Parser) -> list[Valu
     """Return the values of one run, parsed for each system, or once for the client of all systems.
 
     lines: the lines of the run, in sections if there are several systems.
+    record: the cell's; `commands` say whether the run was at the client, which then measured all
+    systems together.
     Raises BrokenLogError, which names the system if there are several.
     """
     parameters = record["parameters"]
@@ -202,6 +210,7 @@ def _average_laps(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value,
     """Return (average over the laps, values of the laps) of each value.
 
     laps: the values of each lap that counts.
+    Values of different laps belong together if they have the same metric and the same factors.
     A percentile that some lap lacks is left out.  Raises BrokenLogError if another value is missing
     in some lap.
     """
@@ -224,8 +233,9 @@ def _average_laps(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value,
 def _average_value(numbers: Sequence[float], statistic: str | None) -> float:
     """Return the average of a value over the laps.
 
-    statistic: of the metric: "harmonic" for the harmonic mean, "percentile" for the median,
-    otherwise the arithmetic mean.
+    numbers: the value in each lap, at least one; all are positive.
+    statistic: the metric's, as workload.yaml declares it: "harmonic" for the harmonic mean,
+    "percentile" for the median, otherwise the arithmetic mean.
     """
     if statistic == "harmonic":
         # The rate of all work over all time: J. E. Smith, Characterizing computer performance with
@@ -244,7 +254,8 @@ def _average_value(numbers: Sequence[float], statistic: str | None) -> float:
 def _check_values(values: list[Value], metrics: Fields) -> None:
     """Raise BrokenLogError unless the values are distinct, positive and as the metrics declare.
 
-    metrics: the metrics by name; one that is not `optional` needs a value.
+    Values are distinct if no two have the same metric and the same factors.
+    metrics: the metrics by name, with `unit`; one that is not `optional` needs a value.
     """
     for metric, unit, number, _ in values:
         require(metric in metrics, f"the parser returns {metric}, which is no declared metric")

@@ -27,7 +27,7 @@ AGAIN = "STRATA_AGAIN"
 
 
 def is_due(experiment: Plan, cell: blocks.Cell) -> bool:
-    """Return whether a cell still has to be measured."""
+    """Return whether a cell still has to be measured: it has no results, not even pending ones."""
     return not read_measured(experiment, cell)
 
 
@@ -64,10 +64,14 @@ def read_measured(experiment: Plan, cell: blocks.Cell) -> Fields:
 
 
 def _is_current(experiment: Plan, cell: blocks.Cell, record: Fields) -> bool:
-    """Return whether a cell's record has the plan's fingerprint, and counts in this run."""
+    """Return whether a cell's record has the plan's fingerprint, and counts in this run.
+
+    record: the cell's record; an empty one is not current.
+    """
     environment, workload, repetition = cell
     if record.get("fingerprint") != plan.compute_fingerprint(experiment, environment, workload):
         return False
+    # WORKLOAD/REPETITION, and the moment from which on its records count; both empty if not set.
     repeated_block, _, since = os.environ.get(AGAIN, "").rpartition("/")
     # Moments are texts of one format and time zone, which sort by time.
     return repeated_block != f"{workload}/{repetition}" or bool(record["started"] >= since)
@@ -78,7 +82,8 @@ def store_results(cell: blocks.Cell, new_log: str, record: Fields) -> None:
 
     new_log: the path of the log, which is moved.
     The record is flushed to disk before the log is moved, so that the presence of the log shows
-    that the record is complete.  Earlier pending and failed results of the cell are removed.
+    that the record is complete; :func:`is_due` relies on this order.  Earlier pending and failed
+    results of the cell are removed.
     Raises UserError if a file cannot be written.
     """
     remove_results("pending", cell)
@@ -90,6 +95,7 @@ def store_results(cell: blocks.Cell, new_log: str, record: Fields) -> None:
 def place_results(cell: blocks.Cell) -> Fields:
     """Copy the pending results of a cell into results/raw, and return the record.
 
+    Replaces earlier results there.  The pending results stay until the run ends.
     Both files are flushed to disk.  The log is written last, so that its presence shows that the
     record is complete.
     Raises UserError if the pending results are missing or a file cannot be written.
@@ -106,6 +112,7 @@ def place_results(cell: blocks.Cell) -> Fields:
 def remove_results(kind: str, cell: blocks.Cell) -> None:
     """Remove the log and the record of a cell, if they exist.
 
+    The log goes first: a record without its log does not count.
     kind: the folder of results, as :func:`strata.util.paths.cell_path` takes it.
     """
     for suffix in ("log", "json"):
@@ -116,7 +123,8 @@ def remove_results(kind: str, cell: blocks.Cell) -> None:
 def remove_placed(experiment: Plan, cells: Iterable[blocks.Cell]) -> None:
     """Remove the pending results of cells whose results are in results/raw.
 
-    Otherwise a log that a user removes there would be restored instead of measured again.
+    Called at the end of a run (strata/workflow.py).  Otherwise a log that a user removes there
+    would be restored instead of measured again.
     """
     for cell in cells:
         if is_measured(experiment, cell):
@@ -126,6 +134,7 @@ def remove_placed(experiment: Plan, cells: Iterable[blocks.Cell]) -> None:
 def move_file(source: str, target: str) -> None:
     """Move a file, also to another file system, and create the folders of the target.
 
+    An existing target is replaced.
     Raises UserError if the target cannot be written.
     """
     try:
@@ -161,7 +170,7 @@ def _copy_file(source: str, target: str) -> None:
 
 
 def _read_record(kind: str, cell: blocks.Cell) -> Fields:
-    """Return the record of a cell; empty if its log or its record is missing.
+    """Return the record of a cell; empty if its log or its record is missing or damaged.
 
     kind: the folder of results, as :func:`strata.util.paths.cell_path` takes it.
     """

@@ -22,7 +22,7 @@ SERVE = "/opt/strata/bin/serve"
 SHORTEST_PAUSE = 0.05
 # How many of the last characters of a server's output the record keeps.
 KEPT_CHARACTERS = 4000
-# The beginning of the state of a server that printed more than `serve` keeps.
+# The beginning of the state of a server that printed more than `serve` keeps: `serve` prints it.
 TOO_LONG_STATE = "printed more"
 # The path of the password of a cell's servers, which only they and their client can read.
 PASSWORD = "/data/password"
@@ -33,13 +33,17 @@ class Server:
 
     declared: the declaration of the server in the plan.
     part: the number of the system in which the server runs (from 0).
-    record: the entry in `servers` of the cell's record; its values are None until the server is
-    ready and until it ends.
+    record: the entry in `servers` of the cell's record, ``{name, system, ready_seconds, exit,
+    output}``.  It has `system` only with several systems.  The last three are None until the server
+    is ready and until it ends.
     shown: the name of the server in messages.
     """
 
     def __init__(self, declared: Fields, inputs: Inputs, part: int) -> None:
-        """Begin the server's record; the server is not started yet."""
+        """Begin the server's record; the server is not started yet.
+
+        part: the number of the system (from 0).
+        """
         self.declared, self._inputs, self._part = declared, inputs, part
         self.record: Fields = {"name": declared["name"]}
         self.shown = declared["name"]
@@ -56,13 +60,17 @@ class Server:
     def _run_serve(self, action: str, *arguments: str) -> str:
         """Execute an action of `serve` for the server in its system, and return its output.
 
-        action: start, state, end or output.  Raises UserError if the action fails.
+        action, arguments: as workloads/common/serve.sh documents them: start, state, end or output.
+        Raises UserError if the action fails.
         """
         argv = [SERVE, action, self.declared["name"], *arguments]
         return capture(self._inputs.find_layer(self._part).measured_command(argv)).stdout
 
     def start(self) -> None:
-        """Start the server, without waiting until it accepts requests (:meth:`check_ready`)."""
+        """Start the server, without waiting until it accepts requests (:meth:`check_ready`).
+
+        Raises UserError if `serve` fails.
+        """
         self._started = time.monotonic()
         self._run_serve("start", *self._fill_command(self.declared["argv"]))
 
@@ -85,7 +93,7 @@ class Server:
             # capture stretches its limit, and `seconds_left` is stretched already.
             result = capture(command, seconds_left / stretch(1), check=False)
         except UserError:
-            # The request itself took too long.
+            # The request took too long or could not be made: `start_servers` calls again.
             return False
         if result.returncode == 0:
             self.record["ready_seconds"] = round(time.monotonic() - self._started, 3)
@@ -96,12 +104,14 @@ class Server:
     def stop(self) -> None:
         """Stop the server, and record its exit code and the end of its output.
 
+        Both of them are recorded before an error that follows from them is raised.
         The recorded exit code is None for a server that did not end in time and was killed.
         Raises CellFailed if the server had ended before, does not end in time, ends with an exit
         code that is not declared, or printed a line that the declared pattern `trouble` matches.
         """
         self._require_running("ended during the run")
         limit = stretch(self.declared["stop"]["timeout"])
+        # `serve` takes whole seconds, and prints the exit code or "killed".
         code = self._run_serve("end", str(int(max(limit, 1)))).strip()
         self.record["exit"] = int(code) if code.isdigit() else None
         output = self._run_serve("output")
@@ -121,16 +131,16 @@ class Server:
         """Return the first line of an output that reports an error; None if no line does.
 
         A line reports one if the declaration's regular expression `trouble` matches it.  The search
-        runs in a process with a time limit.
+        runs in a process with a time limit, since a pattern may take for ever.
         """
         pattern = self.declared.get("trouble")
         if pattern is None:
             return None
 
-        def search(at: bounded.NamePart) -> Iterator[str | None]:
-            """Yield the first matching line, or None; `at` names the pattern in messages."""
+        def search(name_part: bounded.NamePart) -> Iterator[str | None]:
+            """Yield the first matching line, or None; `name_part` names the pattern in messages."""
             declaration = f"workloads/{self._inputs.workload}/workload.yaml"
-            at(f"{declaration}: trouble of {self.declared['name']}")
+            name_part(f"{declaration}: trouble of {self.declared['name']}")
             matching = (line for line in output.splitlines() if re.search(pattern, line))
             yield next(matching, None)
 
@@ -141,6 +151,8 @@ class Server:
         """Raise CellFailed, with the last lines of its output, unless the server is running.
 
         failure: how the message continues for a server that has ended, after its name.
+        The error is CommandFailed, unless the server printed too much: that it ended by itself may
+        show that the environment cannot run the workload.
         """
         state = self._run_serve("state").strip()
         if state.startswith(TOO_LONG_STATE):
@@ -153,7 +165,8 @@ class Server:
     def read_last_lines(self) -> str:
         """Return the last lines of the server's output, and record the end of the output.
 
-        If the output cannot be read, or is empty, a phrase that says so is returned.
+        If the output cannot be read, or is empty, a phrase that says so is returned.  It raises no
+        UserError, because it is called for the messages of other errors.
         """
         try:
             self.record["output"] = self._run_serve("output")[-KEPT_CHARACTERS:]
@@ -165,7 +178,8 @@ class Server:
 def copy_password(system: System) -> None:
     """Copy the password of the servers into all systems and to the client, as the file PASSWORD.
 
-    A file keeps the password out of commands, logs and records.
+    A file keeps the password out of commands, logs and records.  The programs of workloads read the
+    same path.  The system must have a client, since its link has the password.
     """
     import tempfile
 
@@ -182,7 +196,8 @@ def make_servers(inputs: Inputs) -> list[Server]:
     """Return the servers of a cell in the order in which they are to be started.
 
     A declaration with a role gives one server in each system with that role; one without a role
-    gives a server in every system.
+    gives a server in every system.  The servers of one declaration follow one another:
+    :func:`start_servers` relies on it.
     """
     servers = []
     for declared in inputs.cell.get("servers", []):
@@ -198,6 +213,7 @@ def start_servers(servers: list[Server], system: System) -> None:
 
     All servers of one declaration are ready before those of the next declaration are started.
     If a server needs the password, it is copied first.
+    servers: in the order of :func:`make_servers`.
     Raises CellFailed if a server ends or is not ready in time.
     """
     if any(server.declared.get("password") for server in servers):

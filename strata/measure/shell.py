@@ -19,8 +19,8 @@ from strata.util.timeouts import stretch
 SHELL_PROGRAM = "sh"
 # Seconds that the shell may take to end once its standard input is closed.
 SECONDS_TO_END = 5.0
-# More bytes than the line has that is printed after each command: 24 digits of the mark, and a
-# code.
+# More bytes than the line has that is printed after each command: 24 digits of the mark, a code of
+# up to three digits, a space and two line feeds.
 MARK_BYTES = 64
 # The shortest wait, in seconds, for output of a command whose time is nearly over.
 SHORTEST_WAIT = 0.05
@@ -49,7 +49,7 @@ class Stopwatch:
         self._state = (self.elapsed(), None)
 
     def resume(self) -> None:
-        """Start the stopwatch again; if it is running, it keeps running."""
+        """Let the stopwatch run again; if it is running, it keeps running."""
         self._state = (self.elapsed(), time.monotonic())
 
 
@@ -84,7 +84,8 @@ class Shell:
     ) -> tuple[int | None, float]:
         """Execute a command, and return its exit code and the seconds that it took.
 
-        output: called with each piece of text that the command prints.
+        argv: the command as a program of the system; its standard input is empty.
+        output: called with each piece of text that the command prints, on either stream.
         timeout: the limit in seconds of ``clock``, before it is stretched for slow machines.
         The exit code is None if the command does not end in time, and the shell's if the shell
         itself ended.  In both cases, and if `output` raises, the shell is ended.
@@ -106,7 +107,10 @@ class Shell:
         return code, self.clock.elapsed() - started
 
     def close(self) -> None:
-        """Close the shell's standard input and wait for its end; after the limit, kill it."""
+        """Close the shell's standard input and wait for its end; after the limit, kill it.
+
+        Nothing happens if the shell has ended, so this may be called again.
+        """
         self._input.close()
         wait_for_process(self._process.pid, SECONDS_TO_END)
         end_processes(self._process)
@@ -117,6 +121,7 @@ class Shell:
 
         output: called with each piece of text, without the mark that follows the command's output.
         deadline: the reading of ``clock`` at which this gives up and returns None.
+        If the shell itself has ended, closes it, and returns its exit code, which is never 0.
         """
         source = self._output.fileno()
         mark = re.compile(rb"\n%s ([0-9]+)\n" % self._mark.encode())
@@ -135,7 +140,8 @@ class Shell:
             if not piece:
                 output(unsent)
                 self.close()
-                # Popen gives -N for an end by signal N, which shells report as 128 + N.
+                # Popen gives -N for an end by signal N, which shells report as 128 + N.  A shell
+                # that ends before its command's mark is printed has failed, even with code 0.
                 code: int = self._process.returncode
                 return 128 - code if code < 0 else max(1, code)
             # The last bytes may be the beginning of the mark.

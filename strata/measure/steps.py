@@ -44,10 +44,11 @@ class Steps:
     add_system: a function that brings up one more equal system, and returns it; its argument is
     the number of systems that are up.
     waits: whether a shell waits in the system for the commands of laps.
-    commands: the `commands` of the cell's record; each step adds to this list.
+    commands: the `commands` of the cell's record; each command adds its entry to this list.
     shell: the waiting shell; None before :meth:`prepare` has ended, or without `waits`.
     spent: how long commands took so far (`elapsed_seconds`); with a client on this host also its
-    CPU time (`client_user_seconds`, `client_system_seconds`).
+    CPU time (`client_user_seconds`, `client_system_seconds`).  strata/measure/costs.py reads it
+    after each run.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Steps:
     def prepare(self) -> None:
         """Execute the steps before the run, and start the servers and the waiting shell.
 
+        The order is: the steps of `prepare`, the servers, the steps of `warmup`, the shell.
         The shell is started only with `waits`, and only for a single system.
         Raises CellFailed with the name of the step, and the number of the system where there are
         several.
@@ -112,14 +114,19 @@ class Steps:
         self._execute_section("run")
 
     def describe_spender(self) -> Spender:
-        """Return the groups and processes on which this cell's runs are spent."""
+        """Return the groups and processes on which this cell's runs are spent.
+
+        It shares the mapping `spent`, which later commands change.
+        """
         groups = [top.cgroup() for top in self.inputs.system.tops]
         return Spender([*filter(None, groups)], self._machine_pids, self.spent)
 
     def finish(self) -> None:
         """End the shell, and stop the servers in the reverse order of their start.
 
-        Raises CellFailed if a server failed.
+        No step is executed afterwards.
+        Raises CellFailed if a server failed; the servers started before it are then not stopped,
+        and end with their system.
         """
         if self.shell is not None:
             self.shell.close()
@@ -131,6 +138,8 @@ class Steps:
         """Execute the steps of a section.
 
         section: `prepare`, `warmup` or `run`.
+        A line that is logged for a step is parsed by workloads/NAME/parse.py, which relies on its
+        keys.
         Raises CellFailed as the functions that execute the steps.
         """
         declared = [step for step in self.inputs.cell["steps"] if step["step"] == section]
@@ -147,7 +156,7 @@ class Steps:
                 limit = stretch(step["timeout"])
                 with neighbour.keep_busy(self.inputs.system.top.context, limit) as usage:
                     self._run_command(step, values)
-                self._log_of_host(json.dumps({"neighbour": "busy", **usage}))
+                self._write_host_line(json.dumps({"neighbour": "busy", **usage}))
             else:
                 self._run_command(step, values)
 
@@ -155,6 +164,7 @@ class Steps:
         """Write an observation to the log.
 
         kind: `group`, the usage of the systems' control groups, or `cpu`, the CPU cycles counted.
+        The line begins with log_sections.OBSERVED; parsers rely on its keys (docs/files.md).
         """
         if kind == "group":
             groups = [top.cgroup() or "" for top in self.inputs.system.tops]
@@ -163,18 +173,18 @@ class Steps:
             from strata.host import counters
 
             line = counters.format_cpu_line(self._counters)
-        self._log_of_host(line)
+        self._write_host_line(line)
 
-    def _log_of_host(self, line: str) -> None:
-        """Write a line to the log that belongs to no system."""
+    def _write_host_line(self, line: str) -> None:
+        """Write a line of the harness, which belongs to no system, to the log."""
         self.log.mark(None)
         self.log.write(line)
 
     def _run_command(self, step: Step, values: Fields) -> None:
         """Execute the command of a step at the client, or in all systems at the same time.
 
-        Adds its record to ``commands``.  Raises CellFailed if the command fails, is ended, or
-        prints more than the log may hold.
+        Adds its records to ``commands``, and its time to ``spent``.
+        Raises CellFailed if the command fails, is ended, or prints more than the log may hold.
         """
         at_client = step.get("at") == "client"
         systems: list[int | None] = [None] if at_client else [*range(self.inputs.system_count)]
@@ -192,8 +202,10 @@ class Steps:
                 f"its {step['step']} step was ended: `{command}` printed more than the log may "
                 f"hold, {limit}; let it print less, or set log_limit in {declaration}"
             ) from None
+        # The systems run their commands at the same time.
         self.spent["elapsed_seconds"] += max(seconds for _, seconds in results)
         for command_record, (code, seconds) in zip(commands, results, strict=True):
+            # The record of a command that was ended has no times, and its `exit` stays None.
             if code is not None:
                 command_record["exit"] = code
                 command_record["seconds"] = round(seconds, 4)
@@ -204,7 +216,8 @@ class Steps:
     def _count_client_time(self, at_client: bool) -> Iterator[None]:
         """Add the CPU time of children that end meanwhile to the client's CPU time in `spent`.
 
-        at_client: whether these children run at the client; otherwise nothing is added.
+        at_client: whether these children run at the client; otherwise nothing is added.  Nothing is
+        added for a client on a second machine, either: its children here are only ssh.
         """
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         yield
@@ -216,6 +229,7 @@ class Steps:
     def _start_record(self, step: Step, values: Fields, part: int | None) -> Fields:
         """Return the record of a command that starts now; its `exit` is None until it has ended.
 
+        The record is an entry of `commands` in the cell's record (schemas/record.schema.json).
         values: the values of placeholders; `lap` is added, which is 0 outside of laps.
         part: the number of the system in which the command is executed; None for the client.
         """
@@ -243,6 +257,7 @@ class Steps:
         Raises LongLogError if the commands print more than the log may hold.
         """
         with self.log.outputs(systems) as outputs:
+            # A shell waits only where there is one system.
             if self.shell is not None and systems != [None]:
                 argv = self.inputs.system.top.context.with_variables(argvs[0])
                 return [self.shell.run(argv, outputs[0], timeout)]
@@ -256,7 +271,8 @@ class Steps:
 
         commands: the records of the commands, after their end.
         Raises CommandFailed for an exit code, CommandTimedOut for a command that exceeded its
-        limit, and CellFailed if its virtual machine ended.
+        limit, and CellFailed if its virtual machine ended.  Only CommandFailed, and CommandTimedOut
+        as one of it, may be recorded as an inability of the environment.
         """
         name = f"its {step['step']} step"
         for command in commands:
@@ -277,7 +293,7 @@ class Steps:
 
     def _describe_failure(self, command: Fields) -> str:
         """Return the end of a message on a failed command: a missing program, or its last lines."""
-        # The exit code of shells and of `env` for a program that does not exist.
+        # Shells and `env` exit with this code if the program does not exist.
         if command["exit"] == 127:
             return f": {command['argv'][0]} or a program that it calls was not found"
         printed = summarize_output(self.log.read_all().decode(errors="replace"))
@@ -286,14 +302,14 @@ class Steps:
     def _describe_servers(self) -> str:
         """Return a clause with the last lines of each server that was ready, for a message."""
         ready = [server for server in self.servers if server.record["ready_seconds"] is not None]
-        sentences = [f"; {server.shown} said last: {server.read_last_lines()}" for server in ready]
-        return "".join(sentences)
+        clauses = [f"; {server.shown} said last: {server.read_last_lines()}" for server in ready]
+        return "".join(clauses)
 
     def _run_in_new_system(self, step: Step, values: Fields) -> None:
         """Bring the system up again, execute the step's command in it, and log the times of both.
 
         The parameter that `fresh` names is the start method.  Sets the system of ``inputs``, and
-        adds to ``commands``.  Parsers rely on the keys of the logged line.
+        adds to ``commands``.  workloads/startup/parse.py reads the keys of the logged line.
         Raises CommandFailed if the command fails.
         """
         system = self.restart_system(values[step["fresh"]])
@@ -301,6 +317,7 @@ class Steps:
         seconds = self._run_without_log(step, values, {"fresh": step["fresh"]})
         machine = system.facts["facts"].get("vm") or {}
         line = {
+            # Only virtual machines boot or are restored.
             "start": machine.get("started", "created"),
             "up_seconds": system.facts["up_seconds"],
             "boot_seconds": machine.get("boot_seconds"),
@@ -318,7 +335,8 @@ class Steps:
         The parameter that `more` names is the largest number of systems.
         The log gets the memory in use with each further system, and after each command.  The series
         of systems ends once only the share MEMORY_LEFT of the memory available at first is left,
-        and the series of commands once half of that share is left.  Adds to ``commands``.
+        and the series of commands once half of that share is left.  Adds to ``commands``.  The
+        systems stay up until the cell's systems are taken down.
         Raises CommandFailed if a command fails.
         """
         first = self.inputs.system
@@ -341,22 +359,25 @@ class Steps:
     def _log_memory(self, systems: list[System], loaded: int, floor: float) -> int:
         """Log the memory that systems take, and return how many bytes are available on the host.
 
+        systems: all systems that are up.
         loaded: the number of systems in which the step's command has run.
         floor: the number of available bytes at which the series ends.
-        Parsers rely on the keys of the logged line.
+        The result is 0, which ends the series, if the kernel does not show its memory.
+        workloads/density/parse.py reads the keys of the logged line.
         """
         available = observe.read_available_memory() or 0
         groups = [system.top.cgroup() or "" for system in systems]
         line = {"systems": len(systems), "loaded": loaded, "available_bytes": available}
         line |= {"floor_bytes": round(floor), **cgroups.read_memory(groups)}
-        self._log_of_host(json.dumps(line))
+        self._write_host_line(json.dumps(line))
         return available
 
     def _run_without_log(self, step: Step, values: Fields, further_keys: Fields) -> float:
         """Run a step's command in the first system of ``inputs``, and return its seconds.
 
-        Its output is not logged.  Its record is added to ``commands``.
-        further_keys: further keys of this record.
+        Its output is not logged.  Its record is added to ``commands``.  Unlike with
+        :meth:`_run_command`, the command starts anew in the system, without the waiting shell.
+        further_keys: further keys of this record, as schemas/record.schema.json allows them.
         Raises CommandFailed if the command fails.
         """
         command = {**self._start_record(step, values, 0), **further_keys}
@@ -379,7 +400,7 @@ class Steps:
 def _list_machine_processes(system: System) -> list[int]:
     """Return the IDs of the host's processes of a system's virtual machines; empty if it has none.
 
-    If one of these processes ends, commands in the machine hang.
+    If one of these processes ends, commands in the machine hang: commands are ended with them.
     """
     processes = []
     for top in system.tops:
@@ -389,7 +410,7 @@ def _list_machine_processes(system: System) -> list[int]:
 
 
 def _name_systems(commands: list[Fields]) -> str:
-    """Return a phrase that names the systems of some commands; empty if only one is up.
+    """Return a phrase for a message, such as " in systems 0, 2"; empty if only one system is up.
 
     commands: records of commands; only where several systems are up do they have `system`.
     """
@@ -401,7 +422,8 @@ def _name_systems(commands: list[Fields]) -> str:
 def measure_held_memory(processes: list[int]) -> int | None:
     """Return the bytes of memory that some processes of the host hold.
 
-    A page that several processes share counts in equal parts.  None if there are no processes.
+    A page that several processes share counts in equal parts.  None if there are no processes, as
+    in native systems.
     Raises OSError or UserError if the memory of a process cannot be read.
     """
     text = read_text([f"/proc/{process}/smaps_rollup" for process in processes])

@@ -32,6 +32,7 @@ def ensure_journal_folder() -> str:
     Only this user may enter the journal's folder.
     Raises UserError if a folder cannot be created.
     """
+    # The name stays: other versions of Strata use the same folder.
     journal = os.path.join(paths.home_folder(), "state")
     try:
         os.makedirs(paths.home_folder(), 0o755, exist_ok=True)
@@ -45,7 +46,7 @@ def ensure_journal_folder() -> str:
 
 
 def entry_path(system_id: str) -> str:
-    """Return the path of the journal file of a system or client.
+    """Return the path of the journal file of a system or client, whether or not the file exists.
 
     Creates the journal's folder if it is missing.
     """
@@ -57,13 +58,14 @@ def begin_entry(system_id: str, environment: str, owner: Fields) -> None:
 
     environment: the environment's name, or the client's (:data:`strata.testbed.lifecycle.CLIENT`).
     owner: the process that makes the system, from :func:`strata.util.process.identify_process`.
+    The end of a run removes systems whose owner is no longer alive.
     Raises MachineError if the file cannot be written.
     """
     entry = {
         "id": system_id,
         "environment": environment,
         "owner": owner,
-        # Later entries have larger numbers.
+        # Later entries have larger numbers, as long as the machine is not booted again.
         "number": time.monotonic_ns(),
     }
     write_json(entry_path(system_id), entry, indent=None)
@@ -72,7 +74,8 @@ def begin_entry(system_id: str, environment: str, owner: Fields) -> None:
 def note_cleanup(system_id: str, cleanup: Fields) -> None:
     """Append a cleanup to the journal file of a system or client.
 
-    Call this before the part is made, so that the part is removed even after a kill.
+    Call this before the part is made, so that the part is removed even after a kill.  The file must
+    have been begun (:func:`begin_entry`).  Parts are removed in the reverse order of these calls.
     cleanup: ``{kind, id, …}`` as the module describes; :func:`remove_part` relies on its keys.
     """
     with open(entry_path(system_id), "a", encoding="utf-8") as file:
@@ -83,7 +86,8 @@ def read_entries() -> list[Fields]:
     """Return ``{id, environment, owner, number, cleanups}`` of all that is up, oldest first.
 
     The cleanups are in the order in which the parts were made.  A damaged file gives an entry with
-    a single cleanup of the kind "damaged file", which removes nothing.
+    a single cleanup of the kind "damaged file", which removes nothing, and a number below all
+    others.
     """
     entries = []
     for name in os.listdir(ensure_journal_folder()):
@@ -94,9 +98,11 @@ def read_entries() -> list[Fields]:
         # Another process may remove the file meanwhile.
         with contextlib.suppress(FileNotFoundError), open(file_path, encoding="utf-8") as file:
             try:
-                # If a line was not written to its end, its part was not made.
+                # If a line was not written to its end, its part was not made.  ValueError is also
+                # raised by the assignment if the file has no whole line.
                 entry, *cleanups = [json.loads(line) for line in file if line.endswith("\n")]
             except ValueError:
+                # A process that is not alive, so that the end of a run removes the entry.
                 nobody = {"pid": 0, "start": None}
                 entry = {"id": system_id, "environment": "unknown", "number": -1, "owner": nobody}
                 cleanups = [{"kind": "damaged file", "id": file_path}]
@@ -107,6 +113,7 @@ def read_entries() -> list[Fields]:
 def remove_unfinished_files() -> list[str]:
     """Remove journal files whose writing was interrupted, and return their paths.
 
+    Their systems have no parts: the first part is made after the file.
     The caller must hold the machine's lock, under which all journal files are written.
     """
     folder = ensure_journal_folder()
@@ -120,7 +127,10 @@ def remove_unfinished_files() -> list[str]:
 def remove_part(cleanup: Fields) -> None:
     """Remove the part that a cleanup describes; a part that does not exist is no error.
 
-    A cleanup of an unknown kind removes nothing, and a message is printed.
+    A cleanup of an unknown kind removes nothing, and a message is printed: another version of
+    Strata may have written it.
+    cleanup: ``{kind, id, …}`` as the module describes.  `id` is, depending on the kind, a path, a
+    control group, or the name of a machine or namespace.
     Raises UserError if the part cannot be removed.
     """
     kind, name = cleanup["kind"], cleanup["id"]
@@ -151,7 +161,9 @@ def remove_part(cleanup: Fields) -> None:
 def _remove_by_commands(cleanup: Fields) -> None:
     """Remove a part by the commands of its cleanup.
 
-    If the daemon that the cleanup names does not answer, it is started.
+    If the daemon that the cleanup names does not answer, it is started.  The removal is tried twice
+    if the part still exists.
+    cleanup: ``{kind, id, find, remove}``, and maybe `root` and `start`, as the module describes.
     Raises UserError if the part still exists afterwards.
     """
 

@@ -38,6 +38,7 @@ CLIENT = "(client)"
 def _begin_entry(environment: str, image: Image | None) -> str:
     """Begin the journal entry of a system or client before it is made, and return its new ID.
 
+    Clean-up finds what belongs to a system by this ID, ``strata-`` and ten hexadecimal digits.
     environment: the environment's name, or :data:`CLIENT`.
     Raises UserError if a lock for tests is set, but an image is used.
     """
@@ -50,8 +51,11 @@ def _begin_entry(environment: str, image: Image | None) -> str:
     return system_id
 
 
-def _bring_up(stack: list[Layer]) -> Fields:
-    """Bring up the layers of a stack, the lowest first, and return their facts in one mapping."""
+def _bring_up_layers(stack: list[Layer]) -> Fields:
+    """Bring up the layers of a stack, the lowest first, and return their facts in one mapping.
+
+    If two layers have a fact of the same name, the higher layer's counts.
+    """
     facts: Fields = {}
     for layer in stack:
         layer.bring_up()
@@ -63,7 +67,9 @@ def observe_system(top: Layer) -> tuple[Fields, States]:
     """Return a system's facts, observed from inside, and the state in which its programs start.
 
     top: the top layer of the system's stack, or of the client's.
-    A value that cannot be read is missing from the state, and "not available" in the facts.
+    A value that cannot be read is missing from the state, and "not available" in the facts.  The
+    record's `observed` has the facts as `inside` or `client`, with `processors` (the CPUs, for
+    example ``0-3``).
     """
     command = top.plain_command(starting_state.make_state_command(*observe.FILES))
     files = observe.split_files(capture(command, check=False).stdout)
@@ -85,6 +91,7 @@ def read_native_state(mask: str | None) -> States:
 
     This is the native state, with which the states of all systems are compared; it is read once.
     mask: a list of the CPUs to which everything is restricted; None: all that are online.
+    :func:`strata.host.starting_state.declare_state` must have been called before.
     Raises CellFailed if the state is not the declared one.
     """
     printed = capture(as_root(starting_state.make_state_command()), check=False).stdout
@@ -111,16 +118,18 @@ def check_native_differences(top: Layer, inside: States, native: States) -> Fiel
     top: the system's top layer.
     inside: the state in the system, as from :func:`observe_system`.
     native: the native state, as from :func:`read_native_state`.
-    Returns ``{values, differences}`` for the record.  `values` are the state here, by name.
+    Returns ``{values, differences}``, the record's `starting_state`.
+    `values` are the state here, by name.
     `differences` has ``{name, native, here, by}`` for each value that differs, and for each that an
-    option sets, even to native's value; `by` is the layer or option that declares it.
+    option sets, even to native's value; `by` is the layer or option that declares it.  The paper
+    shows these rows (analysis/markdown_tables.R).
     Raises CellFailed if the state cannot be read, or if no layer or option declares a difference.
     """
     if not inside:
         raise CellFailed(
             "the state in which programs start here cannot be read: does its shell run?"
         )
-    values = inside | _host_process_state(top)
+    values = inside | _read_host_process_state(top)
     expected = native | {f"{name} on the host": value for name, value in native.items()}
     declared = registry.collect_declared_differences(top)
     differing = starting_state.compare_states(values, expected)
@@ -137,16 +146,18 @@ def check_native_differences(top: Layer, inside: States, native: States) -> Fiel
     rows = []
     for name, value in values.items():
         by = declared.get(name, "")
-        # An option is listed even where it sets native's value.
+        # An option is listed even where it sets native's value; `by` of an option begins so in
+        # registry.collect_declared_differences.
         if name in differing or by.startswith("option "):
             rows.append({"name": name, "native": expected[name], "here": value, "by": by})
     return {"values": values, "differences": rows}
 
 
-def _host_process_state(top: Layer) -> States:
+def _read_host_process_state(top: Layer) -> States:
     """Return the state of the host process that runs a system as a sandbox or virtual machine.
 
-    Each name ends with "on the host".  The state is empty for other systems.
+    Each name ends with " on the host", by which layers declare differences of this process.  The
+    state is empty for other systems.
     """
     host_process = top.kernel_process()
     if not host_process:
@@ -172,22 +183,23 @@ class Client:
     """
 
     def __init__(self, resolved: Fields, image: Image | None, mask: str | None) -> None:
-        """Bring the client up, after its entry in the journal."""
+        """Bring the client up, after its entry in the journal; no system is joined to it yet."""
         client_id = _begin_entry(CLIENT, image)
         folder = os.path.join(paths.systems_folder(), client_id)
         note = functools.partial(journal.note_cleanup, client_id)
         context = Context(client_id, folder, image, mask=mask, note=note)
         stack, self.layer = client_of.build_stack(resolved, context)
-        _bring_up(stack)
+        _bring_up_layers(stack)
         self.client = stack[-1]
         self.address = self.layer.address()
         self.password = os.urandom(16).hex()
 
     @functools.cached_property
     def observed(self) -> Fields:
-        """The facts of the client and of its link; read once, when first used.
+        """The facts of the client and, as `link`, of its link; read once, when first used.
 
-        The client must be joined to a system by then.
+        The client must be joined to a system by then, since that may change the link.  The record
+        has them as `observed.client`.
         """
         return {**observe_system(self.client)[0], "link": self.layer.facts()}
 
@@ -231,6 +243,7 @@ class System:
         self.port_offset = shift
         self.client = link.client if link else None
         self.frozen = False
+        # None until the first freeze.
         self._freezable_folders: list[str] | None = None
         stacks = self._build_stacks(stack, image, ports, parts, mask)
         self.tops = [layers[-1] for layers in stacks]
@@ -243,6 +256,7 @@ class System:
         }
         if link is not None:
             link.layer.join_systems(self.tops)
+        # Joining a bridge may move the addresses, so they are read only now, and once.
         self._listen_addresses = [top.listen_address() for top in self.tops] if link else []
 
     def _build_stacks(
@@ -255,7 +269,8 @@ class System:
     ) -> list[list[Layer]]:
         """Return the layers of each part, from the bottom; none of them is up.
 
-        The parameters are those of the class.  The folders of the parts are named after their IDs.
+        The parameters are those of the class.  The folders of the parts are named after their IDs,
+        and one journal entry has the cleanups of all parts.
         """
         ids = [self.id]
         if parts > 1:
@@ -281,6 +296,7 @@ class System:
     def listen_address(self, part: int) -> str:
         """Return the address on which a part's servers listen, where the client's packets arrive.
 
+        It is the placeholder `listen` of commands.  Without a client it is the part's own address.
         part: the part's number, from 0.
         """
         return self._listen_addresses[part] if self.client else self.tops[part].address()
@@ -288,9 +304,11 @@ class System:
     def peer_address(self, part: int) -> str:
         """Return the address at which the other parts of the system reach a part's servers.
 
+        It is the placeholder `address.ROLE` of commands in a system.
         part: the part's number, from 0.
         """
         top = self.tops[part]
+        # These layers forward packets of other parts as they forward the client's.
         forwarded = any(layer.peers_are_clients for layer in top.stack())
         return top.address() if forwarded else self.listen_address(part)
 
@@ -317,12 +335,14 @@ def _bring_up_parts(stacks: list[list[Layer]]) -> Fields:
     """Bring up the parts of a system, and return ``{up_started, up_seconds, facts}``.
 
     stacks: the layers of each part, from the bottom.
-    facts: the facts of the first part's layers; with several parts, `each` has those of all parts.
+    facts: the facts of the first part's layers; with several parts, `each` has those of all parts,
+    with their IDs.
+    The record's `system` has all of them.  `up_started` is a moment in UTC.
     """
     up_started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     started = time.monotonic()
     one_off_before = read_one_off_seconds()
-    facts = [_bring_up(layers) for layers in stacks]
+    facts = [_bring_up_layers(layers) for layers in stacks]
     # Work that is done only once in a run, for example loading an image, does not count.
     one_off = read_one_off_seconds() - one_off_before
     seconds = round(time.monotonic() - started - one_off, 3)
@@ -338,7 +358,7 @@ def take_down_systems(environment: str | None = None) -> list[str]:
     """Remove the systems and clients in the journal, the newest first; return a phrase for each.
 
     The parts of each are removed in the reverse order of their making.  The caller holds the
-    machine's lock.
+    machine's lock.  If nothing is up, nothing is done.
     environment: the environment whose systems are removed; None removes all, and clients.
     Raises the first UserError or OSError of a part that could not be removed, after all else has
     been removed; that part's system stays in the journal, so that the next call tries again.
@@ -367,7 +387,7 @@ def clean_up_run(owner: Fields) -> None:
 
     owner: the process of the run.
     If another run's measurement holds the machine's lock, systems stay, and the next measurement
-    removes them.
+    removes them.  strata/workflow.py calls this when Snakemake ends.
     """
     from strata.image import build
     from strata.vm import snapshot
@@ -375,6 +395,7 @@ def clean_up_run(owner: Fields) -> None:
     if any(not is_alive(entry["owner"]) for entry in journal.read_entries()):
         with hold_machine(wait=False) as free:
             if free:
+                # Under the machine's lock, no system in the journal is in use.
                 take_down_systems()
     snapshot.remove_snapshots(owner)
     if build.list_unfinished_builds():
@@ -384,7 +405,8 @@ def clean_up_run(owner: Fields) -> None:
 def remove_leftovers() -> list[str]:
     """Remove everything that Strata left on this machine; return a phrase for each removed thing.
 
-    The things are found by their names and labels, without the journal.
+    The things are found by their names and labels, without the journal, so that nothing stays if
+    the journal was lost.  The caller holds the machine's lock.
     """
     from strata.client import namespace
     from strata.image import build
@@ -417,8 +439,9 @@ def prune_images() -> None:
 
 
 def clean_machine(images: bool = False) -> list[str]:
-    """Remove everything that Strata left on this machine and in results/tmp.
+    """Remove everything that Strata left on this machine and in results/tmp, and old images.
 
+    This is the command `strata clean`.  All other results stay.
     Returns a phrase for each removed thing.
     The caller holds the machine's lock.  The file of the run's lock stays.
     images: whether all images are removed; otherwise the most recently used ones stay.

@@ -78,7 +78,7 @@ def parse_state(text: str) -> ContainerState:
             if path == "/etc/hosts":
                 # The line of the container's own address differs in each container.
                 lines = [line for line in lines if line.split()[1:] != [hostname]]
-            # The kernel pads columns by changing numbers of spaces.
+            # Tabs and padding between columns are no difference.
             state[name] = "\n".join(" ".join(line.split()) for line in lines)
     return state
 

@@ -188,12 +188,12 @@ def compare_settings(
     rows = []
     # Each of these rows has its `key` of the profile, which the records leave out.
     for row in (
-        *_size_rows(profile, requested, observed),
-        *_topology_rows(profile, requested, observed),
-        *_huge_page_rows(profile, requested, observed),
-        *_disk_rows(profile, observed),
-        *_thread_rows(profile, requested, observed),
-        *_device_rows(profile, requested, observed),
+        *_make_size_rows(profile, requested, observed),
+        *_make_topology_rows(profile, requested, observed),
+        *_make_huge_page_rows(profile, requested, observed),
+        *_make_disk_rows(profile, observed),
+        *_make_thread_rows(profile, requested, observed),
+        *_make_device_rows(profile, requested, observed),
     ):
         key, why = row.pop("key"), row["why"]
         row["why"] = None
@@ -229,7 +229,9 @@ def _make_row(
     }
 
 
-def _size_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
+def _make_size_rows(
+    profile: Fields, requested: WantedMachine, observed: Fields
+) -> Iterator[Fields]:
     """Yield the rows for the number of vCPUs and the size of the memory.
 
     The guest's kernel manages less memory than the machine has, since it keeps some for itself.
@@ -244,7 +246,7 @@ def _size_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> I
     yield _make_row("memory", "memory", f"{mib} MiB", text, 0.85 < managed_mib / mib <= 1)
 
 
-def _huge_page_rows(
+def _make_huge_page_rows(
     profile: Fields, requested: WantedMachine, observed: Fields
 ) -> Iterator[Fields]:
     """Yield the row for huge pages, if the profile requests them.
@@ -258,7 +260,9 @@ def _huge_page_rows(
         yield _make_row("huge_pages", "memory in huge pages", requested_text, text, bool(held))
 
 
-def _topology_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
+def _make_topology_rows(
+    profile: Fields, requested: WantedMachine, observed: Fields
+) -> Iterator[Fields]:
     """Yield the rows for pinned vCPUs, and for the host's topology, memory nodes and caches.
 
     There are none if the profile requests neither; several rows have the key `topology`.
@@ -293,7 +297,7 @@ def _topology_rows(profile: Fields, requested: WantedMachine, observed: Fields) 
     yield _make_row("topology", "caches of the host", caches, observed["caches"] or None, why=why)
 
 
-def _disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
+def _make_disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
     """Yield the rows for the disks' cache mode, I/O mode and I/O thread, as far as requested."""
     disks = observed["disks"]
     for key, name in (("disk_cache", "cache mode of the disks"), ("disk_io", "disk I/O")):
@@ -306,7 +310,9 @@ def _disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
         yield _make_row("iothread", name, f"for {len(disks)} disks", f"for {served} disks")
 
 
-def _thread_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
+def _make_thread_rows(
+    profile: Fields, requested: WantedMachine, observed: Fields
+) -> Iterator[Fields]:
     """Yield the row for the CPUs of QEMU's other threads, if the profile pins them."""
     if profile["pin_emulator"]:
         requested_cpus, cpus = requested["extra"]["emulator"], observed["emulator"]
@@ -314,7 +320,9 @@ def _thread_rows(profile: Fields, requested: WantedMachine, observed: Fields) ->
         yield _make_row("pin_emulator", "QEMU's other threads", requested_cpus, cpus, are_equal)
 
 
-def _device_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
+def _make_device_rows(
+    profile: Fields, requested: WantedMachine, observed: Fields
+) -> Iterator[Fields]:
     """Yield the rows for the network interface and for the devices that are passed through.
 
     Only settings that the profile requests have rows.

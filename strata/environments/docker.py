@@ -334,8 +334,10 @@ class Layer(engine.Container):
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why the machine or its daemon cannot provide this container; None if it can.
 
-        Checked are the limits, whether the daemon is this host's own, and whether the daemon has
-        the needed bridge, users and runtime.  The daemon is not checked while it does not answer.
+        Checked are the limits, the image, whether the daemon is this host's own, and whether the
+        daemon has the needed bridge, users, log driver and runtime.  The first reason is returned.
+        The usual daemon is not checked while it does not answer: a cell will start it, and check
+        it again.
         """
         if below != "host":
             # A virtual machine numbers its own CPUs; its memory follows from the workloads' scale.
@@ -420,7 +422,7 @@ class Layer(engine.Container):
     def doctor_line(cls) -> tuple[str, bool | None, str]:
         """Return the daemon's line of `make doctor`: its version and what is unusual about it.
 
-        The text is the reason if the daemon cannot be used, and the line then is a failed one.
+        The second value is False, and the text is the reason, if the daemon cannot be used.
         """
         if reason := cls.unavailable_reason() or cls.permission_reason():
             return "Docker", False, reason
@@ -469,10 +471,10 @@ class Layer(engine.Container):
         return super()._image_id
 
     def cleanup_entries(self) -> list[Fields]:
-        """Return the journal's entries that remove the container and all that is left beside it.
+        """Return the journal's entries that remove the container and what else may be left.
 
-        These are the container of :meth:`_read_state` if options are passed on, and the processes
-        that a failed sandbox leaves.  Containers survive their daemon: clean-up starts the usual
+        Further entries remove the container of :meth:`_read_state`, if options are passed on, and
+        end the processes that a failed sandbox leaves.  Containers survive their daemon: clean-up starts the usual
         daemon, if necessary, to remove them.  The list is empty in a virtual machine.
         """
         entries = super().cleanup_entries()
@@ -516,6 +518,7 @@ class Layer(engine.Container):
         """
         if not gvisor.is_requested(self.options):
             return super().kernel_process()
+        # The sandbox's command line begins so, whatever the path of runsc is.
         processes = cgroups.list_program_processes(self.cgroup() or "", "runsc-sandbox")
         return processes[0] if processes else None
 
@@ -651,7 +654,7 @@ class Layer(engine.Container):
         """Return ``{docker: …}`` for the records.
 
         Its value has the daemon's facts, `settings` (applied limits and options), `network` (the
-        path to published ports) and `sandbox`.
+        path to published ports) and `sandbox`; the last three only if there are any.
         """
         return {"docker": self._facts}
 
@@ -684,7 +687,7 @@ def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
     if name == "runc":
         # Every daemon knows it.
         return None
-    # The path of any other runtime, too: a runtime with another name has a program.
+    # For runc and crun, too, this is the path: under another name than runc, they have `program`.
     program = gvisor.find_runsc(resolved)
     command, arguments = "scripts/dockerd.sh runtimes", []
     if gvisor.is_requested(resolved):

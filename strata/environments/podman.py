@@ -132,6 +132,7 @@ class Layer(engine.Container):
     def list_run_options(self) -> list[str]:
         """Return the options for the init program and for the container's control group."""
         parent = cgroups.parent_option(cgroups.find_driver_name())
+        # --replace: a failed start may have left a container of this name, and is tried again.
         options = ["--init-path", find_program(*INITS) or INITS[0], "--replace"]
         options += ["--cgroups", "no-conmon", "--cgroup-parent", parent]
         if self.context.user:

@@ -32,7 +32,10 @@ def has_snapshot(name: str, owner: Fields) -> bool:
 
 
 def remove_orphaned_snapshots() -> None:
-    """Remove the snapshots of runs whose process has ended."""
+    """Remove the snapshots of runs whose process has ended, for example by a kill.
+
+    Those of other runs stay: their later systems are restored from them.
+    """
     for run in list_runs_with_snapshots():
         pid, _, start = run.partition("-")
         if not is_alive({"pid": int(pid), "start": start}):

@@ -155,15 +155,18 @@ class Container(layer.Layer):
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why the host cannot grant the limits in these options; None if it can.
 
-        A layer that can stand on a machine must check these containers itself: the CPUs here are
-        the host's.
+        A subclass that can stand on a virtual machine must override this: the CPUs here are the
+        host's.
         """
         cpus = capacity.list_usable_cpus()
         return limits.explain_excess(resolved, cpus, machine["memory_bytes"])
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
-        """Return the paper's names of the container's network and of the storage of its data."""
+        """Return ``{network, data}``, the paper's names of the container's network and storage.
+
+        A network of the user's own has no name in NETWORKS: its name in the engine is shown.
+        """
         name = resolved["network"]
         return {"network": NETWORKS.get(name, f"network {name}"), "data": DATA[resolved["data"]]}
 

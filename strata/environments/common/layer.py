@@ -254,7 +254,7 @@ class Layer(ABC):
 
     @classmethod
     def remove_images(cls, kept: Collection[str]) -> list[str]:
-        """Remove stored images, and return a phrase for each removed image.
+        """Remove this layer's stored images of Strata; return a phrase for each, for people.
 
         kept: names (:func:`strata.environments.common.engine.name_image`) and ids of images that
         stay.
@@ -304,7 +304,8 @@ class Layer(ABC):
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command, for the layer below, that runs `argv` in this layer.
 
-        fed: whether `argv` reads standard input.
+        fed: whether `argv` reads standard input.  The layer must be up.  This method runs nothing:
+        it is called for measured commands, too.
         """
 
     def facts(self) -> Fields:
@@ -325,7 +326,7 @@ class Layer(ABC):
     def image(self) -> Image:
         """The image of the system, which has one if a layer of its stack declares image forms.
 
-        Raises UserError if it has none, as the layer of a person may have it.
+        Raises UserError if it has none: a layer that a person added may lack the declaration.
         """
         if self.context.image is None:
             raise UserError(
@@ -425,6 +426,6 @@ class Layer(ABC):
     def run_below(self, argv: list[str], check: bool = True) -> str:
         """Run a command in the layer below and return its standard output.
 
-        Raises UserError if the command fails and `check` is set.
+        Raises UserError if the command takes too long, or if it fails and `check` is set.
         """
         return capture(self.below.plain_command(argv), check=check).stdout

@@ -474,8 +474,9 @@ class Layer(engine.Container):
         """Return the journal's entries that remove the container and what else may be left.
 
         Further entries remove the container of :meth:`_read_state`, if options are passed on, and
-        end the processes that a failed sandbox leaves.  Containers survive their daemon: clean-up starts the usual
-        daemon, if necessary, to remove them.  The list is empty in a virtual machine.
+        end the processes that a failed sandbox leaves.  Containers survive their daemon: clean-up
+        starts the usual daemon, if necessary, to remove them.  The list is empty in a virtual
+        machine.
         """
         entries = super().cleanup_entries()
         if entries and self.list_passed_options():

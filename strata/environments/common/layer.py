@@ -195,8 +195,8 @@ class Layer(ABC):
         """Return resolved options with what is unusual about the running system.
 
         An example is an unusual daemon.  What is added must show in :meth:`labels` and as
-        ``otherwise`` in :meth:`describe`.  The plan identifies a cell by it, too: if it changes, the
-        cell is measured again.
+        ``otherwise`` in :meth:`describe`.  The plan identifies a cell by it, too: if it changes,
+        the cell is measured again.
         """
         return resolved
 
@@ -374,7 +374,8 @@ class Layer(ABC):
     def memory_processes(self) -> list[int]:
         """Return the ids of the host's processes that hold the idle system's memory, if known.
 
-        The sum of their memory enters the records of starts as ``memory_bytes``.
+        The log of a start holds their memory as ``memory_bytes``; workloads/startup/parse.py reads
+        it.
         """
         return []
 

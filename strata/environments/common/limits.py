@@ -83,7 +83,7 @@ def find_mistakes(options: Fields) -> list[tuple[str, str]]:
         mistake = f"is {memory}; must be at least 6MiB, without which none starts"
         mistakes.append(("memory", mistake))
     burst_ms = options.get("cpu-burst", 0)
-    # The milliseconds of CPU time that `cpus` gives in a period; the kernel accepts no larger burst.
+    # The milliseconds of CPU time that `cpus` gives in a period; the kernel takes no larger burst.
     quota_ms = round(PERIOD_MS * options.get("cpus", 0))
     if burst_ms > quota_ms:
         mistake = f"is {burst_ms}; at most {quota_ms}, the milliseconds that cpus gives in a period"

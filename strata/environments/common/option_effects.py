@@ -178,7 +178,7 @@ def explain_state(
                 differences = _compare_states(without, read_state([option], 0), ignored)
             except UserError:
                 # No container starts with this option only: it needs another one, and its effects
-                # stay unexplained.
+                # count as made together.
                 differences = {}
             effects = {name: changed[name] for name in differences if name in changed}
         for name in effects:

@@ -565,7 +565,10 @@ class Layer(engine.Container):
 
     @property
     def _probe_name(self) -> str:
-        """The name of the containers that are started only to read the state inside them."""
+        """The name of the containers that are started only to read the state inside them.
+
+        Only one is up at a time; the journal's entry finds it by this name.
+        """
         return f"{self.context.id}-state"
 
     def _observe_effects(self) -> None:

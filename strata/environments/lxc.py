@@ -104,7 +104,7 @@ class Layer(chroot.Layer):
         return {"container": {"program": "lxc-start", "version": version}}
 
     def memory_processes(self) -> list[int]:
-        """Return the ids of the processes in the container's control group."""
+        """Return the ids of the processes in the container's control group, sorted."""
         return sorted(cgroups.list_processes(self.context.id))
 
     def _make_command(self, program: str, *options: str) -> list[str]:

@@ -141,7 +141,10 @@ class Layer(layer.Layer):
         return {"vm": self._facts}
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the ssh command that runs `argv` in the machine."""
+        """Return the ssh command that runs `argv` in the machine.
+
+        It ends with ssh's own exit code, ssh.CONNECTION_LOST, if the machine is gone.
+        """
         return ssh.wrap_command(self.context.folder, argv)
 
     def address(self) -> str:

@@ -213,7 +213,8 @@ def _make_row(
 ) -> Fields:
     """Return the row of a setting, ``{key, name, requested, observed, applied, why}``.
 
-    key: the key of the profile.  name: the setting, as the records call it.
+    key: the key of the profile, by which compare_settings looks for a refusal.
+    name: the setting, as the records call it.
     requested_text: the requested value as text, or a number.
     observed: the observed value; None if it cannot be observed.
     applied: whether the setting is applied; None: it is if both values are equal.

@@ -28,7 +28,7 @@ FIRST_SUBNET = 185
 
 
 def is_answering() -> bool:
-    """Return whether libvirt's daemon listens at its socket."""
+    """Return whether libvirt's daemon, or systemd for it, listens at its socket."""
     return daemons.is_listening(SOCKET)
 
 

@@ -257,7 +257,10 @@ class Container(layer.Layer):
 
     @property
     def id_file(self) -> str:
-        """The path of the host's file into which the engine writes the container's id."""
+        """The path of the host's file into which the engine writes the container's id.
+
+        :meth:`cgroup` reads it, and so does the journal's entry of a sandbox.
+        """
         return os.path.join(self.context.folder, "container")
 
     def bring_up(self) -> None:
@@ -432,6 +435,7 @@ class Container(layer.Layer):
 
         They set the OOM score, the resource limits and, on the host, the experiment's CPUs.
         """
+        # -1: no limit, which native programs do not have either.
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
         options += starting_state.make_container_limit_options()
         # The experiment's mask is of the host's CPUs: a virtual machine numbers its own.
@@ -515,7 +519,10 @@ class Container(layer.Layer):
         return self.engine_command("exec", *interactive, self.context.id, *argv)
 
     def listen_address(self) -> str:
-        """Return the container's address on its bridge, or the host's on the host's network."""
+        """Return the container's IP address on its bridge, or the lower layer's without a bridge.
+
+        The container must be up, since the engine chooses the address.
+        """
         if self.options["network"] == "host":
             return self.below.listen_address()
         return self._bridge_address
@@ -539,7 +546,8 @@ class Container(layer.Layer):
     def cgroup(self) -> str | None:
         """Return the container's id, by which its control group on the host is found.
 
-        None in a virtual machine, or before the engine wrote the id.
+        None in a virtual machine, or before the engine wrote the id.  strata.host.cgroups adds what
+        engines and systemd put before the id.
         """
         return observe.read_files([self.id_file]).get(self.id_file) or None
 

@@ -183,16 +183,20 @@ def _parse_limits(files: dict[str, str]) -> dict[str, str | None]:
     return {
         "seccomp": SECCOMP_MODES.get(status.get("Seccomp", "")),
         "cpuset-cpus": status.get("Cpus_allowed_list"),
-        "memory": _first_file(files, MEMORY_LIMITS),
+        "memory": _find_first_content(files, MEMORY_LIMITS),
         "data": file_systems[0] if file_systems else None,
         "cpus": _parse_quota(files),
-        "cpu-burst": _first_file(files, BURSTS),
+        "cpu-burst": _find_first_content(files, BURSTS),
         "cpu-shares": files.get(SHARES),
     }
 
 
-def _first_file(files: dict[str, str], paths: list[str]) -> str | None:
-    """Return the content of the first of some files that exists; None if none does."""
+def _find_first_content(files: dict[str, str], paths: list[str]) -> str | None:
+    """Return the content of the first of some files that exists; None if none does.
+
+    files: path → content of those that exist.  paths: the files, one for each version of control
+    groups.
+    """
     return next((files[path] for path in paths if path in files), None)
 
 

@@ -10,10 +10,10 @@ from strata.util.process import as_root, capture
 TAKE_TIME = """
 import os, sys, time
 share, period = float(sys.argv[1]), 5_000_000
-cpu, *others = os.sched_getaffinity(0)
-for other in others:
+cpu, *further_cpus = os.sched_getaffinity(0)
+for further_cpu in further_cpus:
     if os.fork() == 0:
-        cpu = other
+        cpu = further_cpu
         break
 os.sched_setaffinity(0, {cpu})
 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
@@ -55,19 +55,22 @@ class Layer(layer.Layer):
     def up(self) -> None:
         """Start the brake's processes in the background, in the system's control group.
 
-        The journal needs no entry for the processes: they are ended with the control group of the
-        layer below.
+        The layer below created the group.  The journal needs no entry for the processes: they are
+        ended with that group.
+        Raises UserError if they cannot be started.
         """
-        joined = []
+        group_folders = []
         for folder in cgroups.group_folders(self.context.id):
-            # In version 1 of control groups, the name is, for example, cpu,cpuacct.
+            # The folder is /sys/fs/cgroup/HIERARCHY/...; in version 1 of control groups, HIERARCHY
+            # names its controllers, for example cpu,cpuacct.
             hierarchy = folder.split("/")[4]
             # Processes of a fixed priority get no time in a group of the controller cpu.
             if "cpu" not in hierarchy.split(","):
-                joined.append(folder)
-        join = ["sh", "-euc", cgroups.JOIN, "strata", *joined, "--"]
+                group_folders.append(folder)
+        join_command = ["sh", "-euc", cgroups.JOIN, "strata", *group_folders, "--"]
         brake = ["python3", "-S", "-c", TAKE_TIME, str(self.options["share"])]
-        capture(as_root(["sh", "-euc", layer.START_IN_BACKGROUND, "strata", *join, *brake]))
+        start = ["sh", "-euc", layer.START_IN_BACKGROUND, "strata", *join_command, *brake]
+        capture(as_root(start))
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command unchanged: it runs in the layer below."""

@@ -100,7 +100,8 @@ class Layer(layer.Layer):
     def cleanup_entries(self) -> list[Fields]:
         """Return the journal's entry that ends the processes and removes the control group.
 
-        The mounts are removed with the system's folder, by the host layer's entry.
+        strata.testbed.journal carries it out by its kind.  The mounts are removed with the system's
+        folder, by the host layer's entry.
         """
         return [{"kind": "group", "id": self.context.id}]
 
@@ -109,6 +110,8 @@ class Layer(layer.Layer):
 
         Creates the folders for the root, /data and /tmp in the system's folder.  Volumes of an
         image of the user's own are folders there, too, with a copy of the image's files.
+        Call it once for a system: a second call mounts all again.  Raises UserError if a mount
+        fails.
         """
         temporary = os.path.join(self.context.folder, "tmp")
         for folder in (self.root, self.context.data, temporary):
@@ -131,12 +134,14 @@ class Layer(layer.Layer):
         """Return the command that runs `argv` in the new root and in the system's control group.
 
         The options `numactl` and `huge_pages` apply to the command.  It runs as the image's user,
-        in the image's folder.
+        in the image's folder.  It joins the group before it changes its root, whose /sys lacks the
+        control groups.
         """
         user_options = []
         if user := self.context.user:
             groups = ",".join(map(str, user["groups"]))
             user_options = [f"--userspec={user['uid']}:{user['gid']}", f"--groups={groups}"]
+        # chroot itself starts the command in /.
         if self.context.folder_inside != "/":
             argv = ["sh", "-c", 'cd "$0" && exec "$@"', self.context.folder_inside, *argv]
         command = ["chroot", *user_options, self.root, *argv]

@@ -44,7 +44,7 @@ _PROGRAM = {"type": "string", "pattern": "^/"}
 
 @functools.cache
 def inspect_image(reference: str) -> Fields:
-    """Return the output of ``docker image inspect`` for an image, with its `reference`.
+    """Return the object that ``docker image inspect`` prints for an image, with its `reference`.
 
     reference: the name or ID of an image that the host's daemon has; no image is fetched.
     A process reads each image once.
@@ -76,7 +76,7 @@ def _resolve_image(reference: str, image: Fields) -> Fields:
     reference: its name or ID.  image: the configuration's ``image``.
     The key ``refused`` is added with the reason, and ``id`` is None, if the image cannot be
     measured: its programs run with the settings of the image that `image.docker` names, so both
-    images must have the same.
+    images must have the same.  :meth:`Layer.refusal_reason` reads ``refused``; nothing is raised.
     """
     if "docker" not in image:
         reason = "image: needs image.docker, the version that native runs"
@@ -108,8 +108,9 @@ def _read_setting(inspected: Fields, key: str) -> Any:
 def name_runtime(resolved: Fields) -> str:
     """Return the name under which the daemon knows the container's runtime.
 
-    scripts/dockerd.sh adds the sandbox's runtimes under these names; the name of another program's
-    runtime has the program's digest.
+    resolved: the container's options.
+    write_gvisor_runtimes in scripts/dockerd.sh adds the sandbox's runtimes under these names; the
+    name of another program's runtime ends with 12 digits of the program's SHA-256.
     """
     if not gvisor.is_requested(resolved) and "program" not in resolved:
         return "runc"
@@ -125,9 +126,9 @@ def name_runtime(resolved: Fields) -> str:
 
 @functools.cache
 def _hash_program(path: str) -> str:
-    """Return the SHA-256 of a program, "" if it cannot be read.
+    """Return the SHA-256 of a program in hexadecimal digits, "" if it cannot be read.
 
-    A process reads each program once.
+    A process reads each program once.  :meth:`Layer.check_options` refuses missing programs.
     """
     try:
         with open(path, "rb") as file:
@@ -261,13 +262,14 @@ class Layer(engine.Container):
         `network` is the network that an option of ``docker run`` names, if one does.  `program` and
         `dockerd` become ``{path, sha256}``, `image` becomes ``{name, id}``.  For gVisor, `sandbox`
         (:func:`gvisor.plan_sandbox`) replaces `stack` and `directfs`: it has the version of runsc,
-        so that cells are measured again after an upgrade.
+        so that cells are measured again after an upgrade.  :meth:`restore_options` is the inverse.
         """
         resolved = dict(options)
         if network := passed_options.find_network(options):
             resolved["network"] = network
         programs = {key: options.get(key) for key in ("program", "dockerd")}
         if options.get("runtime") == "crun":
+            # Docker has no runtime of this name itself: the program is added by its digest.
             programs["program"] = options.get("program") or find_program("crun")
         for key, path in programs.items():
             if path:
@@ -284,7 +286,7 @@ class Layer(engine.Container):
     def restore_options(cls, resolved: Fields) -> Fields:
         """Return options as in config.yaml from which :meth:`resolve_options` makes the resolved.
 
-        The digests, ids and versions are left out.
+        The digests, ids, versions and the daemon's differences are left out.
         """
         options = super().restore_options(resolved)
         for key in ("program", "dockerd"):
@@ -302,7 +304,7 @@ class Layer(engine.Container):
     def list_host_commands(cls) -> list[list[str]]:
         """Return the commands of Docker's client for the usual daemon and for second ones.
 
-        None are returned if the usual daemon does not answer or this user may not use it.
+        The list is empty if the usual daemon does not answer or this user may not use it.
         """
         if not docker_daemon.is_reachable() or cls.permission_reason():
             return []
@@ -332,8 +334,10 @@ class Layer(engine.Container):
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why the machine or its daemon cannot provide this container; None if it can.
 
-        Checked are the limits, whether the daemon is this host's own, and whether the daemon has
-        the needed bridge, users and runtime.  The daemon is not checked while it does not answer.
+        Checked are the limits, the image, whether the daemon is this host's own, and whether the
+        daemon has the needed bridge, users, log driver and runtime.  The first reason is returned.
+        The usual daemon is not checked while it does not answer: a cell will start it, and check
+        it again.
         """
         if below != "host":
             # A virtual machine numbers its own CPUs; its memory follows from the workloads' scale.
@@ -368,8 +372,8 @@ class Layer(engine.Container):
     def labels(cls, resolved: Fields) -> Fields:
         """Return the paper's names of the container: ``{network, data}``.
 
-        ``title`` is added if an unusual daemon, a program, an image, passed options or a sandbox
-        changes it, ``kind`` for a sandbox.
+        ``title`` is added if the daemon, crun, an image, passed options or a sandbox changes it,
+        ``kind`` for a sandbox.  Whatever :meth:`add_observations` adds must show in one of them.
         """
         labels = super().labels(resolved)
         differences = resolved.get("daemon", {})
@@ -397,9 +401,10 @@ class Layer(engine.Container):
 
     @classmethod
     def describe(cls, resolved: Fields) -> Fields:
-        """Return the passed options and what is unusual about the daemon, as ``otherwise``.
+        """Return ``{otherwise}``, the passed options and what is unusual about the daemon.
 
-        A sandbox is also ``doubtful``, because it lacks some system calls.
+        The key is missing if there is neither.  A sandbox is also ``doubtful``, because it lacks
+        some system calls.
         """
         facts: Fields = {}
         endings = []
@@ -417,7 +422,7 @@ class Layer(engine.Container):
     def doctor_line(cls) -> tuple[str, bool | None, str]:
         """Return the daemon's line of `make doctor`: its version and what is unusual about it.
 
-        The text is the reason if the daemon cannot be used.
+        The second value is False, and the text is the reason, if the daemon cannot be used.
         """
         if reason := cls.unavailable_reason() or cls.permission_reason():
             return "Docker", False, reason
@@ -436,7 +441,8 @@ class Layer(engine.Container):
     def observe_engine(self) -> None:
         """Start the host's daemon if none answers, and record its facts.
 
-        Raises UserError if the host's daemon is not as the plan expects.
+        A second daemon is not started.  Raises UserError if the host's daemon does not answer, or
+        is not as the plan expects.
         """
         if self.below.name == "host" and "dockerd" not in self.options:
             start_daemon()
@@ -451,7 +457,8 @@ class Layer(engine.Container):
     def list_run_options(self) -> list[str]:
         """Return the options for the parent of the container's control group and for the runtime.
 
-        The runtime is always named, so that the daemon's default does not matter.
+        The runtime is always named, so that the daemon's default does not matter.  Needs the facts
+        of :meth:`observe_engine`.
         """
         parent = cgroups.parent_option(self._facts["cgroup_driver"])
         return ["--cgroup-parent", parent, "--runtime", name_runtime(self.options)]
@@ -464,24 +471,29 @@ class Layer(engine.Container):
         return super()._image_id
 
     def cleanup_entries(self) -> list[Fields]:
-        """Return the journal's entry that removes the container, and one for a failed sandbox.
+        """Return the journal's entries that remove the container and what else may be left.
 
-        Containers survive their daemon: clean-up starts the daemon, if necessary, to remove them.
-        A sandbox has another entry, for the processes that it leaves when it fails.
+        Further entries remove the container of :meth:`_read_state`, if options are passed on, and
+        end the processes that a failed sandbox leaves.  Containers survive their daemon: clean-up
+        starts the usual daemon, if necessary, to remove them.  The list is empty in a virtual
+        machine.
         """
         entries = super().cleanup_entries()
         if entries and self.list_passed_options():
             entries.append(self.make_cleanup_entry(self._probe_name))
         if "dockerd" not in self.options:
+            # The script starts the usual daemon, and no second one.
             entries = [{**entry, "start": "scripts/dockerd.sh"} for entry in entries]
         if gvisor.is_requested(self.options):
-            # The first entry is carried out last, when the container is gone.
+            # The first entry is carried out last, when the container is gone.  The file holds the
+            # container's id, which names the group.
             entries.insert(0, {"kind": "group", "id": self.id_file})
         return entries
 
     def up(self) -> None:
         """Start the container, and make the packet filter's rules that its options request.
 
+        The journal gets an entry that removes each rule.
         Raises UserError as :meth:`Container.up` does.  If a sandbox with a network stack of its own
         fails, the error also suggests the host's stack.
         """
@@ -497,6 +509,7 @@ class Layer(engine.Container):
         if "rules" in self.options:
             firewall.add_idle_rules(self.context, self._bridge_address, self.options["rules"])
             if self.list_publish_options():
+                # The facts counted the rules before these were added.
                 self._facts["network"] |= firewall.read_packet_filter().facts()
 
     def kernel_process(self) -> int | None:
@@ -506,6 +519,7 @@ class Layer(engine.Container):
         """
         if not gvisor.is_requested(self.options):
             return super().kernel_process()
+        # The sandbox's command line begins so, whatever the path of runsc is.
         processes = cgroups.list_program_processes(self.cgroup() or "", "runsc-sandbox")
         return processes[0] if processes else None
 
@@ -518,6 +532,7 @@ class Layer(engine.Container):
         socket = docker_daemon.find_second_socket(self.options)
         if reason := docker_daemon.explain_foreign_daemon(self.info, socket):
             raise UserError(reason)
+        # `add_observations` put it there when the plan was made.
         planned = dict(self.options.get("daemon", {}))
         # The kernel has rules for published ports only once the container is up.
         checks_rules = not self.list_publish_options()
@@ -550,14 +565,17 @@ class Layer(engine.Container):
 
     @property
     def _probe_name(self) -> str:
-        """The name of the containers that are started only to read the state inside them."""
+        """The name of the containers that are started only to read the state inside them.
+
+        Only one is up at a time; the journal's entry finds it by this name.
+        """
         return f"{self.context.id}-state"
 
     def _observe_effects(self) -> None:
         """Observe how the container differs from one without the passed options.
 
         Adds the effects to the settings in the facts for the records, and sets
-        `observed_differences`.
+        `observed_differences`, which registry.collect_declared_differences reads.
         """
         argv = self.wrap(option_effects.state_command())
         state = option_effects.parse_state(self.run_below(argv, check=False))
@@ -569,10 +587,11 @@ class Layer(engine.Container):
     def _read_state(self, passed: Sequence[str], number: int) -> option_effects.ContainerState:
         """Return the state inside a container with some of the passed options.
 
-        number: distinguishes equal containers.
+        passed: the options.  number: distinguishes equal containers.
         The first container without options is started each time, since the machine's settings may
         change.  The states of the others, which only show each option's effect, are kept in files
-        in the image's folder, whose names follow from all that decides the state.
+        in the image's folder, whose names follow from all that decides the state.  The files go
+        with the image.
         Raises UserError if no container starts with only these options.
         """
         options = ["--rm", "--name", self._probe_name]
@@ -581,6 +600,7 @@ class Layer(engine.Container):
             return option_effects.parse_state(self.run_below(argv))
         versions = [self.info.get(key) for key in ("ServerVersion", "KernelVersion")]
         text = json.dumps([number, self.below.name, *versions, *argv])
+        # These differ for each system, and decide nothing.
         text = text.replace(self.below.data, "DATA").replace(self._probe_name, "NAME")
         digest = hashlib.sha256(text.encode()).hexdigest()
         path = os.path.join(self.image["folder"], "states", f"{digest}.json")
@@ -594,8 +614,9 @@ class Layer(engine.Container):
     def _require_planned_ports(self) -> None:
         """Record the host's bridge, and require that packets reach published ports as planned.
 
-        Adds `bridge` and `mtu` to the facts of the network.  Raises UserError if packets take
-        another path, or none.
+        Adds `bridge` and `mtu` to the facts of the network.  The path is `ports` of these facts,
+        which :meth:`Container.observe_container` set.
+        Raises UserError if packets take another path, or none.
         """
         facts = self._facts["network"]
         if self.virtual_machine() is None:
@@ -604,8 +625,10 @@ class Layer(engine.Container):
             facts["bridge"] = bridge.get(docker_daemon.BRIDGE, NOT_AVAILABLE)
             facts["mtu"] = bridge.get(docker_daemon.MTU, NOT_AVAILABLE)
         path = facts["ports"]
-        proxied = "ports" in self.options.get("daemon", {}) or self.options.get("port") == "proxy"
-        planned = engine.PROXY if proxied else engine.NAT
+        is_proxied = (
+            "ports" in self.options.get("daemon", {}) or self.options.get("port") == "proxy"
+        )
+        planned = engine.PROXY if is_proxied else engine.NAT
         if path == engine.NOTHING:
             raise UserError(
                 "no rule of the kernel and no docker-proxy leads to the published ports: the "
@@ -635,7 +658,7 @@ class Layer(engine.Container):
         """Return ``{docker: …}`` for the records.
 
         Its value has the daemon's facts, `settings` (applied limits and options), `network` (the
-        path to published ports) and `sandbox`.
+        path to published ports) and `sandbox`; the last three only if there are any.
         """
         return {"docker": self._facts}
 
@@ -659,7 +682,7 @@ def _explain_closed_ports(resolved: Fields) -> str | None:
 
 
 def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
-    """Return why the daemon cannot run the container by its runtime; None if it can.
+    """Return why the daemon cannot run the container by its runtime, with the remedy, or None.
 
     resolved: the container's options.
     info: the output of ``docker info``; empty if no daemon answers yet, which may know the runtime.
@@ -668,6 +691,7 @@ def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
     if name == "runc":
         # Every daemon knows it.
         return None
+    # For runc and crun, too, this is the path: under another name than runc, they have `program`.
     program = gvisor.find_runsc(resolved)
     command, arguments = "scripts/dockerd.sh runtimes", []
     if gvisor.is_requested(resolved):
@@ -698,7 +722,7 @@ def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
 
 
 def start_daemon() -> None:
-    """Start a Docker daemon if none answers and no service manager starts one.
+    """Start the usual Docker daemon by scripts/dockerd.sh, unless it answers.
 
     Raises UserError if it does not answer then.
     """

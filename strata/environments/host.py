@@ -22,7 +22,8 @@ class Layer(layer.Layer):
     def remove_systems(cls) -> list[str]:
         """Remove the folders of all systems, with their programs, control groups and mounts.
 
-        Returns a phrase for each removed folder.
+        Returns a phrase for each removed folder.  Call it after all other layers' remove_systems:
+        some of them find what is theirs by these folders.
         """
         parent = paths.systems_folder()
         removed = []
@@ -39,12 +40,16 @@ class Layer(layer.Layer):
         """Return the journal's entry that removes the system's folder.
 
         If no layer stands on the host, a second entry ends the programs that run on the bare host.
+        It is the last entry, and so the first that is carried out.
         """
         kinds = ["folder"] if self.above else ["folder", "programs"]
         return [{"kind": kind, "id": self.context.folder} for kind in kinds]
 
     def up(self) -> None:
-        """Create the system's folder, which only this user may enter, and the data folder."""
+        """Create the system's folder, which only this user may enter, and the data folder.
+
+        Raises FileExistsError if the system has a folder already.
+        """
         os.makedirs(os.path.dirname(self.context.folder), 0o755, exist_ok=True)
         os.mkdir(self.context.folder, 0o700)
         os.mkdir(self.context.data)

@@ -54,12 +54,14 @@ class Layer(chroot.Layer):
     def up(self) -> None:
         """Mount the image's files under a writable overlay, and start the container.
 
-        Writes LXC's configuration and log into a folder that is named after the system's id.
+        Writes LXC's configuration and log into a folder that is named after the system's id: LXC
+        looks for a container's configuration in the folder of its name.
         Raises UserError with LXC's log if the container does not start.
         """
         written = os.path.join(self.context.folder, "written")
         folder = os.path.join(self.context.folder, self.context.id)
         capture(as_root(["sh", "-euc", MOUNT, "strata", self.tree, written, self.root]))
+        # Spaces separate the columns of a mount entry, as in fstab.
         data = self.context.data.replace(" ", "\\040")
         settings = [
             # The distribution's settings for every container: devices, mounts, capabilities, filter
@@ -87,16 +89,22 @@ class Layer(chroot.Layer):
             raise UserError(f"LXC did not start a container:\n{reason}")
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the lxc-attach command that runs `argv` in the container."""
+        """Return the lxc-attach command that runs `argv` in the container.
+
+        The command gets none of the caller's environment variables.
+        """
         return self._make_command("lxc-attach", "--clear-env", "--", *argv)
 
     def facts(self) -> Fields:
-        """Return ``{container: {program, version}}`` for the records."""
+        """Return ``{container: {program, version}}`` for the records.
+
+        ENGINE_ROWS of analysis/markdown_tables.R reads the keys, as it does Podman's.
+        """
         version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 
     def memory_processes(self) -> list[int]:
-        """Return the ids of the processes in the container's control group."""
+        """Return the ids of the processes in the container's control group, sorted."""
         return sorted(cgroups.list_processes(self.context.id))
 
     def _make_command(self, program: str, *options: str) -> list[str]:

@@ -52,7 +52,7 @@ class Layer(engine.Container):
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
         """Return the options with the runtime, by default crun, and the user."""
-        # `user` must stay: it is in the plans of cells that were measured.
+        # `user` decides nothing, and must stay: it is in the plans of cells that were measured.
         return {"runtime": RUNTIMES[0], "user": "root", **options}
 
     @classmethod
@@ -90,7 +90,10 @@ class Layer(engine.Container):
         )
 
     def select_engine_facts(self, info: Fields) -> Fields:
-        """Return the versions, storage and confinement from ``podman info``, for the records."""
+        """Return the versions, storage and confinement from ``podman info``, for the records.
+
+        ENGINE_ROWS of analysis/markdown_tables.R reads the keys; some are Docker's, too.
+        """
         host = info["host"]
         store = info["store"]
         security = engine.find_value(host, "security") or {}
@@ -106,6 +109,7 @@ class Layer(engine.Container):
             "log_driver": host.get("logDriver"),
             "network_backend": host.get("networkBackend"),
             "cgroup_driver": host.get("cgroupManager"),
+            # Podman prints v2, where Docker prints 2.
             "cgroup_version": (host.get("cgroupVersion") or "").removeprefix("v"),
             "users": "rootless" if security.get("rootless") else "the host’s",
             "security": ", ".join(confined) or "none",
@@ -114,7 +118,8 @@ class Layer(engine.Container):
     def up(self) -> None:
         """Allow packets to the published ports through the firewall, and start the container.
 
-        Raises UserError as :meth:`Container.up` does.
+        The journal gets an entry that removes the firewall's rule.  Raises UserError as
+        :meth:`Container.up` does.
         """
         if self.list_publish_options():
             # Netavark itself accepts only packets of established connections.
@@ -127,6 +132,7 @@ class Layer(engine.Container):
     def list_run_options(self) -> list[str]:
         """Return the options for the init program and for the container's control group."""
         parent = cgroups.parent_option(cgroups.find_driver_name())
+        # --replace: a failed start may have left a container of this name, and is tried again.
         options = ["--init-path", find_program(*INITS) or INITS[0], "--replace"]
         options += ["--cgroups", "no-conmon", "--cgroup-parent", parent]
         if self.context.user:
@@ -135,10 +141,11 @@ class Layer(engine.Container):
         return options
 
     def complete_command(self, argv: list[str]) -> list[str]:
-        """Return Podman's command in a form that no signal interrupts, one at a time.
+        """Return Podman's command in a form that no signal interrupts and that others wait for.
 
-        An interrupted command leaves an unknown state.  The lock, a file in Strata's home folder,
-        is closed for the command itself, so that a process which it leaves does not keep the lock.
+        An interrupted command leaves an unknown state.  All commands of this form take one lock, a
+        file in Strata's home folder.  The lock is closed for the command itself, so that a process
+        which it leaves does not keep the lock.
         """
         lock = os.path.join(paths.home_folder(), "podman.lock")
         return ["setsid", "--fork", "--wait", "flock", "--close", lock, *argv]

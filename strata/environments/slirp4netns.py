@@ -8,8 +8,8 @@ from strata.util.process import as_root, capture
 
 # Where slirp4netns takes requests, in its own root.
 SOCKET = "/tmp/slirp4netns"
-# Arguments: a socket's path and a JSON object for each request.  Waits for the socket to listen,
-# and fails with the answer to a request that is refused.
+# Arguments: a socket's path and a JSON object for each request.  Waits up to 5 s for the socket to
+# listen, and fails with the answer to a request that is refused.
 SEND_REQUESTS = """
 import socket, sys, time
 path, *requests = sys.argv[1:]

@@ -75,7 +75,8 @@ class Layer(layer.Layer):
         """
         name = options.get("profile", "default")
         accelerator = acceleration.known_accelerator()["accelerator"]
-        # Emulated machines run the workloads at the smallest scale.
+        # The planner sets `takes`, the bytes of memory of the largest workload.  Emulated machines
+        # run the workloads at the smallest scale, for which the least memory is enough.
         memory_bytes = 0 if accelerator == "tcg" else config.get("takes", 0)
         profile = config["vm"]["profiles"].get(name)
         return {
@@ -93,14 +94,14 @@ class Layer(layer.Layer):
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
-        """Return nothing: the paper names a virtual machine only by its title."""
+        """Return no names: the paper names a virtual machine only by its title."""
         return {}
 
     @classmethod
     def describe(cls, resolved: Fields) -> Fields:
-        """Return the accelerator, its reason, and ``shown``, which replaces {vm} in labels.
+        """Return ``{accelerator, accelerator_reason, shown}`` for the plan.
 
-        The keys of the first two are `accelerator` and `accelerator_reason`.
+        The planner replaces {vm} in the environment's label by ``shown``, and drops that key.
         """
         return {
             **acceleration.known_accelerator(),
@@ -111,7 +112,7 @@ class Layer(layer.Layer):
     def remove_systems(cls) -> list[str]:
         """Remove all machines with their network, storage pool and snapshots.
 
-        Returns a phrase for each removed thing.
+        Returns a phrase for each removed thing.  Without an answer of libvirt, only snapshots go.
         """
         machines = libvirt.remove_objects()
         return machines + [f"snapshots of run {name}" for name in snapshot.remove_snapshots()]
@@ -123,8 +124,8 @@ class Layer(layer.Layer):
     def up(self) -> None:
         """Boot the machine or restore it from its snapshot, with the warm-up of the layer above.
 
-        Keeps the machine and its facts, on which the other methods rely.  Raises UserError if it
-        does not start.
+        Keeps the machine and its facts, on which :meth:`facts`, :meth:`address` and the methods for
+        its card and process rely.  Raises UserError if it does not start.
         """
         warmup = {}
         if self.above and self.above.warmup:
@@ -133,11 +134,17 @@ class Layer(layer.Layer):
         self._facts = self._machine.up()
 
     def facts(self) -> Fields:
-        """Return ``{vm: …}`` for the records: how the machine started, with which settings."""
+        """Return ``{vm: …}`` for the records: how the machine started, with which settings.
+
+        :meth:`strata.vm.machine.Machine.up` sets the keys.
+        """
         return {"vm": self._facts}
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the ssh command that runs `argv` in the machine."""
+        """Return the ssh command that runs `argv` in the machine.
+
+        It ends with ssh's own exit code, ssh.CONNECTION_LOST, if the machine is gone.
+        """
         return ssh.wrap_command(self.context.folder, argv)
 
     def address(self) -> str:
@@ -153,7 +160,8 @@ class Layer(layer.Layer):
     def passed_card(self) -> tuple[str, str | None] | None:
         """Return (PCI address, client's IP address or None) of the machine's own network card.
 
-        None if clients do not reach the machine by such a card.
+        None if clients do not reach the machine by such a card.  The client's link decides by it
+        how the client joins the machine's network.
         """
         definition = self._machine.wanted
         if not definition["card"]:
@@ -170,6 +178,6 @@ class Layer(layer.Layer):
         return libvirt.find_domain_process(self._machine.wanted["name"])
 
     def memory_processes(self) -> list[int]:
-        """Return the id of QEMU's process, or nothing if it does not run."""
+        """Return the id of QEMU's process in a list, which is empty if QEMU does not run."""
         process = self.kernel_process()
         return [process] if process else []

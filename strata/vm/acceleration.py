@@ -40,9 +40,11 @@ def finding_path() -> str:
 
 
 def current_circumstances() -> Fields:
-    """Return the circumstances for which a finding holds: the host's boot, and whether KVM exists.
+    """Return ``{boot, device}``, the circumstances for which a finding holds.
 
-    A kept finding counts only while these are equal.
+    boot: the id of the host's boot.  device: whether /dev/kvm exists.
+    A kept finding counts only while these are equal.  The workflow compares them, too, and tests
+    KVM again if they changed.
     """
     return {"boot": node.read_boot_id(), "device": os.path.exists(DEVICE)}
 
@@ -50,7 +52,8 @@ def current_circumstances() -> Fields:
 def known_accelerator() -> Fields:
     """Return ``{accelerator, accelerator_reason}`` without a trial.
 
-    The accelerator is kvm, tcg (emulation), or None if a trial is needed.  Records have both keys.
+    The accelerator is kvm, tcg (emulation), or None if a trial is needed.  Plan and records have
+    both keys.
     """
     if not os.path.exists(DEVICE):
         return {
@@ -69,9 +72,11 @@ def try_kvm(kernel: str) -> Fields:
 
     kernel: the path of the guest's kernel, which is the image's.
     The guest is killed after TIME_LIMIT seconds, stretched as all timeouts are.  Writes the
-    finding, which :func:`known_accelerator` reads, and a log.
+    finding, which :func:`known_accelerator` reads, and a log.  A guest that gives no report is the
+    finding tcg and no error.
     """
     limit = stretch(TIME_LIMIT)
+    # `timeout` ends QEMU, which runs as root; capture waits 10 s longer, so that it comes first.
     argv = ["timeout", "--signal=KILL", f"{limit:g}", "qemu-system-x86_64", *GUEST]
     result = capture(as_root([*argv, "-kernel", kernel]), timeout=limit + 10, check=False)
     if COMPLAINT in result.stdout:
@@ -81,6 +86,6 @@ def try_kvm(kernel: str) -> Fields:
         reason = f"{DEVICE} exists, but a short guest under KVM gave no report within {limit:g} s"
     finding = {"accelerator": accelerator, "accelerator_reason": reason}
     log = f"printed by QEMU:\n{result.stderr}\nthe guest's console:\n{result.stdout}\n"
-    write_text(f"{finding_path()[:-5]}.log", log)
+    write_text(f"{finding_path().removesuffix('.json')}.log", log)
     write_json(finding_path(), {"circumstances": current_circumstances(), "finding": finding})
     return finding

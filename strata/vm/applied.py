@@ -56,7 +56,8 @@ def prepare_guest(folder: str) -> list[str]:
 
     folder: the system's, with the ssh configuration.  A second call changes nothing.
     Returns the lines of :data:`_GUEST_SCRIPT`: the number of queues of the network interface, the
-    number of memory nodes, then a line for each cache of the first CPU.
+    number of memory nodes, then a line for each cache of the first CPU.  :func:`observe_machine`
+    reads them in this order.
     Raises UserError if the disk cannot be mounted.
     """
     return ssh.run_command(folder, ["sh", "-c", _GUEST_SCRIPT]).splitlines()
@@ -71,6 +72,7 @@ def observe_machine(
     requested: the settings that Vagrant and libvirt got.
     profile: the complete profile of the machine.
     refused: key of the profile → why the setting was left out before the start.
+    The keys are `vcpus`, `memory_bytes`, `settings` and `versions`; the machine must answer by ssh.
     Raises UserError if the machine may run on CPUs that the experiment does not use.
     """
     queues, nodes, *caches = prepare_guest(folder)
@@ -100,20 +102,24 @@ def observe_machine(
 
 
 def _require_mask(mask: str | None, observed: Fields) -> None:
-    """Raise UserError if QEMU's threads may run on CPUs outside the mask; None allows all."""
-    used: set[int] = set()
+    """Raise UserError if QEMU's threads may run on CPUs outside the mask; None allows all.
+
+    observed: the result of :func:`observe_process`, of which unknown CPUs are not checked.
+    """
+    allowed_cpus: set[int] = set()
     for cpus in [observed["emulator"], *observed["vcpus"].values()]:
-        used.update(parse_ranges(cpus or ""))
-    if mask and not used <= set(parse_ranges(mask)):
+        allowed_cpus.update(parse_ranges(cpus or ""))
+    if mask and not allowed_cpus <= set(parse_ranges(mask)):
         raise UserError(
-            f"the machine runs on the processors {format_ranges(used)}, and the experiment is held "
-            f"to {mask}"
+            f"the machine runs on the processors {format_ranges(allowed_cpus)}, and the experiment "
+            f"is held to {mask}"
         )
 
 
 def read_versions() -> dict[str, str]:
     """Return ``{libvirt, qemu}``, their versions; "not available" if virsh does not print one."""
     printed = libvirt.virsh("version", check=False)
+    # For example "Using library: libvirt 9.0.0" and "Running hypervisor: QEMU 7.2.9".
     by_name = dict(re.findall(r"(library|hypervisor): \w+ ([\d.]+)", printed))
     return {
         "libvirt": by_name.get("library", NOT_AVAILABLE),
@@ -124,10 +130,10 @@ def read_versions() -> dict[str, str]:
 def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
     """Return what QEMU's process shows: ``{huge_mib, vcpus, emulator, vhost, bound}``.
 
-    pid: None, or the ID of a process that ended, shows nothing.
+    pid: None, or the ID of a process that ended, shows nothing: all values are None or empty.
     proc: the folder of the proc file system.
     huge_mib: MiB in huge pages; None if the kernel does not count them.
-    vcpus: the number of each vCPU → the host's CPUs on which it may run.
+    vcpus: the number of each vCPU, as text → the host's CPUs on which it may run, as in "0-1,3".
     emulator: the host's CPUs on which the main thread may run; None if unknown.
     vhost: whether the process uses vhost-net; None if its open files cannot be read.
     bound: the result of :func:`parse_bound_memory`.
@@ -145,24 +151,25 @@ def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
         "bound": parse_bound_memory(texts.pop(maps, "")),
     }
     for thread in map(observe.parse_fields, texts.values()):
+        # QEMU names the thread of a vCPU "CPU 0/KVM" or "CPU 0/TCG".
         if match := re.fullmatch(r"CPU (\d+)/(KVM|TCG)", thread.get("Name", "")):
             facts["vcpus"][match[1]] = thread.get("Cpus_allowed_list", NOT_AVAILABLE)
     with contextlib.suppress(OSError):
-        opened = [os.readlink(f"{folder}/fd/{name}") for name in os.listdir(f"{folder}/fd")]
-        facts["vhost"] = "/dev/vhost-net" in opened
+        open_paths = [os.readlink(f"{folder}/fd/{name}") for name in os.listdir(f"{folder}/fd")]
+        facts["vhost"] = "/dev/vhost-net" in open_paths
     return facts
 
 
 def parse_bound_memory(numa_maps: str) -> dict[str, int]:
-    """Return memory node → MiB of memory in use that is bound to the node.
+    """Return memory node, as text → MiB of memory in use that is bound to the node.
 
     numa_maps: the content of the process's file of this name.  Nodes with less than 1 MiB are left
     out.
     """
-    kib: Counter[str] = Counter()
+    kib_by_node: Counter[str] = Counter()
     for node, pages, page_kib in _BOUND_AREA.findall(numa_maps):
-        kib[node] += int(pages) * int(page_kib)
-    return {node: count // 1024 for node, count in kib.items() if count >= 1024}
+        kib_by_node[node] += int(pages) * int(page_kib)
+    return {node: kib // 1024 for node, kib in kib_by_node.items() if kib >= 1024}
 
 
 def compare_settings(
@@ -181,12 +188,12 @@ def compare_settings(
     rows = []
     # Each of these rows has its `key` of the profile, which the records leave out.
     for row in (
-        *_size_rows(profile, requested, observed),
-        *_topology_rows(profile, requested, observed),
-        *_huge_page_rows(profile, requested, observed),
-        *_disk_rows(profile, observed),
-        *_thread_rows(profile, requested, observed),
-        *_device_rows(profile, requested, observed),
+        *_make_size_rows(profile, requested, observed),
+        *_make_topology_rows(profile, requested, observed),
+        *_make_huge_page_rows(profile, requested, observed),
+        *_make_disk_rows(profile, observed),
+        *_make_thread_rows(profile, requested, observed),
+        *_make_device_rows(profile, requested, observed),
     ):
         key, why = row.pop("key"), row["why"]
         row["why"] = None
@@ -206,7 +213,8 @@ def _make_row(
 ) -> Fields:
     """Return the row of a setting, ``{key, name, requested, observed, applied, why}``.
 
-    key: the key of the profile.  name: the setting, as the records call it.
+    key: the key of the profile, by which compare_settings looks for a refusal.
+    name: the setting, as the records call it.
     requested_text: the requested value as text, or a number.
     observed: the observed value; None if it cannot be observed.
     applied: whether the setting is applied; None: it is if both values are equal.
@@ -222,11 +230,13 @@ def _make_row(
     }
 
 
-def _size_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
+def _make_size_rows(
+    profile: Fields, requested: WantedMachine, observed: Fields
+) -> Iterator[Fields]:
     """Yield the rows for the number of vCPUs and the size of the memory.
 
-    The guest's kernel manages less memory than the machine has.  Memory counts as applied if the
-    kernel manages more than 85 % of it.
+    The guest's kernel manages less memory than the machine has, since it keeps some for itself.
+    Memory counts as applied if the kernel manages more than 85 % of it.
     """
     yield _make_row("cpus", "vCPUs", requested["cpus"], observed["cpus"])
     mib = requested["memory_mib"]
@@ -237,7 +247,7 @@ def _size_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> I
     yield _make_row("memory", "memory", f"{mib} MiB", text, 0.85 < managed_mib / mib <= 1)
 
 
-def _huge_page_rows(
+def _make_huge_page_rows(
     profile: Fields, requested: WantedMachine, observed: Fields
 ) -> Iterator[Fields]:
     """Yield the row for huge pages, if the profile requests them.
@@ -251,8 +261,13 @@ def _huge_page_rows(
         yield _make_row("huge_pages", "memory in huge pages", requested_text, text, bool(held))
 
 
-def _topology_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
-    """Yield the rows for pinned vCPUs, and for the host's topology, memory nodes and caches."""
+def _make_topology_rows(
+    profile: Fields, requested: WantedMachine, observed: Fields
+) -> Iterator[Fields]:
+    """Yield the rows for pinned vCPUs, and for the host's topology, memory nodes and caches.
+
+    There are none if the profile requests neither; several rows have the key `topology`.
+    """
     if profile["pin"]:
         requested_pins = _format_pairs("{}→{}", requested["affinity"])
         observed_pins = _format_pairs("{}→{}", observed["vcpus"])
@@ -261,6 +276,7 @@ def _topology_rows(profile: Fields, requested: WantedMachine, observed: Fields) 
         return
     requested_shape, why = "the host's", "the host's is uneven, or there are more vCPUs than CPUs"
     if shape := requested["topology"]:
+        # The order of the values is that of settings.count_shape and of observe_machine.
         requested_shape, why = _format_shape(*shape.values()), ""
     observed_shape = None
     if NOT_AVAILABLE not in observed["shape"]:
@@ -273,6 +289,7 @@ def _topology_rows(profile: Fields, requested: WantedMachine, observed: Fields) 
         template = "{1} MiB on node {0}"
         requested_nodes = _format_pairs(template, by_node)
         observed_nodes = _format_pairs(template, observed["bound"])
+        # The amounts are not compared: only memory in use is bound.
         are_equal = by_node.keys() == observed["bound"].keys()
         name = "memory beside its vCPUs"
         yield _make_row("topology", name, requested_nodes, observed_nodes, are_equal)
@@ -281,8 +298,8 @@ def _topology_rows(profile: Fields, requested: WantedMachine, observed: Fields) 
     yield _make_row("topology", "caches of the host", caches, observed["caches"] or None, why=why)
 
 
-def _disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
-    """Yield the rows for the disks' cache mode, I/O mode and I/O thread."""
+def _make_disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
+    """Yield the rows for the disks' cache mode, I/O mode and I/O thread, as far as requested."""
     disks = observed["disks"]
     for key, name in (("disk_cache", "cache mode of the disks"), ("disk_io", "disk I/O")):
         if profile[key] != "default":
@@ -294,7 +311,9 @@ def _disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
         yield _make_row("iothread", name, f"for {len(disks)} disks", f"for {served} disks")
 
 
-def _thread_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
+def _make_thread_rows(
+    profile: Fields, requested: WantedMachine, observed: Fields
+) -> Iterator[Fields]:
     """Yield the row for the CPUs of QEMU's other threads, if the profile pins them."""
     if profile["pin_emulator"]:
         requested_cpus, cpus = requested["extra"]["emulator"], observed["emulator"]
@@ -302,8 +321,13 @@ def _thread_rows(profile: Fields, requested: WantedMachine, observed: Fields) ->
         yield _make_row("pin_emulator", "QEMU's other threads", requested_cpus, cpus, are_equal)
 
 
-def _device_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
-    """Yield the rows for the network interface and for the devices that are passed through."""
+def _make_device_rows(
+    profile: Fields, requested: WantedMachine, observed: Fields
+) -> Iterator[Fields]:
+    """Yield the rows for the network interface and for the devices that are passed through.
+
+    Only settings that the profile requests have rows.
+    """
     if profile["vhost"]:
         device_state = {True: "open", False: "not open", None: None}[observed["vhost"]]
         why = _explain_emulation(requested)
@@ -319,7 +343,7 @@ def _device_rows(profile: Fields, requested: WantedMachine, observed: Fields) ->
 
 
 def _explain_emulation(requested: WantedMachine) -> str:
-    """Return the reason why a setting of KVM is not applied under emulation; empty under KVM."""
+    """Return why a setting that needs KVM is not applied under emulation; empty under KVM."""
     return "emulation does not offer it" if requested["driver"] == "qemu" else ""
 
 
@@ -334,7 +358,10 @@ def _format_pairs(template: str, by_number: Mapping[str, object]) -> str | None:
 
 
 def _format_shape(*counts: int) -> str:
-    """Return the text for the numbers of sockets, cores of each socket and threads of each core."""
+    """Return a text such as "1 socket × 2 cores × 1 thread".
+
+    counts: the numbers of sockets, cores of each socket and threads of each core.
+    """
     texts = []
     for count, name in zip(counts, ("socket", "core", "thread"), strict=True):
         texts.append(f"{count} {name}s" if count > 1 else f"{count} {name}")

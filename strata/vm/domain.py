@@ -7,7 +7,10 @@ from strata.util.data_types import Fields
 
 
 def _ensure_child(parent: Element, tag: str, /, **attributes: str) -> Element:
-    """Return the first child with a tag; create it if missing, and set these attributes."""
+    """Return the first child with a tag; create it if missing, and set these attributes.
+
+    Attributes that the child has otherwise stay, so that several settings share an element.
+    """
     child = parent.find(tag)
     if child is None:
         child = ElementTree.SubElement(parent, tag)
@@ -18,7 +21,9 @@ def _ensure_child(parent: Element, tag: str, /, **attributes: str) -> Element:
 def add_settings(xml: str, extra: Fields) -> str:
     """Return a domain's XML with the settings that Vagrant cannot write.
 
+    xml: the domain as Vagrant defined it.
     extra: the key `extra` of the result of :func:`strata.vm.settings.resolve_machine`.
+    A value that is None or false adds nothing; `arguments` is Vagrant's.
     """
     domain = ElementTree.fromstring(xml)
     if extra["mask"]:
@@ -49,7 +54,8 @@ def add_settings(xml: str, extra: Fields) -> str:
 def read_settings(xml: str) -> Fields:
     """Return ``{disks: [{cache, io, iothread}, …], devices: [PCI address, …]}`` of a domain's XML.
 
-    A disk's value is None if the domain does not set it.  The devices are those passed through.
+    A disk's value is None if the domain does not set it.  The devices are those passed through, as
+    in "0000:03:10.0".  :func:`strata.vm.applied.compare_settings` reads the keys.
     """
     domain = ElementTree.fromstring(xml)
     disks = []

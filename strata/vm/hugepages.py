@@ -13,7 +13,7 @@ COMPACT_MEMORY = ["sh", "-c", "echo 1 >/proc/sys/vm/compact_memory"]
 
 
 def _count_pages(folder: str, counter: str) -> int:
-    """Return a number of huge pages from one of the kernel's folders.
+    """Return a number of huge pages of 2 MiB from one of the kernel's folders.
 
     counter: nr (all reserved pages) or free.  Raises OSError if the kernel has no such pages.
     """
@@ -21,17 +21,22 @@ def _count_pages(folder: str, counter: str) -> int:
         return int(file.read())
 
 
-def _reserve_command(folder: str, count: int) -> list[str]:
-    """Return the command that sets the number of reserved huge pages of one kernel's folder."""
+def _make_reserve_command(folder: str, count: int) -> list[str]:
+    """Return the command, for root, that sets the number of huge pages that a folder reserves.
+
+    count: the number of all reserved pages, whether in use or free.  The kernel reserves fewer
+    without an error if it lacks memory.
+    """
     return ["sh", "-c", 'echo "$1" >"$2"', "strata", str(count), f"{folder}/nr_hugepages"]
 
 
 def _count_needed_pages(machines: list[WantedMachine]) -> Counter[str]:
-    """Return the kernel's folder → number of huge pages of 2 MiB that all machines need.
+    """Return the kernel's folder → number of huge pages of 2 MiB that all machines need in it.
 
     The folders are those of memory nodes if all machines are bound to nodes, else the host's.
+    A machine's memory is a whole number of such pages.
     """
-    if not _are_bound(machines):
+    if not _are_machines_bound(machines):
         return Counter({HOST: sum(machine["memory_mib"] // 2 for machine in machines)})
     pages: Counter[str] = Counter()
     for machine in machines:
@@ -41,7 +46,7 @@ def _count_needed_pages(machines: list[WantedMachine]) -> Counter[str]:
     return pages
 
 
-def _are_bound(machines: list[WantedMachine]) -> bool:
+def _are_machines_bound(machines: list[WantedMachine]) -> bool:
     """Return whether the memory of every machine is bound to memory nodes of the host."""
     return all(machine["extra"]["memory_nodes"] for machine in machines)
 
@@ -51,25 +56,26 @@ def reserve_huge_pages(machines: list[WantedMachine], context: Context) -> str |
 
     context: the system's; its journal notes first how the pages are returned.  The kernel keeps
     pages in use until their machine ends.
-    After a failure, no page stays reserved.
+    After a failure, no further page stays reserved; the reason enters the records.
     """
     needed = _count_needed_pages(machines)
     try:
         before = {folder: _count_pages(folder, "nr") for folder in needed}
     except OSError:
         return "the host's kernel has no huge pages of 2 MiB"
-    undo_commands = [_reserve_command(folder, count) for folder, count in before.items()]
+    undo_commands = [_make_reserve_command(folder, count) for folder, count in before.items()]
     # `find` prints nothing: a failed return of pages is no error.
     cleanup = {"root": True, "find": ["true"], "remove": undo_commands}
     context.note_cleanup({"kind": "huge pages", "id": context.id, **cleanup})
+    # Only contiguous memory becomes huge pages.  Whether all this worked is counted below.
     capture(as_root(COMPACT_MEMORY), check=False)
     for folder, count in needed.items():
         missing = max(0, count - _count_pages(folder, "free"))
-        capture(as_root(_reserve_command(folder, before[folder] + missing)), check=False)
+        capture(as_root(_make_reserve_command(folder, before[folder] + missing)), check=False)
     reserved = sum(min(_count_pages(folder, "free"), count) for folder, count in needed.items())
     if reserved == needed.total():
         return None
     for command in undo_commands:
         capture(as_root(command), check=False)
-    where = " on the memory nodes of its CPUs" if _are_bound(machines) else ""
-    return f"the host could reserve {reserved} of {needed.total()} huge pages of 2 MiB{where}"
+    location = " on the memory nodes of its CPUs" if _are_machines_bound(machines) else ""
+    return f"the host could reserve {reserved} of {needed.total()} huge pages of 2 MiB{location}"

@@ -28,7 +28,7 @@ FIRST_SUBNET = 185
 
 
 def is_answering() -> bool:
-    """Return whether libvirt's daemon listens at its socket."""
+    """Return whether libvirt's daemon, or systemd for it, listens at its socket."""
     return daemons.is_listening(SOCKET)
 
 
@@ -52,7 +52,8 @@ def virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
 def list_domains() -> list[str]:
     """Return the names of Strata's domains, running or not, found by the prefix of their names.
 
-    Raises UserError if libvirt does not answer.
+    strata.vm.machine gives the names, ``PREFIX-DIGEST``.  Raises UserError if libvirt does not
+    answer.
     """
     names = virsh("list", "--all", "--name").split()
     return [name for name in names if name.startswith(f"{name_prefix()}-")]
@@ -74,7 +75,8 @@ def card_address(subnet: str, number: int) -> tuple[str, str]:
 def network_xml(subnet: str, machines: int = 1) -> str:
     """Return the XML of the machines' network: a bridge, fixed addresses, and no way out.
 
-    subnet: the network, as ADDRESS/24.  machines: how many get an address.
+    subnet: the network, as ADDRESS/24.  machines: how many get an address, at least one.
+    Bridge and network have one name, by which the client's link finds the bridge.
     """
     network = ipaddress.ip_network(subnet)
     hosts = [card_address(subnet, number) for number in range(machines)]
@@ -92,8 +94,9 @@ def create_network(machines: int = 1) -> str:
     """Create the machines' network, replacing an earlier one, and a missing storage pool.
 
     machines: how many get an address.  Returns the network, as ADDRESS/24.
-    Raises UserError if that fails.
+    No machine may be up: it would lose its network.  Raises UserError if that fails.
     """
+    # It fails if there is no earlier network.
     virsh("net-destroy", name_prefix(), check=False)
     subnet = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
     create_object("net-create", network_xml(subnet, machines))
@@ -119,7 +122,8 @@ def remove_domains(only: str | None = None) -> list[str]:
     """Kill and remove Strata's domains, and delete their volumes; return a phrase for each.
 
     only: the name of the only domain to be removed; None removes all.
-    Raises UserError if a domain still exists afterwards.
+    A domain that does not exist is no error.  Raises UserError if libvirt does not answer, or if a
+    domain still exists afterwards.
     """
     removed = [name for name in list_domains() if only in (None, name)]
     for name in removed:
@@ -128,6 +132,7 @@ def remove_domains(only: str | None = None) -> list[str]:
             capture(as_root(["kill", "-KILL", "--", str(pid)]), check=False)
             # The kernel needs some time to free the process's memory.
             wait_for_process(pid, 10)
+        # Either fails if libvirt has already removed what it would remove.
         virsh("destroy", name, check=False)
         virsh("undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False)
     remaining = set(removed) & set(list_domains())
@@ -139,10 +144,14 @@ def remove_domains(only: str | None = None) -> list[str]:
 
 
 def find_domain_process(name: str) -> int | None:
-    """Return the ID of a domain's QEMU process; None if it does not run."""
+    """Return the ID of a domain's QEMU process; None if it does not run.
+
+    Reads libvirt's file of that ID as root, without asking libvirt.
+    """
     pid = capture(as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False).stdout.strip()
     path = f"/proc/{pid}/cmdline"
-    # The domain may have ended, and another process may have its ID by now.
+    # The domain may have ended, and another process may have its ID by now.  libvirt starts QEMU
+    # with the argument `-name guest=NAME,...`.
     command_line = observe.read_files([path]).get(path, "")
     return int(pid) if f"guest={name}," in command_line else None
 
@@ -150,7 +159,8 @@ def find_domain_process(name: str) -> int | None:
 def remove_objects() -> list[str]:
     """Remove Strata's domains, volumes, network and storage pool; return a phrase for each.
 
-    The pool's folder stays.  Nothing is removed if libvirt does not answer.
+    The pool's folder stays, with the disks of boxes.  Nothing is removed if libvirt does not
+    answer.  A second call removes nothing.
     """
     if not is_answering():
         return []

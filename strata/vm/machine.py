@@ -57,7 +57,7 @@ class Machine:
         image: Image,
         warmup: dict[str, list[list[str]]] | None = None,
     ) -> None:
-        """Keep the arguments; the machine is not defined yet."""
+        """Keep the arguments, which the class describes; the machine is not defined yet."""
         self.options, self.context, self.image = options, context, image
         self.warmup = warmup or {}
         self.folder = context.folder
@@ -69,6 +69,7 @@ class Machine:
 
         docs/files.md describes the keys.  Sets `wanted`, `refused` and `booted`.  A run's first
         machine may be booted only to make a snapshot, and then restored from that.
+        The journal must already hold the machine's clean-up.
         Raises UserError if the machine does not start, or may run on other CPUs than the
         experiment's.
         """
@@ -110,8 +111,8 @@ class Machine:
         The first of several equal machines makes the network, the storage pool and the huge pages
         for all.  Writes the ssh configuration and vm.json into the system's folder;
         vagrant/Vagrantfile reads the latter.  Adds to `refused`.
-        The machine's name has a hash of all inputs of its domain, by which a snapshot is found: if
-        the hash changes, machines boot anew.
+        The machine's name ends with a hash of all inputs of its domain, by which a snapshot is
+        found: an input that is missing there would restore a machine with old settings.
         Raises UserError if KVM was not tried yet, the box is missing, or the host lacks memory.
         """
         if self.options["accelerator"] is None:
@@ -151,8 +152,9 @@ class Machine:
     def _share_host(self, machines: list[WantedMachine]) -> tuple[str, str | None]:
         """Return (the network, why the machines have no huge pages or None), which machines share.
 
-        The first machine makes them: it removes all domains of Strata, creates the network and
-        reserves huge pages if the machines want them.  The others read the first one's vm.json.
+        The network is ADDRESS/24.  The first machine makes them: it removes all domains of Strata,
+        creates the network and reserves huge pages if the machines want them.  Later ones read the
+        first one's vm.json, which must be complete.
         """
         if self.context.part > 0:
             first: WantedMachine = read_json(os.path.join(self.context.first_folder, "vm.json"))
@@ -165,10 +167,10 @@ class Machine:
         return subnet, refusal
 
     def _resolve_machines(self) -> list[WantedMachine]:
-        """Return the settings of each of the equal machines, in their order.
+        """Return the settings of each of the equal machines, in the order of their numbers.
 
-        Adds to `refused` the devices that no machine can have.  Raises UserError if the machines do
-        not fit in the host's memory.
+        Adds to `refused` the devices that no machine can have; the machines start without them.
+        Raises UserError if the machines do not fit in the host's memory.
         """
         parts = self.context.parts
         profile = dict(self.options["settings"])
@@ -197,7 +199,10 @@ class Machine:
         return machines
 
     def _refuse_devices(self) -> str | None:
-        """Return why the machine cannot have the devices of its profile; None if it can."""
+        """Return why the machine cannot have the devices of its profile; None if it can.
+
+        If one device is refused, the machine gets none of them.
+        """
         devices = self.options["settings"]["passthrough"]
         if devices and self.context.parts > 1:
             return "a device can be in one machine only"
@@ -209,7 +214,8 @@ class Machine:
         """Return the name of this run's snapshot of this machine after the warm-up.
 
         owner: the process of the run.
-        If the snapshot is missing, the machine boots, warms up and is saved, which stops it.
+        If the snapshot is missing, the machine boots, warms up and is saved, which stops it.  The
+        state before the warm-up is saved, too, for environments with other layers in the machine.
         Raises UserError if that fails.
         """
         snapshot.remove_orphaned_snapshots()
@@ -236,16 +242,17 @@ class Machine:
     def _save(self, name: str, owner: Fields) -> None:
         """Save the machine as a snapshot of this run, which stops the machine.
 
-        name: the snapshot's.  owner: the process of the run.
+        name: the snapshot's.  owner: the process of the run.  Raises UserError if that fails.
         """
+        # A restored machine would not know the connection.
         ssh.close_connection(self.folder)
         with report_step("vm", "saving the machine, from which later ones are restored"):
             snapshot.save_snapshot(name, owner, self.wanted["name"])
 
     def _run_warmup(self) -> None:
-        """Run the warm-up commands of the layers above in the machine.
+        """Run the warm-up commands of the layer above in the machine.
 
-        Raises UserError if a command fails.
+        Raises UserError if a command fails, or takes longer than a boot may.
         """
         for name, commands in self.warmup.items():
             with report_step("vm", f"starting {name} in the machine"):
@@ -259,9 +266,11 @@ class Machine:
 
         name: the snapshot's.  owner: the process of the run.
         Returns the seconds that this took, up to the end of the machine's first command.
+        Raises UserError if the machine is not restored, or does not answer.
         """
         started = time.monotonic()
         snapshot.restore_snapshot(name, owner)
+        # The clock stood still since the machine was saved.
         ssh.run_command(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
         return round(time.monotonic() - started, 3)
 
@@ -289,6 +298,7 @@ class Machine:
                 reason = f"attempt {attempt} of {ATTEMPTS} to boot failed: {error}"
                 reason += f"; its console: {console}"
                 print_topic("vm", reason)
+                # The next attempt begins with nothing of this one.
                 ssh.close_connection(self.folder)
                 libvirt.remove_domains(name)
                 remove_vagrant_files(self.folder)
@@ -304,6 +314,7 @@ class Machine:
         deadline = time.monotonic() + timeout
         process = libvirt.find_domain_process(self.wanted["name"])
         while not _is_ssh_answering(self.wanted["address"]):
+            # The time for which this waits, 0.05 s, also paces the loop.
             if process is None or wait_for_process(process, 0.05):
                 raise UserError("QEMU ended")
             # Under emulation, the kernel sometimes loses a race when it patches its own code.
@@ -320,8 +331,8 @@ def define_machine(folder: str, requested: WantedMachine) -> None:
     folder: the system's, whose vm.json Vagrant reads.
     requested: the content of vm.json.
     The first definition from a box copies the box's disk into the storage pool; a file with the
-    ending ``.whole`` marks a complete copy.
-    Raises UserError if Vagrant or libvirt fails.
+    ending ``.whole`` marks a complete copy, and is removed with it.
+    Raises UserError if Vagrant or libvirt fails; then nothing is undone.
     """
     _make_console(requested["console"])
     _make_data_disk(requested)
@@ -334,14 +345,17 @@ def define_machine(folder: str, requested: WantedMachine) -> None:
     libvirt.virsh("pool-refresh", paths.name_prefix())
     _run_vagrant(folder)
     write_text(complete, "")
-    defined = libvirt.virsh("dumpxml", "--inactive", requested["name"])
-    libvirt.create_object("define", domain.add_settings(defined, requested["extra"]))
+    # Vagrant's definition is replaced by itself with the settings that it cannot write.
+    xml = libvirt.virsh("dumpxml", "--inactive", requested["name"])
+    libvirt.create_object("define", domain.add_settings(xml, requested["extra"]))
 
 
 def _make_console(path: str) -> None:
     """Create the empty file of the guest's console.
 
-    QEMU writes it as root; this user owns the file, and can read it.
+    path: the file's, which is emptied if it exists.
+    QEMU writes it as root; this user owns the file, and can read it.  After a failed boot, a
+    message names the file.
     """
     os.makedirs(os.path.dirname(path), exist_ok=True)
     owner = ["-m", "0644", "-o", str(os.getuid())]
@@ -349,20 +363,24 @@ def _make_console(path: str) -> None:
 
 
 def _make_data_disk(requested: WantedMachine) -> None:
-    """Create the sparse data disk with an ext4 file system.
+    """Create the sparse data disk in the storage pool, with an ext4 file system.
 
+    An earlier disk of this name is overwritten.  applied.prepare_guest mounts it by its label.
     The file system is initialized here, since the guest would do so during a measurement.
     """
     path = vagrant_box.cache_path("pool", requested["data_disk"])
     kib = requested["data_disk_bytes"] // 1024
+    # -m 0: no blocks are reserved for root, as whom all programs run anyway.
     options = ["-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
     options += ["-E", "lazy_itable_init=0,lazy_journal_init=0"]
     capture(as_root(["mke2fs", *options, path, f"{kib}k"]), timeout=300)
 
 
 def _run_vagrant(folder: str) -> None:
-    """Run Vagrant, which defines the machine from vm.json in the system's folder.
+    """Run Vagrant as root, which defines the machine from vm.json in the system's folder.
 
+    vagrant/Vagrantfile reads STRATA_VM, and then ends `vagrant up` before the machine starts.
+    :func:`remove_vagrant_files` removes what Vagrant leaves in the system's folder.
     Raises UserError if Vagrant fails.
     """
     variables = {
@@ -381,7 +399,10 @@ def _run_vagrant(folder: str) -> None:
 
 
 def _is_ssh_answering(address: str) -> bool:
-    """Return whether an ssh server answers at an IP address, within about 10 seconds."""
+    """Return whether an ssh server answers at an IP address, within about 10 seconds.
+
+    A port that is open is not enough: the server must send the beginning of ssh's greeting.
+    """
     try:
         with socket.create_connection((address, 22), timeout=1) as connection:
             connection.settimeout(10)
@@ -395,6 +416,7 @@ def remove_machine(folder: str) -> None:
 
     folder: the system's, with the ssh configuration.  Vagrant's files in it are removed, too.
     libvirt is started if it does not answer.  A second call is no error.
+    The journal's entries of the kind "machine" call this, also for several equal machines.
     """
     ssh.close_connection(folder)
     libvirt.start_daemon()
@@ -405,7 +427,7 @@ def remove_machine(folder: str) -> None:
 def remove_vagrant_files(folder: str) -> None:
     """Remove Vagrant's files about the machine of a system, and its index of all machines.
 
-    folder: the system's.
+    folder: the system's.  Vagrant would otherwise take the machine for an existing one.
     """
     index = vagrant_box.cache_path("vagrant", "data", "machine-index")
     for path in (os.path.join(folder, "vagrant"), index):

@@ -66,13 +66,15 @@ def set_card_address(folder: str, requested: WantedMachine) -> str:
 
     folder: the system's, with the ssh configuration.
     requested: the settings of the machine, whose `card` is not None.
-    Writes a network configuration in the guest.
+    Writes a network configuration in the guest, and waits up to LINK_TIMEOUT seconds for the link.
     Raises UserError if the guest has not exactly one network card of its own, or it has no link.
     """
+    # For type checkers; the caller looked.
     assert requested["card"]
     address = requested["card"]["address"]
     script = ["sh", "-c", _SET_ADDRESS, "strata", requested["mac"], address]
-    # The names of the cards, then the address if there is one card and it has a link.
+    # The names of the cards, then the address if there is one card and it has a link.  A call waits
+    # for the link longer than the script does.
     cards, *addresses = ssh.run_command(folder, script, timeout=180).splitlines()
     if not addresses:
         raise UserError(

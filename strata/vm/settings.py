@@ -50,6 +50,7 @@ DEFAULTS: dict[str, Any] = {
 def complete_profile(profile: Fields | None, scale: str, memory_bytes: int = 0) -> Fields:
     """Return a profile with all its settings, each with its value at this scale.
 
+    The result is in the plan, by which a cell is identified: new defaults measure cells again.
     profile: the settings in config.yaml; None: all settings have their defaults.
     scale: the name of the experiment's scale.
     memory_bytes: the memory of the largest workload, for a machine with ``memory: needed``.
@@ -67,7 +68,7 @@ def spare_memory(total: int) -> int:
 
     total: the host's memory in bytes.
     The host keeps an eighth for its kernel, its page cache and QEMU: at least 2 GiB, but never more
-    than half.
+    than half.  Other numbers change the memory, and so the results, of machines with memory: host.
     """
     kept = max(total // 8, 2 * GIB)
     return max(total - kept, total // 2) // (64 * MIB) * (64 * MIB)
@@ -76,7 +77,8 @@ def spare_memory(total: int) -> int:
 def count_shape(cpus: list[Fields]) -> dict[str, int] | None:
     """Return ``{sockets, cores, threads}``: sockets, cores of each socket, threads of each core.
 
-    cpus: CPUs of the host, as :func:`strata.host.capacity.read_topology` returns them.
+    cpus: CPUs of the host, as :func:`strata.host.capacity.read_topology` returns them; their keys
+    `socket` and `core` are read.  Vagrant gets the result as it is, and readers rely on its order.
     None if the CPUs are unevenly distributed, so that three numbers do not describe them.
     """
     threads_of_core = Counter((cpu["socket"], cpu["core"]) for cpu in cpus)
@@ -97,7 +99,7 @@ def _divide_memory(cpus: list[Fields], memory_mib: int) -> list[Fields]:
 
     cpus: the host's CPU of each vCPU, node by node.
     Each node's memory is proportional to its vCPUs, in whole huge pages of 2 MiB; the last node
-    gets the rest.
+    also gets what is left.  vagrant/Vagrantfile and strata.vm.hugepages read the keys.
     """
     nodes: list[Fields] = []
     first = 0
@@ -109,22 +111,24 @@ def _divide_memory(cpus: list[Fields], memory_mib: int) -> list[Fields]:
     return nodes
 
 
-def _list_machine_cpus(part: int, vcpus: int, topology: list[Fields], of: int) -> list[Fields]:
+def _list_machine_cpus(
+    part: int, vcpus: int, topology: list[Fields], machine_count: int
+) -> list[Fields]:
     """Return the host's CPU for each vCPU of one of several equal machines.
 
     part: the machine's number, from 0.
     vcpus: its number of vCPUs.
     topology: the host's CPUs, in the order in which machines get them.
-    of: the number of machines.
-    If the host has too few CPUs, they recur.
+    machine_count: the number of machines.
+    Machines do not share CPUs; if the host has too few CPUs, they recur.
     """
-    first = part * max(_count_cpus_per_machine(topology, of), vcpus)
+    first = part * max(_count_cpus_per_machine(topology, machine_count), vcpus)
     return [topology[(first + number) % len(topology)] for number in range(vcpus)]
 
 
-def _count_cpus_per_machine(topology: list[Fields], of: int) -> int:
+def _count_cpus_per_machine(topology: list[Fields], machine_count: int) -> int:
     """Return how many of the host's CPUs each of several equal machines has, at least one."""
-    return max(1, len(topology) // of)
+    return max(1, len(topology) // machine_count)
 
 
 def resolve_machine(
@@ -144,7 +148,8 @@ def resolve_machine(
     part, of: the machine's number, from 0, and the number of equal machines, which share CPUs and
     memory evenly.
     mask: the CPUs to which the experiment is restricted; None: all.
-    A setting that does not apply is None or empty.  vagrant/Vagrantfile relies on the keys.
+    A setting that does not apply is None or empty.  vagrant/Vagrantfile relies on the keys, and a
+    snapshot fits only machines for which all values are equal.
     `extra` is for :func:`strata.vm.domain.add_settings`, except the kernel's `arguments`.
     """
     is_kvm = accelerator == "kvm"
@@ -200,13 +205,14 @@ def resolve_machine(
     }
 
 
-def _resolve_memory(requested: str, memory_bytes: int, of: int) -> int:
+def _resolve_memory(requested: str, memory_bytes: int, machine_count: int) -> int:
     """Return the MiB of memory of one of several equal machines, in whole huge pages of 2 MiB.
 
     requested: the size in the profile; "host": an equal share of the memory that the host spares.
-    memory_bytes: the host's memory.  of: the number of machines.
+    memory_bytes: the host's memory.  machine_count: the number of machines.
     """
-    size = spare_memory(memory_bytes) // of if requested == "host" else parse_size(requested)
+    share = spare_memory(memory_bytes) // machine_count
+    size = share if requested == "host" else parse_size(requested)
     return size // MIB // 2 * 2
 
 
@@ -220,18 +226,19 @@ def _choose_cpu_model(topology: str, is_kvm: bool) -> Fields:
     return {"mode": "host-passthrough" if topology == "host" else "host-model", "features": []}
 
 
-def _list_emulator_cpus(vcpus: int, topology: list[Fields], part: int, of: int) -> str:
+def _list_emulator_cpus(vcpus: int, topology: list[Fields], part: int, machine_count: int) -> str:
     """Return the CPUs for QEMU's other threads, as a list separated by commas.
 
     They are the CPUs without a vCPU of any machine, or else the first CPU of this machine.
     The parameters are those of :func:`_list_machine_cpus`.
     """
     vcpu_cpus: set[int] = set()
-    for machine in range(of):
-        vcpu_cpus.update(cpu["cpu"] for cpu in _list_machine_cpus(machine, vcpus, topology, of))
-    free = sorted({cpu["cpu"] for cpu in topology} - vcpu_cpus)
-    first = _list_machine_cpus(part, vcpus, topology, of)[0]["cpu"]
-    return ",".join(map(str, free or [first]))
+    for number in range(machine_count):
+        cpus = _list_machine_cpus(number, vcpus, topology, machine_count)
+        vcpu_cpus.update(cpu["cpu"] for cpu in cpus)
+    free_cpus = sorted({cpu["cpu"] for cpu in topology} - vcpu_cpus)
+    first_cpu = _list_machine_cpus(part, vcpus, topology, machine_count)[0]["cpu"]
+    return ",".join(map(str, free_cpus or [first_cpu]))
 
 
 def _list_host_nodes(cpus: list[Fields], topology: list[Fields]) -> list[int] | None:

@@ -26,13 +26,16 @@ def _snapshot_folder(owner: Fields, *names: str) -> str:
 def has_snapshot(name: str, owner: Fields) -> bool:
     """Return whether this run saved a complete snapshot of this name.
 
-    owner: the process of the run.
+    owner: the process of the run.  An unfinished snapshot has another name.
     """
     return os.path.isdir(_snapshot_folder(owner, name))
 
 
 def remove_orphaned_snapshots() -> None:
-    """Remove the snapshots of runs whose process has ended."""
+    """Remove the snapshots of runs whose process has ended, for example by a kill.
+
+    Those of other runs stay: their later systems are restored from them.
+    """
     for run in list_runs_with_snapshots():
         pid, _, start = run.partition("-")
         if not is_alive({"pid": int(pid), "start": start}):
@@ -59,6 +62,8 @@ def restore_snapshot(name: str, owner: Fields) -> None:
     """Copy a snapshot's disks back into the storage pool, and resume its domain.
 
     name: the snapshot's.  owner: the process of the run.
+    The snapshot stays.  The network must have the addresses of the saved machine, whose domain must
+    be gone.
     Raises UserError if virsh or the copy of the disks fails.
     """
     folder = _snapshot_folder(owner, name)
@@ -68,7 +73,11 @@ def restore_snapshot(name: str, owner: Fields) -> None:
 
 
 def _copy_disks(source: str, prefix: str, target: str) -> None:
-    """Copy the disks in a folder whose names begin with a prefix to another folder, as root."""
+    """Copy the disks in a folder whose names begin with a prefix to another folder, as root.
+
+    source, target: paths of the folders.  Disks there with the same names are overwritten.
+    Raises UserError if there is no such disk, or if the copy fails.
+    """
     names = [name for name in os.listdir(source) if name.startswith(prefix)]
     disks = [os.path.join(source, name) for name in names]
     copy = ["cp", "--sparse=always", "--reflink=auto", "--", *disks, target]
@@ -76,7 +85,10 @@ def _copy_disks(source: str, prefix: str, target: str) -> None:
 
 
 def list_runs_with_snapshots() -> list[str]:
-    """Return the sorted names of the runs that have snapshots: process ID, "-", start time."""
+    """Return the sorted names of the runs that have snapshots, such as "PID-START".
+
+    They are the names of folders of :func:`_snapshot_folder`.
+    """
     folder = vagrant_box.cache_path("snapshots")
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 

@@ -24,6 +24,7 @@ def write_configuration(folder: str, address: str, key: str, host_key: str) -> N
     address: the machine's IP address.
     key: the path of the private key that the machine accepts.
     host_key: the machine's public host key, as "TYPE KEY".
+    The other functions here read the configuration: it must exist before they are called.
     """
     known_hosts = os.path.join(folder, "known_hosts")
     write_text(known_hosts, f"{address} {host_key}\n")
@@ -48,6 +49,7 @@ def wrap_command(folder: str, argv: list[str]) -> list[str]:
     """Return the host's command that runs `argv` in the machine, each argument unchanged.
 
     folder: the system's, with the ssh configuration.
+    The command ends with the exit code of `argv`, or with CONNECTION_LOST.
     """
     return ["ssh", "-F", _configuration_path(folder), HOST, "--", shlex.join(argv)]
 
@@ -62,5 +64,8 @@ def run_command(folder: str, argv: list[str], timeout: float = 120, check: bool 
 
 
 def close_connection(folder: str) -> None:
-    """Close the ssh connection that was kept open to the machine, if there is one."""
+    """Close the ssh connection that was kept open to the machine, if there is one.
+
+    folder: the system's, with the ssh configuration.
+    """
     capture(["ssh", "-F", _configuration_path(folder), "-O", "exit", HOST], timeout=20, check=False)

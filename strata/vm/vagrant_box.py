@@ -29,7 +29,9 @@ def cache_path(*names: str) -> str:
 def box_name(recipe: str) -> str:
     """Return the name that Vagrant gives to the box of an image, by the hash of its recipe.
 
-    The names of the box's copies in the storage pool begin with it.
+    recipe: the hash of the image's recipe.
+    The names of the box's copies in the storage pool begin with it, and vagrant/Vagrantfile finds
+    boxes by "strata-".
     """
     return f"strata-{recipe[:12]}"
 
@@ -43,21 +45,28 @@ def _box_path(box: str) -> str:
 
 
 def box_folder(recipe: str) -> str:
-    """Return the path of the folder of an image's box, which may be missing."""
+    """Return the path of the folder of an image's box, which may be missing.
+
+    recipe: the hash of the image's recipe.
+    """
     return _box_path(box_name(recipe))
 
 
 def install_box(recipe: str, new_box: str) -> None:
     """Move a newly made box into Vagrant's home, replacing an earlier box of the image.
 
-    new_box: the folder in which the box was made, on the same file system.
+    recipe: the hash of the image's recipe.
+    new_box: the folder in which the box was made, on the same file system; it is gone afterwards.
     """
     remove_box(recipe)
     os.renames(new_box, box_folder(recipe))
 
 
 def has_box(recipe: str) -> bool:
-    """Return whether an image's box is in Vagrant's home."""
+    """Return whether an image's box is in Vagrant's home.
+
+    recipe: the hash of the image's recipe.
+    """
     return os.path.isdir(box_folder(recipe))
 
 
@@ -72,13 +81,17 @@ def require_box(recipe: str) -> Fields:
             f"the machines' disk of image {recipe[:12]} is not in the cache: run `python3 -m "
             "strata image`"
         )
+    # packer/box.sh makes the file: type, key, and a comment that is left out.
     with open(os.path.join(folder, "host_key.pub"), encoding="utf-8") as file:
         host_key = " ".join(file.read().split()[:2])
     return {"box": box_name(recipe), "folder": folder, "host_key": host_key}
 
 
 def remove_box(recipe: str) -> None:
-    """Remove an image's box atomically, and its copy in the storage pool."""
+    """Remove an image's box atomically, and its copy in the storage pool.
+
+    recipe: the hash of the image's recipe.  A missing box is no error.
+    """
     remove_at_once(
         cache_path("vagrant", "boxes", box_name(recipe)), paths.unfinished_folder("removed-box")
     )
@@ -86,7 +99,10 @@ def remove_box(recipe: str) -> None:
 
 
 def remove_orphaned_copies() -> list[str]:
-    """Remove from the storage pool the copies of boxes that are gone, and return their names."""
+    """Remove from the storage pool the copies of boxes that are gone, and return their names.
+
+    A copy's name begins with the box's name and :data:`COPY`.
+    """
     boxes = set()
     for path in _list_volumes(f"strata-*{COPY}"):
         box, _, _ = os.path.basename(path).partition(COPY)
@@ -99,7 +115,10 @@ def remove_orphaned_copies() -> list[str]:
 
 
 def remove_volumes(prefix: str) -> list[str]:
-    """Remove the storage pool's files whose names begin with a prefix, and return these names."""
+    """Remove the storage pool's files whose names begin with a prefix, and return these names.
+
+    prefix: a text without a pattern's special meanings.  An empty prefix would remove all files.
+    """
     volumes = _list_volumes(glob.escape(prefix))
     if volumes:
         capture(as_root(["rm", "-f", "--", *volumes]))

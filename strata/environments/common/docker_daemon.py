@@ -36,7 +36,8 @@ DIFFERENCE_LABELS = {
 def find_second_socket(options: Fields) -> str | None:
     """Return the socket of the second daemon that runs a container; None for the usual daemon.
 
-    options: the container's, resolved.  The path is also in scripts/dockerd.sh.
+    options: the container's, resolved.  set_second in scripts/dockerd.sh makes the same path, of
+    the first 12 digits of the program's SHA-256.  The socket may not exist.
     """
     if "dockerd" not in options:
         return None
@@ -44,7 +45,10 @@ def find_second_socket(options: Fields) -> str | None:
 
 
 def list_second_sockets() -> list[str]:
-    """Return the sockets of all second daemons that listen and that this user may use, sorted."""
+    """Return the sockets of all second daemons that listen and that this user may use, sorted.
+
+    Clean-up looks for containers at them: the pattern must fit :func:`find_second_socket`.
+    """
     return [
         path
         for path in sorted(glob.glob("/run/strata-dockerd-*.sock"))
@@ -63,7 +67,8 @@ def make_client_command(socket: str | None) -> list[str]:
 def find_usual_socket() -> str:
     """Return the path of the Unix socket at which the usual daemon listens.
 
-    It follows from DOCKER_HOST.  Empty if the daemon is reached in another way.
+    It follows from the environment variable DOCKER_HOST.  The path is empty if the daemon is
+    reached in another way, such as TCP or ssh.
     """
     address = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     return address.removeprefix("unix://") if address.startswith("unix://") else ""
@@ -82,7 +87,7 @@ def is_reachable(socket: str | None = None) -> bool:
 
 @functools.cache
 def _read_info(socket: str | None) -> Fields:
-    """Return the output of ``docker info``; empty if no daemon answers within 20 seconds.
+    """Return the object that ``docker info`` prints; empty if no daemon answers within 20 seconds.
 
     socket: the socket of a second daemon; None for the usual daemon.
     A process asks each daemon once.
@@ -91,15 +96,17 @@ def _read_info(socket: str | None) -> Fields:
     try:
         info = json.loads(capture(argv, 20, check=False).stdout)
     except (UserError, ValueError):
+        # It took too long, or printed no JSON.
         return {}
+    # Without a daemon, the client prints what it knows of itself.
     return info if isinstance(info, dict) and info.get("ServerVersion") else {}
 
 
 def read_info(socket: str | None = None) -> Fields:
-    """Return the output of ``docker info``; empty if the daemon does not answer.
+    """Return the object that ``docker info`` prints; empty if the daemon does not answer.
 
     socket: the socket of a second daemon; None for the usual daemon.
-    A process asks a daemon once, when it is reachable: it may be started later.
+    A process asks a daemon once, but not before the daemon is reachable: it may be started later.
     """
     return _read_info(socket) if is_reachable(socket) else {}
 
@@ -122,7 +129,7 @@ def inspect_network(name: str, socket: str | None) -> Fields:
     """Return the description of one of a daemon's networks; empty if it has no such network.
 
     socket: the socket of a second daemon; None for the usual daemon.
-    A process reads each network once.
+    A process reads each network once, even if it was missing.
     """
     argv = [*make_client_command(socket), "network", "inspect", name]
     printed = capture(argv, check=False).stdout
@@ -131,14 +138,16 @@ def inspect_network(name: str, socket: str | None) -> Fields:
 
 
 def read_bridge_options(network: str, socket: str | None) -> Fields:
-    """Return the options of a bridge network of a daemon, with the name of its :data:`BRIDGE`.
+    """Return a bridge network's options by Docker's names, with the name of its bridge.
 
+    The keys :data:`BRIDGE` and, if it is set, :data:`MTU` are among them.
     socket: the socket of a second daemon; None for the usual daemon.
     Empty if the daemon has no such network, or if the network has no bridge.
     """
     description = inspect_network(network, socket)
     if description.get("Driver") != "bridge":
         return {}
+    # Docker gives a bridge this name unless an option names it, as one of the default network does.
     return {BRIDGE: f"br-{description['Id'][:12]}", **(description["Options"] or {})}
 
 
@@ -159,8 +168,8 @@ def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> 
 
     options: the container's, resolved.  info: the output of ``docker info``.
     read_rules: whether to read the kernel's packet filter, too.
-    The keys are those of :data:`DIFFERENCE_LABELS`.  Keys and values enter the plan as ``daemon``:
-    if they change, cells are measured again.
+    The keys are those of :data:`DIFFERENCE_LABELS`; the result is empty if nothing is unusual.
+    Keys and values enter the plan as ``daemon``: if they change, cells are measured again.
     """
     differences = {}
     network = options["network"]
@@ -183,14 +192,18 @@ def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> 
 
 
 def format_differences(differences: Fields) -> str:
-    """Return the text that ends a label, for what :func:`list_differences` returned."""
+    """Return the text that ends a label, for what :func:`list_differences` returned.
+
+    It is empty for no differences.
+    """
     return ", ".join(DIFFERENCE_LABELS[key].format(value) for key, value in differences.items())
 
 
 def select_facts(info: Fields) -> Fields:
     """Return the daemon's facts for the records, from the output of ``docker info``.
 
-    A value that the daemon does not give is None.  Readers of the records rely on the keys.
+    A value that the daemon does not give is None.  ENGINE_ROWS of analysis/markdown_tables.R and
+    ENGINE_FACTS of analysis/read.R read the keys.
     """
     profiles = parse_security_options(info)
     users = "remapped" if "userns" in profiles else "the host’s"
@@ -215,7 +228,7 @@ def select_facts(info: Fields) -> Fields:
 def explain_foreign_daemon(info: Fields, socket: str | None = None) -> str | None:
     """Return why a daemon's containers cannot be observed and frozen on this host, with the remedy.
 
-    info: the output of ``docker info``.  None if the daemon is this host's own.
+    info: the output of ``docker info``, not empty.  None if the daemon is this host's own.
     socket: the socket of a second daemon; None for the usual daemon.
     """
     host = os.uname()
@@ -241,7 +254,8 @@ def explain_foreign_daemon(info: Fields, socket: str | None = None) -> str | Non
 def explain_missing_log_driver(options: Fields, info: Fields) -> str | None:
     """Return why the daemon cannot log by the driver of an option ``--log-driver``; None if it can.
 
-    options: the container's, resolved.  info: the output of ``docker info``.
+    options: the container's, resolved.  info: the output of ``docker info``; the driver is not
+    checked if it lists none.
     """
     known = engine.find_value(info, "Plugins", "Log") or ()
     for name, driver in map(passed_options.split_option, options.get("options", ())):
@@ -257,7 +271,7 @@ def explain_missing_log_driver(options: Fields, info: Fields) -> str | None:
 def explain_mapped_users(options: Fields) -> str | None:
     """Return why a daemon that maps users cannot provide the container; None if it can.
 
-    options: the container's, resolved, with ``daemon`` of :func:`list_differences`.
+    options: the container's, resolved, with the result of :func:`list_differences` as ``daemon``.
     """
     if "users" not in options.get("daemon", {}):
         return None
@@ -270,7 +284,7 @@ def explain_mapped_users(options: Fields) -> str | None:
 
 
 def explain_missing_network(options: Fields) -> str | None:
-    """Return why the daemon lacks the network of the container; None if it has it.
+    """Return why the daemon cannot provide the container's network; None if it can.
 
     options: the container's, resolved.
     """

@@ -46,6 +46,7 @@ PROXIED = "bridge, user-land proxy"
 def name_image(image: Image | Described) -> str:
     """Return the name that an engine gives to the image, by the image's recipe.
 
+    image: a description of the image, whose key `recipe` is the recipe's hash.
     :meth:`Container.remove_images` finds images by the beginning of this name.
     """
     short_hash = image["recipe"][:12]
@@ -56,15 +57,17 @@ def name_base(base: str) -> str:
     """Return the name that Docker gives to a base root filesystem of images.
 
     base: the base's hash, as :func:`strata.experiment.recipe.describe_image` gives it.
+    Under another name, every existing base is bootstrapped anew, which takes about a minute.
     """
     return f"{paths.name_prefix()}/base:{base[:12]}"
 
 
 @functools.cache
 def _read_engine_info(*argv: str) -> Fields:
-    """Return the object that an engine's command ``info`` prints.
+    """Return the object that an engine's command ``info`` prints as JSON.
 
-    A process runs each command once, which takes time.  Raises UserError if the command fails.
+    argv: the host's whole command.  A process runs each command once, because it takes time.
+    Raises UserError if the command fails.
     """
     with count_one_off():
         info: Fields = json.loads(capture(argv).stdout)
@@ -72,7 +75,10 @@ def _read_engine_info(*argv: str) -> Fields:
 
 
 def find_value(mapping: Any, *keys: str) -> Any:
-    """Return the value under a path of keys in nested mappings; None if a key is missing."""
+    """Return the value under a path of keys in nested mappings; None if a key is missing.
+
+    Engines of other versions lack keys, or have null or a text where others have a mapping.
+    """
     value = mapping
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
@@ -80,7 +86,10 @@ def find_value(mapping: Any, *keys: str) -> Any:
 
 
 def explain_missing_runtime(runtime: str) -> str | None:
-    """Return why crun or runc makes no containers here, with the remedy; None if it does."""
+    """Return why crun or runc makes no containers here, with the remedy; None if it does.
+
+    runtime: the program's name, which is the name of its package, too.
+    """
     if not find_program(runtime):
         return (
             f"{runtime} is not installed: install the package of that name, or choose another "
@@ -128,14 +137,14 @@ class Container(layer.Layer):
     def list_host_commands(cls) -> list[list[str]]:
         """Return the beginnings of the engine's commands on the host, one for each of its daemons.
 
-        None are returned if the engine cannot be used now by this user; no daemon is started.
+        The list is empty if this user cannot use the engine now; no daemon is started.
         """
 
     @classmethod
     def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
         """Return (option, what is wrong) for limits that no container can have.
 
-        Options that an engine passes on and that would break the measurement are returned, too.
+        Options that are passed on to the engine and would break the measurement are returned, too.
         """
         mistakes = limits.find_mistakes(options) + passed_options.find_mistakes(options)
         if "cpu-burst" in options and below != "host":
@@ -144,13 +153,20 @@ class Container(layer.Layer):
 
     @classmethod
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
-        """Return why the host cannot grant the limits in these options; None if it can."""
+        """Return why the host cannot grant the limits in these options; None if it can.
+
+        A subclass that can stand on a virtual machine must override this: the CPUs here are the
+        host's.
+        """
         cpus = capacity.list_usable_cpus()
         return limits.explain_excess(resolved, cpus, machine["memory_bytes"])
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
-        """Return the paper's names of the container's network and of the storage of its data."""
+        """Return ``{network, data}``, the paper's names of the container's network and storage.
+
+        A network of the user's own has no name in NETWORKS: its name in the engine is shown.
+        """
         name = resolved["network"]
         return {"network": NETWORKS.get(name, f"network {name}"), "data": DATA[resolved["data"]]}
 
@@ -158,8 +174,9 @@ class Container(layer.Layer):
     def remove_containers(cls, label: str = LABEL) -> list[str]:
         """Remove the containers that carry a label with this home's mark, and their volumes.
 
-        label: the label's name; by default, the label of systems' containers.
+        label: LABEL, that of systems' containers, or BUILDING.
         Returns the engine's ids of the removed containers; none if the engine cannot be used now.
+        A second call removes nothing.
         """
         mark = f"label={label}={paths.home_mark()}"
         removed: list[str] = []
@@ -172,7 +189,7 @@ class Container(layer.Layer):
 
     @classmethod
     def remove_systems(cls) -> list[str]:
-        """Remove the containers of all systems and return a phrase for each."""
+        """Remove the containers of all systems and return a phrase for each, for people."""
         return [f"container {container}" for container in cls.remove_containers()]
 
     @classmethod
@@ -214,7 +231,7 @@ class Container(layer.Layer):
             if not is_ours or image_id in kept or short_name in kept:
                 continue
             image = name if is_named else image_id
-            # The engine refuses to remove an image that a container uses.
+            # The engine refuses to remove an image that a container uses, which is no error here.
             if capture([*command, "image", "rm", image], 600, check=False).returncode == 0:
                 removed.append(image)
         return removed
@@ -227,17 +244,23 @@ class Container(layer.Layer):
     def select_engine_facts(self, info: Fields) -> Fields:
         """Return the engine's facts for the records, by name.
 
-        info: what the engine's command ``info`` prints.  A missing value is recorded as "not
-        available".
+        info: what the engine's command ``info`` prints.  A value that is None or empty is recorded
+        as "not available".  ENGINE_ROWS of analysis/markdown_tables.R reads the names.
         """
 
     @abstractmethod
     def list_run_options(self) -> list[str]:
-        """Return the options of the engine's command ``run`` that only this engine has."""
+        """Return the options of the engine's command ``run`` that only this engine has.
+
+        :meth:`observe_engine` must have been called: they may depend on the engine's facts.
+        """
 
     @property
     def id_file(self) -> str:
-        """The path of the host's file into which the engine writes the container's id."""
+        """The path of the host's file into which the engine writes the container's id.
+
+        :meth:`cgroup` reads it, and so does the journal's entry of a sandbox.
+        """
         return os.path.join(self.context.folder, "container")
 
     def bring_up(self) -> None:
@@ -254,13 +277,14 @@ class Container(layer.Layer):
         """Read the engine's version and configuration, and start the facts for the records.
 
         Sets `info` to what the engine's command ``info`` prints, and `_facts` to the part for the
-        records.
+        records, to which later steps add `settings` and `network`.
         Raises UserError if the engine does not answer.
         """
         argv = self.below.plain_command(self.engine_command("info", "--format", "{{json .}}"))
         self.info = _read_engine_info(*argv)
         self._facts: Fields = {}
         for name, value in self.select_engine_facts(self.info).items():
+            # Some versions have further lines, such as crun's with its features.
             self._facts[name] = str(value or NOT_AVAILABLE).partition("\n")[0]
 
     def cleanup_entries(self) -> list[Fields]:
@@ -275,8 +299,10 @@ class Container(layer.Layer):
     def make_cleanup_entry(self, name: str) -> Fields:
         """Return the journal's entry that removes the container with this name.
 
-        Its format is in :mod:`strata.testbed.journal`.
+        Its format is in :mod:`strata.testbed.journal`, which may run its commands in a later
+        process: each must be complete in itself.
         """
+        # Podman's names begin without the slash that Docker's have.
         find = self.engine_command("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
         remove = self.complete_command(self.engine_command("rm", "--force", "--volumes", name))
         return {"kind": "container", "id": name, "find": find, "remove": [remove]}
@@ -285,7 +311,7 @@ class Container(layer.Layer):
         """Start the container, and check that the engine applied its limits.
 
         The engine loads the image first if its store does not have it.  Adds the observed limits to
-        the facts for the records.
+        the facts for the records, as `settings`.
         Raises UserError if the container does not start, or runs with other limits than requested.
         """
         # Clean-up relies on the container's name and label.
@@ -298,6 +324,7 @@ class Container(layer.Layer):
         try:
             self.run_below(start)
         except UserError:
+            # The store is asked only now, since the question would cost each start some time.
             if not self._load_image():
                 raise
             self.run_below(start)
@@ -317,7 +344,10 @@ class Container(layer.Layer):
             self.observe_container()
 
     def list_passed_options(self) -> list[str]:
-        """Return the options that the configuration passes on to the engine as they stand."""
+        """Return the options that the configuration passes on to the engine as they stand.
+
+        Each is one text, such as ``--cpus=1.5``; the list is empty without any.
+        """
         return list(self.options.get("options", ()))
 
     def make_start_command(
@@ -325,18 +355,20 @@ class Container(layer.Layer):
     ) -> list[str]:
         """Return the engine's command that starts a container of this layer's image and options.
 
-        options: further options of the engine.  passed: the options that are passed on.
+        options: further options of the engine.  passed: those of the options that the configuration
+        passes on that this container gets.
         argv: the container's first program, in place of the image's own.
+        Creates the folder of /data in the layer below, if it is a volume.
         """
-        chosen = self.options["network"]
+        network = self.options["network"]
         if passed_options.find_network(self.options):
             # The key `network` holds the network of the option with that name, which is a bridge's.
-            chosen = "bridge"
-        network = []
+            network = "bridge"
+        network_options = []
         if not passed_options.find_network({"options": passed}):
-            network += ["--network", chosen]
-        if chosen != "host":
-            network += ["--hostname", "strata"]
+            network_options += ["--network", network]
+        if network != "host":
+            network_options += ["--hostname", "strata"]
         settings = [
             *self.list_run_options(),
             *self._provide_data_options(),
@@ -350,7 +382,7 @@ class Container(layer.Layer):
             fixed.append("--no-healthcheck")
         program = ["--entrypoint", argv[0], self._image_id, *argv[1:]]
         # Of an option that is given twice, the last counts.
-        return self.engine_command("run", *network, *settings, *fixed, *program)
+        return self.engine_command("run", *network_options, *settings, *fixed, *program)
 
     @property
     def _serves_user(self) -> bool:
@@ -365,7 +397,8 @@ class Container(layer.Layer):
     def _load_image(self) -> bool:
         """Load the image into the engine's store, if the store lacks it.
 
-        Returns whether it was missing.  Raises UserError if it cannot be loaded.
+        The image's folder has it as image.tar, which strata.image.build writes.  Returns whether it
+        was missing.  Raises UserError if it cannot be loaded.
         """
         inspect = self.engine_command("image", "inspect", "--format", "{{.Id}}", self._image_id)
         if self.run_below(inspect, check=False).strip():
@@ -375,6 +408,7 @@ class Container(layer.Layer):
             load = self.below.plain_command(self.make_load_command(), fed=True)
             capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
             if self.context.own_image:
+                # By this name, `remove_images` finds an image without Strata's label.
                 self.run_below(self.engine_command("tag", self._image_id, name_image(self.image)))
         return True
 
@@ -401,6 +435,7 @@ class Container(layer.Layer):
 
         They set the OOM score, the resource limits and, on the host, the experiment's CPUs.
         """
+        # -1: no limit, which native programs do not have either.
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
         options += starting_state.make_container_limit_options()
         # The experiment's mask is of the host's CPUs: a virtual machine numbers its own.
@@ -428,8 +463,9 @@ class Container(layer.Layer):
     def _read_network_facts(self) -> Fields:
         """Return how packets reach the lowest published port, and facts of the packet filter.
 
-        The values of `ports` and `docker_proxy` are stored in the records, and subclasses compare
-        `ports` with :data:`NAT`, :data:`PROXY` and :data:`NOTHING`.
+        The keys are `ports`, `docker_proxy` and those of :meth:`firewall.PacketFilter.facts`.  The
+        records hold them as `network`, and ENGINE_ROWS of analysis/markdown_tables.R reads them.
+        Subclasses compare `ports` with :data:`NAT`, :data:`PROXY` and :data:`NOTHING`.
         """
         if self.virtual_machine() is None:
             rules = firewall.read_packet_filter()
@@ -444,25 +480,27 @@ class Container(layer.Layer):
             path = NAT
         else:
             path = PROXY if has_proxy else NOTHING
+        # None: it cannot be observed.
         proxy_texts = {True: "runs", False: "none", None: NOT_AVAILABLE}
         return {"ports": path, "docker_proxy": proxy_texts[has_proxy], **rules.facts()}
 
     def make_load_command(self) -> list[str]:
-        """Return the command, for the layer below, that loads an image from standard input."""
+        """Return the command, for the layer below, that loads image.tar from standard input."""
         return self.engine_command("load", "--quiet")
 
     def complete_command(self, argv: list[str]) -> list[str]:
         """Return a command of the engine in a form that no signal interrupts; here, unchanged.
 
-        An engine overrides this if its commands must not be interrupted or run side by side.
+        An engine overrides this if its commands must not be interrupted or run side by side.  It
+        applies to the commands that start and remove containers.
         """
         return argv
 
     def list_publish_options(self) -> list[str]:
         """Return the options that publish the servers' ports, by TCP and UDP.
 
-        They are published at the address on which the layer below listens; on the host's network,
-        none are.
+        They are published at the address on which the layer below listens.  The list is empty on
+        the host's network, or without ports, and then no path to ports is observed.
         """
         if self.options["network"] == "host":
             return []
@@ -475,13 +513,16 @@ class Container(layer.Layer):
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the engine's command that runs `argv` in the container.
 
-        fed: whether `argv` reads standard input.
+        fed: whether `argv` reads standard input, which is empty otherwise.
         """
         interactive = ["--interactive"] if fed else []
         return self.engine_command("exec", *interactive, self.context.id, *argv)
 
     def listen_address(self) -> str:
-        """Return the container's address on its bridge, or the host's on the host's network."""
+        """Return the container's IP address on its bridge, or the lower layer's without a bridge.
+
+        The container must be up, since the engine chooses the address.
+        """
         if self.options["network"] == "host":
             return self.below.listen_address()
         return self._bridge_address
@@ -505,7 +546,8 @@ class Container(layer.Layer):
     def cgroup(self) -> str | None:
         """Return the container's id, by which its control group on the host is found.
 
-        None in a virtual machine, or before the engine wrote the id.
+        None in a virtual machine, or before the engine wrote the id.  strata.host.cgroups adds what
+        engines and systemd put before the id.
         """
         return observe.read_files([self.id_file]).get(self.id_file) or None
 

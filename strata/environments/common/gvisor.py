@@ -55,6 +55,8 @@ def plan_sandbox(options: Fields) -> Fields:
 
     ``files`` is added if the gofer opens files.  A value that runsc does not print is None.
     options: the container's, of which ``program`` is resolved.
+    :func:`find_mismatch` compares the keys with those of :func:`observe_sandbox`, and
+    :func:`restore_options` is the inverse: change them together.
     """
     runsc = find_runsc(options)
     sandbox = {
@@ -76,7 +78,11 @@ def restore_options(sandbox: Fields) -> Fields:
 
 
 def list_runsc_arguments(sandbox: Fields) -> list[str]:
-    """Return the arguments with which the daemon's runtime runs runsc for a planned sandbox."""
+    """Return the arguments with which the daemon's runtime runs runsc for a planned sandbox.
+
+    sandbox: the result of :func:`plan_sandbox`.  write_gvisor_runtimes in scripts/dockerd.sh gives
+    the runtimes the same arguments.
+    """
     arguments = [f"--network={sandbox['stack']}"]
     if "files" in sandbox:
         arguments.append(NO_DIRECTFS)
@@ -86,7 +92,7 @@ def list_runsc_arguments(sandbox: Fields) -> list[str]:
 def check_options(options: Fields, below: str) -> list[tuple[str, str]]:
     """Return (option, what is wrong) for options that gVisor excludes or that need gVisor.
 
-    below: the name of the layer below the container.
+    options: the container's, as in config.yaml.  below: the name of the layer below the container.
     """
     if not is_requested(options):
         keys = [key for key in ("stack", "directfs") if key in options]
@@ -102,7 +108,8 @@ def check_options(options: Fields, below: str) -> list[tuple[str, str]]:
 def add_labels(labels: Fields, sandbox: Fields, container: str) -> Fields:
     """Return the paper's names of a sandbox: ``{kind, title, network, data}``.
 
-    labels: ``{network, data}`` of the container in it.  container: the container's title.
+    labels: ``{network, data}`` of the container in it.  sandbox: the result of
+    :func:`plan_sandbox`.  container: the container's title.
     """
     changed = {
         **labels,
@@ -119,10 +126,11 @@ def observe_sandbox(command_lines: list[str], runsc: str) -> Fields:
     """Return ``{program, version, platform, stack}`` of a running sandbox.
 
     ``files`` is added if the sandbox leaves opening files to its gofer.
-    command_lines: of the processes in the container's control group.
+    command_lines: those of the processes in the container's control group.
     runsc: the name or path of the program.
-    A platform that is not in the sandbox's command line is runsc's default.  A fact that cannot be
-    observed is "not available".
+    A platform or stack that is not in the sandbox's command line is runsc's default.  A fact that
+    cannot be observed is "not available".
+    The records hold the facts as `docker.sandbox`; analysis/read.R and markdown_tables.R read them.
     """
     facts = {
         "program": "runsc",
@@ -138,6 +146,7 @@ def observe_sandbox(command_lines: list[str], runsc: str) -> Fields:
         else:
             facts["platform"] = read_runsc_fact(*PRINT_PLATFORM, runsc) or NOT_AVAILABLE
         stack = re.search(r" --network=(\w+)", line)
+        # Without the argument, runsc uses its own stack.
         facts["stack"] = stack[1] if stack else "sandbox"
         if NO_DIRECTFS in line.split():
             facts["files"] = GOFER
@@ -147,6 +156,7 @@ def observe_sandbox(command_lines: list[str], runsc: str) -> Fields:
 def find_mismatch(planned: Fields, observed: Fields) -> str | None:
     """Return in which fact a running sandbox differs from the planned one; None if in none.
 
+    planned: the result of :func:`plan_sandbox`.  observed: that of :func:`observe_sandbox`.
     A fact that the plan does not know is not compared.
     """
     for key, value in planned.items():

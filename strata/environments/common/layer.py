@@ -41,7 +41,8 @@ CONTAINER_DIFFERENCES: Mapping[str, str] = MappingProxyType(
 def options_schema(*required: str, **properties: Fields) -> Fields:
     """Return the JSON schema of a layer's options, which allows no others.
 
-    required: names of the options that must be given.  properties: the schema of each option.
+    required: names of the options that must be given.  properties: the schema of each option; its
+    ``description`` completes messages such as "must be bridge or host".
     """
     return {
         "type": "object",
@@ -139,7 +140,7 @@ class Layer(ABC):
     def unavailable_reason(cls) -> str | None:
         """Return why this machine cannot provide the layer, with the remedy; None if it can.
 
-        An implementation must be quick: it runs whenever the workflow is read.
+        An implementation must be quick and start nothing: it runs whenever the workflow is read.
         """
         for program in cls.programs:
             if not find_program(program):
@@ -153,7 +154,10 @@ class Layer(ABC):
 
     @classmethod
     def permission_reason(cls) -> str | None:
-        """Return why this user may not bring the layer up, with the remedy; None if permitted."""
+        """Return why this user may not bring the layer up, with the remedy; None if permitted.
+
+        Unlike other reasons, it is not in the plan: another user may measure what is planned.
+        """
         if cls.needs_root and not has_root():
             return f"root is needed ({cls.title}): {ROOT_NEEDED}"
         return None
@@ -163,6 +167,7 @@ class Layer(ABC):
         """Return (option, what is wrong) where options contradict each other or the layer below.
 
         options: as in config.yaml; each already fits :attr:`options_schema`.
+        The message puts the option's key before the second text, as in "memory: is 1MiB; …".
         """
         return []
 
@@ -180,6 +185,7 @@ class Layer(ABC):
         """Return options as in config.yaml that resolve to these on an equal machine.
 
         resolved: the options of a plan, which may be of another machine.
+        This is the inverse of :meth:`resolve_options`: a layer that overrides one needs the other.
         """
         known = cls.options_schema.get("properties", {})
         return {key: value for key, value in resolved.items() if key in known}
@@ -188,9 +194,9 @@ class Layer(ABC):
     def add_observations(cls, resolved: Fields, below: str) -> Fields:
         """Return resolved options with what is unusual about the running system.
 
-        An example is an unusual daemon.  What is added shows in :meth:`labels` and as ``otherwise``
-        in :meth:`describe`.  The plan identifies a cell by it, too: if it changes, the cell is
-        measured again.
+        An example is an unusual daemon.  What is added must show in :meth:`labels` and as
+        ``otherwise`` in :meth:`describe`.  The plan identifies a cell by it, too: if it changes,
+        the cell is measured again.
         """
         return resolved
 
@@ -204,7 +210,10 @@ class Layer(ABC):
 
     @classmethod
     def machine_above(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
-        """Return the facts of the machine as a layer above this one finds them."""
+        """Return the facts of the machine as a layer above this one finds them.
+
+        The planner gives them to the layers above as `machine`.
+        """
         return machine
 
     @classmethod
@@ -212,6 +221,7 @@ class Layer(ABC):
         """Return the names that the paper uses: ``{network, data}``.
 
         The keys ``kind`` and ``title`` may be added: they replace the layer's isolation and title.
+        They become an element of ``descriptions`` in the plan, which the paper prints.
         """
         return {"network": "the host’s", "data": "the host’s disk"}
 
@@ -220,7 +230,8 @@ class Layer(ABC):
         """Return further facts of the layer for the plan; none by default.
 
         ``doubtful: True`` says that the layer may be unable to run a workload: that is then a
-        result and not a failed cell.  ``otherwise`` is a text that ends the environment's label.
+        result and not a failed cell.  ``otherwise`` is a text that ends the environment's label;
+        most claims leave such an environment out.  schemas/plan.schema.json lists the keys.
         """
         return {}
 
@@ -228,22 +239,22 @@ class Layer(ABC):
     def doctor_line(cls) -> tuple[str, bool | None, str]:
         """Return the layer's line of `make doctor`: (topic, whether the layer is available, text).
 
-        The second is None if the layer is missing but nothing is wrong.
+        The second is None if the layer is missing but nothing is wrong; False is printed as NO.
         """
         reason = cls.unavailable_reason()
         return cls.title, None if reason else True, reason or "can be made"
 
     @classmethod
     def remove_systems(cls) -> list[str]:
-        """Remove all systems of this layer, found only by Strata's marks.
+        """Remove all systems of this layer, found only by Strata's marks and not by the journal.
 
-        Returns a phrase for each removed thing, for people.
+        Returns a phrase for each removed thing, for people, such as "container ID".
         """
         return []
 
     @classmethod
     def remove_images(cls, kept: Collection[str]) -> list[str]:
-        """Remove stored images, and return a phrase for each removed image.
+        """Remove this layer's stored images of Strata; return a phrase for each, for people.
 
         kept: names (:func:`strata.environments.common.engine.name_image`) and ids of images that
         stay.
@@ -267,8 +278,8 @@ class Layer(ABC):
     def bring_up(self) -> None:
         """Write into the journal how the layer is removed, then make the layer, fresh.
 
-        This order lets a later process remove the layer after a kill.  Raises UserError if the
-        layer cannot be made.
+        This order lets a later process remove the layer after a kill.  The layer below must be up.
+        Raises UserError if the layer cannot be made.
         """
         for entry in self.cleanup_entries():
             self.context.note_cleanup(entry)
@@ -293,13 +304,15 @@ class Layer(ABC):
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command, for the layer below, that runs `argv` in this layer.
 
-        fed: whether `argv` reads standard input.
+        fed: whether `argv` reads standard input.  The layer must be up.  This method runs nothing:
+        it is called for measured commands, too.
         """
 
     def facts(self) -> Fields:
         """Return the layer's part of the records of cells; the layer must be up.
 
-        All layers' parts are merged into one object, so that each layer has a key of its own.
+        All layers' parts are merged into one object, ``system`` of the record, so that each layer
+        has a key of its own.  schemas/record.schema.json declares the keys.
         """
         return {}
 
@@ -313,7 +326,7 @@ class Layer(ABC):
     def image(self) -> Image:
         """The image of the system, which has one if a layer of its stack declares image forms.
 
-        Raises UserError if it has none, as the layer of a person may have it.
+        Raises UserError if it has none: a layer that a person added may lack the declaration.
         """
         if self.context.image is None:
             raise UserError(
@@ -328,11 +341,11 @@ class Layer(ABC):
         return self.context.data
 
     def address(self) -> str:
-        """Return the address at which a client reaches servers in this layer."""
+        """Return the IP address at which a client reaches servers in this layer."""
         return self.below.address()
 
     def listen_address(self) -> str:
-        """Return the address on which servers in this layer listen.
+        """Return the IP address on which servers in this layer listen.
 
         Packets that clients send to :meth:`address` arrive at it.
         """
@@ -354,24 +367,30 @@ class Layer(ABC):
         """Return the id of the host's process that is the system's own kernel.
 
         That is the process of a sandbox or of a virtual machine; None if the system has neither.
+        The starting state of this process is recorded next to that inside.
         """
         return None if self.below is self else self.below.kernel_process()
 
     def memory_processes(self) -> list[int]:
-        """Return the ids of the host's processes that hold the idle system's memory."""
+        """Return the ids of the host's processes that hold the idle system's memory, if known.
+
+        The log of a start holds their memory as ``memory_bytes``; workloads/startup/parse.py reads
+        it.
+        """
         return []
 
     def cgroup(self) -> str | None:
         """Return the name of the host's control group that holds, and can freeze, the system.
 
-        None if the system has none.
+        None if the system has none: what it uses is then not counted.
         """
         return None if self.below is self else self.below.cgroup()
 
     def copy_in(self, source: str, target: str) -> None:
         """Copy a file of the host, with its mode, into this layer.
 
-        source: the file's path on the host.  target: its path in the layer; the folder must exist.
+        source: the file's path on the host.  target: its path in the layer, which is overwritten;
+        its folder must exist.
         Raises UserError if the copy fails.
         """
         mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
@@ -391,7 +410,8 @@ class Layer(ABC):
     def measured_command(self, argv: list[str]) -> list[str]:
         """Return the host's command that runs `argv` in this layer as a measured command.
 
-        The command gets the environment variables of measured commands and no others.
+        The command gets the environment variables of measured commands and no others.  Every
+        environment must measure by it: the variables are part of what is equal everywhere.
         """
         return self.plain_command(self.context.with_variables(argv))
 
@@ -407,6 +427,6 @@ class Layer(ABC):
     def run_below(self, argv: list[str], check: bool = True) -> str:
         """Run a command in the layer below and return its standard output.
 
-        Raises UserError if the command fails and `check` is set.
+        Raises UserError if the command takes too long, or if it fails and `check` is set.
         """
         return capture(self.below.plain_command(argv), check=check).stdout

@@ -6,6 +6,7 @@ from strata.util.data_types import Any, Fields
 from strata.util.errors import UserError
 from strata.util.units import UNITS, parse_ranges, parse_size
 
+# A CPU's number, or a range of them.
 CPUS = r"[0-9]{1,4}(-[0-9]{1,4})?"
 
 PROPERTIES: dict[str, Fields] = {
@@ -79,16 +80,16 @@ def find_mistakes(options: Fields) -> list[tuple[str, str]]:
     if cpus and not all(map(parse_ranges, cpus.split(","))):
         mistakes.append(("cpuset-cpus", f"is {cpus}; begin each range with its lower number"))
     if memory and parse_size(memory) < LEAST_MEMORY:
-        text = f"is {memory}; must be at least 6MiB, without which none starts"
-        mistakes.append(("memory", text))
-    burst = options.get("cpu-burst", 0)
-    # The kernel's quota: the milliseconds of CPU time that `cpus` gives in a period.
-    quota = round(PERIOD_MS * options.get("cpus", 0))
-    if burst > quota:
-        text = f"is {burst}; at most {quota}, the milliseconds that cpus gives in a period"
-        if not quota:
-            text = f"is {burst}; set cpus too, whose rest it saves"
-        mistakes.append(("cpu-burst", text))
+        mistake = f"is {memory}; must be at least 6MiB, without which none starts"
+        mistakes.append(("memory", mistake))
+    burst_ms = options.get("cpu-burst", 0)
+    # The milliseconds of CPU time that `cpus` gives in a period; the kernel takes no larger burst.
+    quota_ms = round(PERIOD_MS * options.get("cpus", 0))
+    if burst_ms > quota_ms:
+        mistake = f"is {burst_ms}; at most {quota_ms}, the milliseconds that cpus gives in a period"
+        if not quota_ms:
+            mistake = f"is {burst_ms}; set cpus too, whose rest it saves"
+        mistakes.append(("cpu-burst", mistake))
     return mistakes
 
 
@@ -97,7 +98,7 @@ def explain_excess(options: Fields, cpus: set[int], memory_bytes: float) -> str 
 
     options: the container's, resolved.
     cpus: numbers of the CPUs that the machine may use.
-    memory_bytes: the machine's memory; infinite if it is not to be checked.
+    memory_bytes: the machine's memory; math.inf if it is not to be checked.
     """
     if set(parse_ranges(options.get("cpuset-cpus", ""))) - cpus:
         available = ", ".join(map(str, sorted(cpus)))
@@ -116,7 +117,8 @@ def explain_excess(options: Fields, cpus: set[int], memory_bytes: float) -> str 
 def list_run_options(options: Fields) -> list[str]:
     """Return the arguments of ``docker run`` or ``podman run`` that set a container's limits.
 
-    options: the container's, resolved.  The engines have no argument for `cpu-burst`.
+    options: the container's, resolved.  The engines have no argument for `cpu-burst`, which
+    :func:`strata.host.cgroups.set_burst` sets once the container runs.
     """
     argv = []
     if options.get("seccomp") == "unconfined":
@@ -134,7 +136,10 @@ def list_run_options(options: Fields) -> list[str]:
 
 
 def select_checked(options: Fields) -> Fields:
-    """Return the options to check in the container: the limits, and `data` if it is tmpfs."""
+    """Return the options to check in the container: the limits, and `data` if it is tmpfs.
+
+    options: the container's, resolved.  :func:`_parse_limits` needs a value for each key returned.
+    """
     return {
         key: value
         for key, value in options.items()
@@ -147,7 +152,8 @@ def require_applied(options: Fields, printed: str) -> list[Fields]:
 
     options: the container's resolved options.
     printed: the output of :data:`PRINT_FILES` in the container.
-    The rows enter the records.  A value that cannot be observed is "not available" and passes.
+    The rows enter the records as `settings` of the engine.  A value that cannot be observed is
+    "not available" and passes.
     Raises UserError if the container runs with another value than requested.
     """
     values = _parse_limits(observe.split_files(printed))
@@ -164,27 +170,33 @@ def require_applied(options: Fields, printed: str) -> list[Fields]:
 
 
 def _parse_limits(files: dict[str, str]) -> dict[str, str | None]:
-    """Return each limit → its value in a container, None if unknown, and the type of /data.
+    """Return each limit → its value in a container, and `data` → the file system of /data.
 
     files: path → content of the files that :data:`PRINT_FILES` prints.
+    A value is None if it is unknown.  :func:`_is_applied` knows the units: memory in bytes, cpus
+    in CPUs, cpu-burst in microseconds.
     """
     status = observe.parse_fields(files.get(STATUS, ""))
     mounts = [line.split() for line in files.get(MOUNTS, "").splitlines()]
     # The second column of a mount is its folder, the third its type.
-    data_types = [columns[2] for columns in mounts if columns[1:2] == ["/data"]]
+    file_systems = [columns[2] for columns in mounts if columns[1:2] == ["/data"]]
     return {
         "seccomp": SECCOMP_MODES.get(status.get("Seccomp", "")),
         "cpuset-cpus": status.get("Cpus_allowed_list"),
-        "memory": _first_file(files, MEMORY_LIMITS),
-        "data": data_types[0] if data_types else None,
+        "memory": _find_first_content(files, MEMORY_LIMITS),
+        "data": file_systems[0] if file_systems else None,
         "cpus": _parse_quota(files),
-        "cpu-burst": _first_file(files, BURSTS),
+        "cpu-burst": _find_first_content(files, BURSTS),
         "cpu-shares": files.get(SHARES),
     }
 
 
-def _first_file(files: dict[str, str], paths: list[str]) -> str | None:
-    """Return the content of the first of some files that exists; None if none does."""
+def _find_first_content(files: dict[str, str], paths: list[str]) -> str | None:
+    """Return the content of the first of some files that exists; None if none does.
+
+    files: path → content of those that exist.  paths: the files, one for each version of control
+    groups.
+    """
     return next((files[path] for path in paths if path in files), None)
 
 
@@ -205,7 +217,8 @@ def _parse_quota(files: dict[str, str]) -> str | None:
 def _is_applied(name: str, requested: Any, observed: str) -> bool:
     """Return whether the observed value is the requested one; true if it was not observable.
 
-    name: of the limit.  requested: its value as in config.yaml.
+    name: the limit's.  requested: its value as in config.yaml.
+    observed: a value of :func:`_parse_limits`, or "not available".
     CPUs may be written in another way, and memory may be rounded down by less than 64 KiB.
     """
     if observed in (str(requested), NOT_AVAILABLE):

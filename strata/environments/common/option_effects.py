@@ -52,17 +52,20 @@ ContainerState = dict[str, str]
 
 
 def state_command() -> list[str]:
-    """Return the command that prints, in a container, what :func:`parse_state` reads."""
+    """Return the command that prints, in a container, what :func:`parse_state` reads.
+
+    A change of the command makes the states anew that docker.py keeps in files.
+    """
     # The command is sh, -c, its script, and the script's arguments.
     script = starting_state.make_state_command()[2]
     return ["sh", "-c", PRINT_STATE, "strata", script]
 
 
 def parse_state(text: str) -> ContainerState:
-    """Return the state inside a container from the output of :func:`make_state_command`.
+    """Return the state inside a container from the output of :func:`state_command`.
 
-    Parts of the starting state have the names of :mod:`strata.host.starting_state`, mounts the name
-    of their folder, and files their own, without folders that every container has alike.
+    Parts of the starting state have the names of :mod:`strata.host.starting_state`, mounts are
+    called ``mount FOLDER``, and files as :func:`_name_file` says.
     """
     files = observe.split_files(text)
     state = starting_state.parse_state(files)
@@ -75,6 +78,7 @@ def parse_state(text: str) -> ContainerState:
             if path == "/etc/hosts":
                 # The line of the container's own address differs in each container.
                 lines = [line for line in lines if line.split()[1:] != [hostname]]
+            # Tabs and padding between columns are no difference.
             state[name] = "\n".join(" ".join(line.split()) for line in lines)
     return state
 
@@ -84,20 +88,23 @@ def _name_file(path: str) -> str | None:
 
     Left out are secrets that only root may read, and files of the printing process.  The names are
     in records: ``net.core.somaxconn`` of a system parameter, ``cpu.max`` of a control group.
+    Other files, such as /etc/resolv.conf, have their path as name.
     """
+    # For example net/ipv4/tcp_fastopen_key.
     if path.endswith("_key"):
         return None
     if path.startswith("/proc/self/") and not path.endswith("attr/current"):
         return None
     if path.startswith("/proc/sys/"):
         return path.removeprefix("/proc/sys/").replace("/", ".")
+    # The folder of a controller, as in /sys/fs/cgroup/cpu/cpu.shares, goes too.
     return re.sub(r"^/sys/fs/cgroup/(.*/)?", "", path)
 
 
 def _parse_mounts(text: str) -> ContainerState:
     """Return ``mount FOLDER`` → type, ro or rw, and size, as in "tmpfs rw size=64k".
 
-    text: of /proc/mounts.
+    text: of /proc/mounts.  Other settings of a mount name folders that differ in each container.
     """
     mounts = {}
     for line in text.splitlines():
@@ -105,16 +112,19 @@ def _parse_mounts(text: str) -> ContainerState:
         if len(columns) < 4:
             # The output was cut within this line.
             continue
-        _, folder, kind, settings = columns[:4]
-        kept = [word for word in settings.split(",") if re.match("(ro|rw)$|size=", word)]
-        mounts[f"mount {folder}"] = " ".join([kind, *kept])
+        _, folder, file_system, settings = columns[:4]
+        kept_settings = [
+            setting for setting in settings.split(",") if re.match("(ro|rw)$|size=", setting)
+        ]
+        mounts[f"mount {folder}"] = " ".join([file_system, *kept_settings])
     return mounts
 
 
 def _list_differing_lines(before: str, after: str) -> tuple[str, str]:
     """Return the lines that only the first of two texts has, and those that only the second has.
 
-    The lines of each are joined by "; ".
+    The lines of each are joined by "; ", and empty if it has none.  Texts with the same lines in
+    another order give two empty texts.
     """
     lines_before, lines_after = before.splitlines(), after.splitlines()
     removed = [line for line in lines_before if line not in lines_after]
@@ -127,6 +137,7 @@ def _compare_states(
 ) -> dict[str, tuple[str, str]]:
     """Return the differences of two states: name → (lines only without, only with options).
 
+    without: the state of a container without passed options.  state: of one with them.
     ignored: names that are left out.
     """
     differences = {}
@@ -148,8 +159,10 @@ def explain_state(
     read_state: a function that starts a container with some of the options, and returns the state
     inside it; its second argument distinguishes equal containers.
     Returns the rows for the records, ``[{name, requested, observed}]``, one for each option and one
-    for differences that no option makes by itself; and the name of each value in programs' starting
-    state that an option sets → the option.
+    for differences that no option makes by itself; and the name of each value that an option sets,
+    in programs' starting state or elsewhere in the container → ``option OPTION``.
+    analysis/markdown_tables.R finds the rows by a name that begins with "--" or is TOGETHER;
+    strata.testbed.lifecycle finds the values by "option ".
     """
     without = read_state([], 0)
     # A difference between two containers without options is no option's effect.
@@ -162,11 +175,12 @@ def explain_state(
         effects = changed
         if len(options) > 1:
             try:
-                by_option = _compare_states(without, read_state([option], 0), ignored)
+                differences = _compare_states(without, read_state([option], 0), ignored)
             except UserError:
-                # The option needs another one.
-                by_option = {}
-            effects = {name: changed[name] for name in by_option if name in changed}
+                # No container starts with this option only: it needs another one, and its effects
+                # count as made together.
+                differences = {}
+            effects = {name: changed[name] for name in differences if name in changed}
         for name in effects:
             unexplained.pop(name, None)
         option_name = split_option(option)[0]
@@ -185,7 +199,9 @@ def explain_state(
 def _describe_effects(name: str, requested: str, effects: dict[str, tuple[str, str]]) -> Fields:
     """Return the row ``{name, requested, observed}`` of an option for the records.
 
+    name: ``--NAME`` of one option, or TOGETHER.  requested: the options as in config.yaml.
     effects: the name of each changed value → (without, with the option).
+    Without effects, observed is AS_REQUESTED; a long text is cut.
     """
     texts = [
         f"{value}: {after or 'none'} (without: {before or 'none'})"

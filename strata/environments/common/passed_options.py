@@ -71,24 +71,25 @@ NETWORKS_OF_KEY = ("host", "bridge", "default")
 
 
 def split_option(option: str) -> tuple[str, str | None]:
-    """Return the long name and the value of an option; the value is None if it has none.
+    """Return the long name, without dashes, and the value of an option; None if it has no value.
 
     option: as in ``--cpus=1.5``, ``-m=1g`` or ``--privileged``.
     """
-    word, equals, value = option.partition("=")
-    name = word.lstrip("-")
-    is_long = word.startswith("--")
-    return (HIDDEN if is_long else SHORT).get(name, name), value if equals else None
+    flag, equals, value = option.partition("=")
+    name = flag.lstrip("-")
+    long_names = HIDDEN if flag.startswith("--") else SHORT
+    return long_names.get(name, name), value if equals else None
 
 
 def find_network(options: Fields) -> str | None:
     """Return the network that a passed option ``--network`` names; None without one.
 
-    options: all of a container's, as in config.yaml or resolved.
+    options: all of a container's, as in config.yaml or resolved; only the key `options` is read,
+    and not `network`.
     """
     for name, value in map(split_option, options.get("options", ())):
         if name == "network":
-            # The form name=NAME,alias=... is possible, too.
+            # The value is NAME, or of the form name=NAME,alias=... in any order.
             match = re.search("(?:^|,)name=([^,]*)", value or "")
             return match[1] if match else value
     return None
@@ -103,7 +104,7 @@ def sets_user(options: Fields) -> bool:
 
 
 def shorten_for_label(options: Sequence[str]) -> str:
-    """Return the options as a label names them: as many as it holds, and the number of others.
+    """Return the options as a label names them: as many as it holds, and how many more there are.
 
     options: at least one.  A first option that is too long is cut.
     """
@@ -119,7 +120,7 @@ def shorten_for_label(options: Sequence[str]) -> str:
 def read_known_options() -> Mapping[str, bool]:
     """Return the long names of the options of ``docker run`` → whether they need a value.
 
-    They are read from its help; empty if Docker's client is not installed.
+    They are read from its help, once by a process; empty if Docker's client is not installed.
     """
     if not find_program("docker"):
         return {}
@@ -133,18 +134,20 @@ def find_mistakes(options: Fields) -> list[tuple[str, str]]:
     """Return (option, what is wrong) for passed options that are refused, unknown or repeated.
 
     options: all of a container's, as in config.yaml; they fit their schema.
+    The option is named ``options.NUMBER``, its place in the list from 0, or ``network`` if the
+    container has no network at all.
     """
     mistakes = []
-    networks = 0
+    network_count = 0
     for number, option in enumerate(options.get("options", ())):
         is_network = split_option(option)[0] == "network"
-        networks += is_network
+        network_count += is_network
         mistake = _find_mistake(option) or _find_conflict(option, options)
-        if not mistake and is_network and networks > 1:
+        if not mistake and is_network and network_count > 1:
             mistake = "a container has one network here: leave one of them out"
         if mistake:
             mistakes.append((f"options.{number}", f"is {option}; {mistake}"))
-    if "network" not in options and not networks:
+    if "network" not in options and not network_count:
         remedy = (
             "must be bridge or host, or write options: [--network=NAME] for a network of your own"
         )
@@ -162,8 +165,11 @@ def _find_mistake(option: str) -> str | None:
         return f"{REFUSED[name]}: leave it out"
     if not option.startswith("--"):
         # The form -dit, for example, is three options.
-        long = name if name in SHORT.values() else "NAME"
-        return f"write it in its long form, --{long}=VALUE, or --{long} if it has no value"
+        long_name = name if name in SHORT.values() else "NAME"
+        return (
+            f"write it in its long form, --{long_name}=VALUE, or --{long_name} if it has no value"
+        )
+    # Empty without Docker's client: the name cannot be checked then.
     known = read_known_options()
     if known and name not in known:
         from strata.util.validation import suggest_name
@@ -175,8 +181,9 @@ def _find_mistake(option: str) -> str | None:
 
 
 def _find_conflict(option: str, options: Fields) -> str | None:
-    """Return what an option contradicts; None if it can be passed on.
+    """Return which key, label or folder of Strata's an option contradicts, with the remedy.
 
+    None if the option can be passed on.
     option: in its long form.  options: all of the container's, as in config.yaml.
     """
     name, value = split_option(option)
@@ -198,9 +205,10 @@ def _find_conflict(option: str, options: Fields) -> str | None:
 
 
 def _find_mount_target(name: str, value: str) -> str | None:
-    """Return the folder of the container at which an option mounts something; None for others.
+    """Return the folder of the container at which an option mounts something.
 
-    name: the option's long name.
+    name: the option's long name.  value: its value; empty without one.
+    None if the option mounts nothing, or names no folder.
     """
     if name == "volume":
         # The forms are TARGET, SOURCE:TARGET and SOURCE:TARGET:MODE.

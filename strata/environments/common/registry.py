@@ -15,7 +15,8 @@ FOLDER = os.path.dirname(os.path.dirname(__file__))
 def list_layer_names() -> list[str]:
     """Return the names of all layers, as written in config.yaml, sorted.
 
-    Each file in the folder strata/environments is a layer, except those that begin with "_".
+    Each file in the folder strata/environments is a layer, except those that begin with "_".  A
+    person adds a layer by adding a file there.
     """
     return sorted(
         file.removesuffix(".py")
@@ -27,7 +28,7 @@ def list_layer_names() -> list[str]:
 def load_layer_class(name: str) -> type[Layer]:
     """Import the layer with this name and return its class.
 
-    Raises ModuleNotFoundError if :func:`layer_names` does not have the name.
+    Raises ModuleNotFoundError if :func:`list_layer_names` does not have the name.
     """
     module = importlib.import_module(f"strata.environments.{name}")
     imported: type[Layer] = module.Layer
@@ -35,7 +36,10 @@ def load_layer_class(name: str) -> type[Layer]:
 
 
 def collect_image_forms(names: Iterable[str]) -> set[str]:
-    """Return the forms of the image that the layers with these names run."""
+    """Return the forms of the image that the layers with these names run.
+
+    The set is empty if none needs an image.  :attr:`Layer.image_forms` has the values.
+    """
     return {form for name in names for form in load_layer_class(name).image_forms}
 
 
@@ -44,7 +48,9 @@ def collect_declared_differences(top: Layer) -> dict[str, str]:
 
     top: the uppermost layer of the stack.
     Returns the name of each value in that state → why it differs: the layer and its reason, or the
-    option that sets the value, or the user of an image.  An option's entry replaces a layer's.
+    option that sets the value, or the user of an image.  An option's entry replaces a layer's, and
+    entries for options must begin with "option ", by which strata.testbed.lifecycle finds them.
+    The layers must be up: some observe what their options set.
     """
     declared: dict[str, str] = {}
     if user := top.context.user:
@@ -64,7 +70,8 @@ def build_stack(layers: Stack, context: Context) -> list[Layer]:
     """Create the layers of a stack, none of them up, and return them from bottom to top.
 
     layers: the environment's layers from bottom to top, each ``{name: resolved options}``.
-    The first layer returned is the host, and the last is the system under test.
+    The first layer returned is the host, and the last is the system under test.  Bring them up in
+    this order.
     """
     bottom = load_layer_class("host")(None, {}, context)
     stack = [bottom]
@@ -78,7 +85,9 @@ def build_stack(layers: Stack, context: Context) -> list[Layer]:
 def set_start_method(stack: Stack, way: str) -> list[Fields]:
     """Return a copy of a stack in which virtual machines start in one way.
 
+    stack: layers from bottom to top, each ``{name: resolved options}``.
     way: ``booted``, where every machine boots; or ``restored``, where the stack stays as declared.
+    Other values of `way` change nothing.
     """
     layers = []
     for layer in stack:

@@ -63,6 +63,7 @@ class UserNetwork(layer.Layer):
 
         Sets `network` (a free subnet), `guest_address` (in it) and `holder` (the id of the process
         that keeps the namespace), on which the other methods rely.
+        The journal needs no entry: both end with the system's control group.
         Raises UserError if one of them does not start.
         """
         # The namespace's network must not overlap with the client's, which exists by now.
@@ -78,6 +79,7 @@ class UserNetwork(layer.Layer):
 
         namespace: path of the network namespace in the layer below.  The attribute `network` is
         the namespace's network, which overlaps with none of the host's.
+        The ports must be forwarded on return: servers and clients start next.
         """
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
@@ -91,10 +93,11 @@ class UserNetwork(layer.Layer):
     def facts(self) -> Fields:
         """Return ``{user_network: {program, version}}`` for the records.
 
-        Runs the program in the layer below.
+        Runs the program in the layer below.  schemas/record.schema.json has the keys.
         """
         # pasta does not flush what it prints.
         printed = self.run_below(["stdbuf", "-o0", self.name, "--version"])
+        # The line is "pasta VERSION" or "slirp4netns version VERSION".
         first_line = printed.split("\n")[0]
         version = first_line.removeprefix(self.name).removeprefix(" version").strip()
         return {"user_network": {"program": self.name, "version": version}}

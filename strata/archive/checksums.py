@@ -21,8 +21,8 @@ def format_checksum(folder: str, name: str) -> str:
     """Return the line of SHA256SUMS for a file: its hash, two spaces and its path, as given.
 
     folder: holds the file.  name: the file's relative path in it.
-    The form must stay: ``sha256sum --check`` and :func:`find_faults` read such lines, and light.json
-    has the digest of some.
+    The form must stay: ``sha256sum --check`` and :func:`find_faults` read such lines, and the
+    digest in light.json is of some.
     """
     return f"{hash_file(os.path.join(folder, name))}  {name}\n"
 

@@ -70,7 +70,7 @@ def list_sessions(side: str) -> list[str]:
     side: the path of an archive, a project or its results, which is one session, or of a folder
     that holds several archives or projects.
     A path that is none of these is returned as a session, which :func:`open_results` then refuses.
-    Every zip file in the folder counts as a session, so that a broken one is reported, not ignored.
+    Every zip file in the folder counts as a session, so that a broken one is reported.
     """
     if not os.path.isdir(side):
         return [side]
@@ -95,9 +95,9 @@ def _require_equal_design(sessions: dict[str, list[str]]) -> None:
     for side, session_paths in sessions.items():
         if len(session_paths) < SESSIONS:
             raise UserError(
-                f"{side}: holds {len(session_paths)} of the at least {SESSIONS} sessions that each side "
-                "needs where one holds several; measure more, each after a restart, or name one "
-                "session for each side"
+                f"{side}: holds {len(session_paths)} of the at least {SESSIONS} sessions that each "
+                "side needs where one holds several; measure more, each after a restart, or name "
+                "one session for each side"
             )
 
 
@@ -170,8 +170,8 @@ def _refuse_equal(testbeds: list[Testbed]) -> None:
             content = "".join(lines)
             if tables and content in side_names:
                 raise UserError(
-                    f"{side_names[content]} and {testbed['name']} hold the same values, so nothing can "
-                    "differ; name results of another machine or date"
+                    f"{side_names[content]} and {testbed['name']} hold the same values, so nothing "
+                    "can differ; name results of another machine or date"
                 )
             side_names[content] = testbed["name"]
 

@@ -22,7 +22,7 @@ def format_checksum(folder: str, name: str) -> str:
 
     folder: holds the file.  name: the file's relative path in it.
     The form must stay: ``sha256sum --check`` and :func:`find_faults` read such lines, and the
-    digest in light.json is of some.
+    digest in light.json covers some of them.
     """
     return f"{hash_file(os.path.join(folder, name))}  {name}\n"
 

@@ -55,6 +55,7 @@ def compare_testbeds(
         folder = stack.enter_context(output.write_whole_folder(out))
         script = os.path.join(paths.PROJECT, "analysis/compare.R")
         programs.run_r(script, listing, folder, *options)
+        # The script writes this file last, with the keys `outcome` and `text`.
         outcome = read_json(os.path.join(folder, "outcome.json"))
         if not outcome or outcome.get("outcome") not in _STATUS:
             raise MachineError("analysis/compare.R: it ended without writing a good outcome.json")

@@ -156,9 +156,9 @@ def _remove_pixels(content: bytes) -> bytes:
 def _is_noise(content: bytes) -> bool:
     """Return whether bytes look random, as compressed or encrypted data does.
 
-    Such bytes are at least 16 other than zero, are no UTF-8, are printable to at most 60 %, and
-    compress by less than 5 %.  Only the first 256 KiB are considered.
-    Callers report a file of noise as encrypted, and search noise for secrets only.
+    They look so if at least 16 of them are not zero, they are no UTF-8, at most 60 % are printable,
+    and they compress by less than 5 %.  Only the first 256 KiB are considered.
+    A file of noise is reported as encrypted, and noise is searched for secrets only.
     """
     sample = content[: 1 << 18].replace(b"\0", b"")
     with contextlib.suppress(UnicodeError):

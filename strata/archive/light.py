@@ -64,8 +64,9 @@ def make_summary(folder: str, given: Fields) -> Fields:
     folder: the project's folder, with the logs.
     given: the values of the keys `strata` and `source`, which do not follow from results.
     The digest in `raw` identifies the logs: two archives of the same logs have the same.  It covers
-    the lines that SHA256SUMS of a whole archive has for logs and records of measured cells.  A
-    change would make new archives of the same logs look different from old ones.
+    the lines, in their order, that SHA256SUMS of a whole archive has for logs and records of
+    measured cells.  If it were computed in another way, old and new archives of the same logs would
+    seem to differ.
     Raises UserError if nothing was measured.
     """
     experiment = load_object(folder, paths.PLAN)
@@ -134,7 +135,8 @@ def _find_wrong_facts(folder: str) -> list[str]:
 def _find_wrong_rows(folder: str) -> list[str]:
     """Return a sentence for the first wrong row of both tables; an empty list if all are right.
 
-    Rows must agree with the plan, with each other and in themselves.
+    The tables are sessions.csv, which is checked first, and ratios.csv.  Rows must agree with the
+    plan, with each other and in themselves.
     Raises UserError, as :func:`_read_rows`, for a value without its form.
     """
     experiment: Plan = load_object(folder, paths.PLAN)

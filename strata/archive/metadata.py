@@ -67,8 +67,8 @@ def list_software() -> dict[str, list[str]]:
     """Return the lines of each file in environment/: packages of Python and R, fonts, and tools.
 
     The keys are the files' paths in an archive.  Cached: runs R and each tool once in a process.
-    :func:`list_differences` relies on the form of lines: the name of a package or tool, then its
-    version.
+    :func:`list_differences` relies on the form of the lines on R and tools: the name of a package
+    or tool, then its version.
     """
     python = {
         f"{package.metadata['Name']}=={package.version}"

@@ -220,6 +220,7 @@ class Scanner:
         yielded: set[str] = set()
         # The name of a file may be private as its text is.
         for reading in (extraction.Reading(name), *extraction.read_text(part.content)):
+            # In joined letters the doubtful rules would find passwords that nobody wrote.
             try:
                 secrets_in_text = secrets.find_secrets(reading.text, public or reading.is_guess)
             except TimeoutError:

@@ -26,7 +26,7 @@ def rebuild_paper(path: str, target: str | None, boxed: str | None = None) -> in
     cannot be written, or if the archive's code fails or exceeds `remake.LIMIT`.  `target` is then
     as it was before.
     """
-    # The folder of review.md's instructions.
+    # review.md, the archive's README, names this folder too.
     target = target or f"{os.path.basename(os.path.abspath(path)).removesuffix('.zip')}-rebuilt"
     programs.remove_abandoned_folders(target)
     if os.path.isdir(target) and os.listdir(target):
@@ -104,6 +104,7 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
             f"it is ended after {progress.format_duration(stretch(remake.LIMIT))}"
         )
         remake.make_outputs(folder, project, papers=True)
+    # All processes have ended here, so that no file changes while it is copied.
     if sandboxed:
         sandbox.copy_plain_files(project, work)
         remove_tree(project)

@@ -148,6 +148,7 @@ def write_tables(partial: bool, to: str) -> None:
     os.makedirs(to, exist_ok=True)
     for line in make_tables(".", partial, to).splitlines():
         print_message(line)
+    # The lines have the form of checksums.format_checksum.
     lines = []
     for name in _list_tables():
         digest = checksums.hash_file(os.path.join(to, os.path.relpath(name, "results")))

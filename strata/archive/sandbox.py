@@ -62,10 +62,10 @@ def run_sandboxed(folder: str) -> Iterator[None]:
     Raises MachineError if this machine allows no sandbox.
     """
     prefix = _make_sandbox_argv(os.path.abspath(folder))
-    done = programs.run_tool([*prefix, "true"])
-    if done.returncode != 0:
+    result = programs.run_tool([*prefix, "true"])
+    if result.returncode != 0:
         raise MachineError(
-            f"no sandbox can be made here ({done.stderr.strip()}): let bubblewrap make user "
+            f"no sandbox can be made here ({result.stderr.strip()}): let bubblewrap make user "
             "namespaces (docs/archive.md), or use --sandbox no where you trust the archive: "
             "its code can then do all that you can"
         )

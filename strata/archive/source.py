@@ -93,6 +93,7 @@ def list_source(project: str) -> Source:
         if os.path.exists(path):
             source.files.append(name)
     source.untracked = _list_git_names(project, "ls-files", "-z", "--others", "--exclude-standard")
+    # Before the first commit this fails, and nothing counts as changed.
     source.changed = _list_git_names(
         project, "diff", "-z", "--name-only", *_COMPARE_BYTES, "HEAD", "--", "."
     )
@@ -133,7 +134,7 @@ def read_tree(folder: str) -> Tree:
             # These win over any .gitattributes of the folder, which could have git change bytes.
             file.write("* -text -filter -ident -working-tree-encoding\n")
         git("-c", "core.looseCompression=0", "add", "--all", "--force", ".")
-        return _parse_git_listing(git("write-tree"), git("ls-files", "--stage", "-z"), 1)
+        return _parse_git_listing(git("write-tree"), git("ls-files", "--stage", "-z"), id_column=1)
 
 
 def read_commit(project: str, revision: str | None) -> Tree | None:
@@ -147,7 +148,7 @@ def read_commit(project: str, revision: str | None) -> Tree | None:
     if tree_id is None:
         return None
     listing = _run_git(project, "ls-tree", "-r", "-z", "--full-tree", tree_id.strip()) or ""
-    return _parse_git_listing(tree_id, listing, 2)
+    return _parse_git_listing(tree_id, listing, id_column=2)
 
 
 def _parse_git_listing(tree_id: str, listing: str, id_column: int) -> Tree:
@@ -209,7 +210,10 @@ def _explain_untracked(project: str) -> str:
 
 
 def _is_in_repository(project: str) -> bool:
-    """Return whether a folder, or one above it, has a repository, even one that git refuses."""
+    """Return whether a folder, or one above it, has a repository, even one that git refuses.
+
+    Git itself is not asked, since its refusal would look like no repository.
+    """
     project_folder = pathlib.Path(os.path.realpath(project))
     ancestors = (project_folder, *project_folder.parents)
     return any(os.path.lexists(folder / ".git") for folder in ancestors)

@@ -36,7 +36,7 @@ def pack_folder(folder: str, out: str) -> None:
     """Write the files of a folder to a zip file, atomically.
 
     out: path of the zip file, which is replaced; folders above it are made.
-    Equal files give byte-identical zip files: times, owners and order do not depend on the machine.
+    Equal files give byte-identical zip files: no times or owners are kept, and the order is fixed.
     Raises UserError if the file cannot be written; nothing is left of it then.
     """
     sibling = f"{out}.{os.getpid()}.part"
@@ -53,6 +53,7 @@ def pack_folder(folder: str, out: str) -> None:
                 info.create_system = 3
                 info.external_attr = (stat.S_IFREG | mode) << 16
                 info.compress_type = zipfile.ZIP_DEFLATED
+                # By the size zipfile chooses the form for members above 2 GiB.
                 info.file_size = status.st_size
                 with open(path, "rb") as source, archive.open(info, "w") as target:
                     shutil.copyfileobj(source, target)
@@ -86,7 +87,11 @@ def unpack_archive(path: str, folder: str) -> None:
 
 
 def _is_folder(info: zipfile.ZipInfo) -> bool:
-    """Return whether a member is the entry of a folder, as `zip -r` and file managers add it."""
+    """Return whether a member is the entry of a folder, as `zip -r` and file managers add it.
+
+    A folder with content of its own or an odd name is none: :func:`_require_plain_members` refuses
+    it.
+    """
     if not info.is_dir() or info.file_size > 0:
         return False
     return _file_type(info) in (0, stat.S_IFDIR) and _is_plain_path(info.filename.removesuffix("/"))

@@ -119,7 +119,7 @@ def _remove_build_folder(work: str) -> None:
 def _end_build_processes() -> None:
     """Kill the processes that killed builds left running, found by their environment variable.
 
-    :func:`_mark_command` sets the variable.  Processes that cannot be ended are left, silently.
+    :func:`_mark_command` sets the variable.  Those that cannot be ended stay, without a message.
     """
     end = ["sh", "-uc", END_PROCESSES, "strata", f"{BUILDING}={paths.home_mark()}"]
     capture(end, check=False)

@@ -48,7 +48,8 @@ def lock_cache(wait: bool = True) -> AbstractContextManager[bool]:
     """Hold the lock of the cache, without which no image may be made or removed.
 
     wait: whether to wait for another process that holds it.  The context's value says whether the
-    lock is held, and is false only without `wait`.
+    lock is held; with `wait` it is false only if the lock's file was removed meanwhile.
+    The lock ends with the process that holds it.
     """
     path = os.path.join(paths.home_folder(), "images", "cache.lock")
     return locks.hold_lock(path, "image: another process makes or removes one", wait)

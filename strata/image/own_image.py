@@ -75,7 +75,7 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
         if user is None:
             raise _make_refusal(reference, f"USER {name}: the image has no such user or group")
     is_root = user is None or (user["uid"], user["gid"], user["groups"]) == (0, 0, [0])
-    variables = dict(text.partition("=")[::2] for text in settings.get("Env") or ())
+    variables = dict(entry.partition("=")[::2] for entry in settings.get("Env") or ())
     # Docker sets these variables if the image does not.
     defaults = {
         "PATH": docker.DEFAULT_PATH.partition("=")[2],
@@ -224,13 +224,19 @@ def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
 
 
 def _split_entries(text: str, count: int) -> list[list[str]]:
-    """Return the entries of /etc/passwd or /etc/group that have at least `count` columns."""
+    """Return the entries of /etc/passwd or /etc/group, without lines of fewer than `count` columns.
+
+    text: of the file.
+    """
     entries = [line.split(":") for line in text.splitlines()]
     return [entry for entry in entries if len(entry) >= count]
 
 
 def _find_entry(name: str, entries: list[list[str]]) -> list[str] | None:
-    """Return the first entry with a name, or with an id that is given as `name`; None if none."""
+    """Return the first entry whose name or ID is `name`; None if there is none.
+
+    entries: of /etc/passwd or /etc/group, which both have the name first and the ID third.
+    """
     return next((entry for entry in entries if name in (entry[0], entry[2])), None)
 
 

@@ -129,7 +129,7 @@ def read_linpack(lines: Sequence[str], name: str) -> Readings:
             yield Refusal(block.first, problem)
         if start is not None:
             starts.append(start)
-    # Of each machine the last one stays.
+    # A later start replaces the earlier ones of its machine.
     shown = {start.is_tuned: start.number for start in starts if start.is_complete}
     for start in starts:
         factors: Factors = {"sockets": start.sockets}
@@ -337,6 +337,7 @@ def read_redis(lines: Sequence[str]) -> Readings:
             yield Refusal(redis_round.first, f"{subject}: {reason}")
         for test, rate, line in redis_round.tests:
             factors: Factors = {"test": test, "connections": connections}
+            # The figures show this test alone.
             selection = "paper" if test == "SET" else "variant"
             yield Value("throughput", "requests/s", factors, rate, line, selection)
             yield Value("latency", "ms", factors, 1000 * connections / rate, line, selection)
@@ -364,6 +365,7 @@ def _read_redis_tests(block: Block, connections: int) -> Iterator[tuple[str, flo
         index for index, line in enumerate(block.lines) if re.search("====== .* ======$", line)
     ]
     for section in cut_lines(block.lines, starts, block.first):
+        # Other output may stand before the heading on its line.
         test = re.sub(r"^.*====== (.*) ======$", r"\1", section.lines[0])
         rate = section.find_number(r"^(\S+) requests per second")
         clients = section.find_number(r"^ *(\d+) parallel clients")

@@ -69,6 +69,7 @@ def read_dstat(lines: Sequence[str], outputs: list[list[Factors]]) -> Readings:
     for number, line in enumerate([*lines, ""], 1):
         shares = [parse_number(cell) for cell in line.split(",")[:3]]
         is_sample = len(shares) == 3 and None not in shares
+        # Lines of a header begin with a quote; others without a sample have commas at most.
         if not is_sample and not re.match(r'"|,*$', line):
             yield Refusal(number, "a line that is neither a header nor a whole sample of dstat")
         # The shares are those of user, system and idle time.

@@ -148,7 +148,7 @@ def _run_git(path: str, *arguments: str) -> bytes | None:
     command = ["git", f"--git-dir={repository}", *arguments]
     try:
         with programs.git_environment(path) as options:
-            done = subprocess.run(command, capture_output=True, check=False, **options)
+            result = subprocess.run(command, capture_output=True, check=False, **options)
     except FileNotFoundError:
         return None
-    return done.stdout if done.returncode == 0 else None
+    return result.stdout if result.returncode == 0 else None

@@ -32,6 +32,7 @@ def report_machine_failures(path: str) -> Iterator[None]:
     """
     try:
         yield
+    # The order binds: shutil.Error is an OSError, and MachineError is a UserError.
     except shutil.Error as error:
         # One row (source, target, reason) for each file that could not be copied.
         rows = error.args[0]
@@ -43,10 +44,11 @@ def report_machine_failures(path: str) -> Iterator[None]:
         raise
     except Exception as error:
         *_, frame = traceback.extract_tb(error.__traceback__)
-        code = f"{os.path.relpath(frame.filename, paths.PROJECT)}:{frame.lineno}"
-        reason = f"Strata itself failed at {code}, perhaps on a file of an odd form: {error!r}"
+        place = f"{os.path.relpath(frame.filename, paths.PROJECT)}:{frame.lineno}"
+        reason = f"Strata itself failed at {place}, perhaps on a file of an odd form: {error!r}"
     else:
         return
+    # Some messages begin with the path already.
     raise MachineError(f"{path}: could not be checked: {reason.removeprefix(f'{path}: ')}")
 
 
@@ -70,10 +72,12 @@ def open_archive(path: str) -> Iterator[str]:
 def verify_archive(path: str, papers: bool = False) -> int:
     """Check an archive, and print each fault or, if it has none, notes on its origin.
 
+    This is the command ``verify``: strata/options.py passes its options by these names.
     path: the archive's file, or the folder of an unpacked one.
     papers: whether papers are computed again and compared too, and not only tables.
 
-    Returns the command's exit status: 0 for a good archive, 1 for one with faults.
+    Returns the command's exit status, which docs/archive.md promises: 0 for a good archive, 1 for
+    one with faults.
     Raises MachineError, for which the command exits with status 2, if a check was not possible.
     """
     notes: list[str] = []
@@ -106,8 +110,8 @@ def find_faults(folder: str, papers: bool = False) -> list[str]:
 
     folder: of the unpacked archive.
     papers: whether papers are computed again and compared too, and not only tables.
-    The order of the checks binds: each relies on what those before it have checked, so that no
-    check follows one that found faults.
+    The order of the checks binds: each relies on what those before it have checked.  The first one
+    with faults is therefore the last that runs.
     Raises MachineError or any other error but UserError if a check was not possible; callers use
     :func:`report_machine_failures` around it.
     """
@@ -120,7 +124,7 @@ def find_faults(folder: str, papers: bool = False) -> list[str]:
     for check in (
         checksums.find_faults,
         _check_format,
-        _check_plan,
+        _check_measurements,
         _check_image,
         _check_source,
         _check_descriptions,
@@ -152,15 +156,15 @@ def _check_format(folder: str) -> Iterator[str]:
     if version == metadata.FORMAT:
         metadata.read_facts(folder)
     else:
-        reads = f"this version reads format {metadata.FORMAT}"
-        yield f"{metadata.FACTS}: its format is {version}; {reads}"
+        supported = f"this version reads format {metadata.FORMAT}"
+        yield f"{metadata.FACTS}: its format is {version}; {supported}"
 
 
-def _check_plan(folder: str) -> Iterator[str]:
+def _check_measurements(folder: str) -> Iterator[str]:
     """Yield a sentence for each fault of the plan, decisions, records, logs and order of cells.
 
-    A plan with mistakes, or else decisions with mistakes, end the check: the order of cells, by
-    which records are found, follows from both.  plan.csv must be byte-identical to that order.
+    Mistakes of the plan, or else of the decisions, end the check: the order of cells, by which
+    records are found, follows from both.  plan.csv must be byte-identical to that order.
     """
     experiment = load_object(folder, paths.PLAN)
     mistakes = plan.find_mistakes(experiment) or _find_wrong_decisions(folder)
@@ -176,7 +180,10 @@ def _check_plan(folder: str) -> Iterator[str]:
 
 
 def _find_wrong_decisions(folder: str) -> list[str]:
-    """Return a sentence for each key of a decision that breaks the schema."""
+    """Return a sentence for each key of a decision that breaks the schema.
+
+    results/precision/N.json is the decision after round N, from which the order of cells follows.
+    """
     schema = validation.load_schema("decision")
     faults = []
     for name in zip_file.list_files(os.path.join(folder, _DECISIONS)):
@@ -198,7 +205,7 @@ def _read_file(folder: str, name: str) -> bytes:
 def _check_image(folder: str) -> Iterator[str]:
     """Yield a sentence if the manifest of the image's files does not fit the digest in image.json.
 
-    An archive that was written with the option ``--light`` has no manifest, and passes.
+    An archive that was written with the option ``--without-source`` has no manifest, and passes.
     """
     if os.path.exists(os.path.join(folder, paths.MANIFEST)):
         digest = manifest.hash_manifest(load_object(folder, paths.MANIFEST))
@@ -215,7 +222,8 @@ def _check_source(folder: str) -> Iterator[str]:
     :func:`verify_archive` then prints a note.
     """
     origin = metadata.read_facts(folder)["source"]
-    commit = tree = source.read_commit(paths.PROJECT, origin["revision"])
+    commit = source.read_commit(paths.PROJECT, origin["revision"])
+    tree = commit
     if origin["packed"]:
         packed = os.path.join(folder, "source")
         if not os.path.isdir(packed):

@@ -21,13 +21,17 @@ def format_checksum(folder: str, name: str) -> str:
     """Return the line of SHA256SUMS for a file: its hash, two spaces and its path, as given.
 
     folder: holds the file.  name: the file's relative path in it.
-    ``sha256sum --check`` reads such lines.
+    The form must stay: ``sha256sum --check`` and :func:`find_faults` read such lines, and the
+    digest in light.json covers some of them.
     """
     return f"{hash_file(os.path.join(folder, name))}  {name}\n"
 
 
 def write_checksums(folder: str) -> None:
-    """Write the file SHA256SUMS of a folder, with a line for each other file below it."""
+    """Write the file SHA256SUMS of a folder, with a line for each other file below it.
+
+    Must come last: :func:`find_faults` reports files that are written or changed later.
+    """
     with open(os.path.join(folder, NAME), "w", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(format_checksum(folder, name) for name in _list_hashed_files(folder))
 

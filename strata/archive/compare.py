@@ -25,14 +25,15 @@ def compare_testbeds(
 ) -> int:
     """Compare testbeds, write the comparison into a folder, and print its outcome.
 
+    This is the command ``compare``: strata/options.py passes its options by these names.
     sides: paths of archives, projects or folders of results, two or more; or of folders that hold
     several of these, one for each session.
     names: a name for each side; None: the names of their files.
     effect: the smallest difference that matters, for example ``2%``; None: that of the paper.
     out: the folder to write index.html and the tables into.
 
-    Returns the exit status: 0 if everything that decides is equivalent, 1 if something differs, 2
-    if no series has an interval on two sides, 3 otherwise.
+    Returns the exit status, on which CI jobs rely: 0 if everything that decides is equivalent, 1 if
+    something differs, 2 if no series has an interval on two sides, 3 if it stays undecided.
     Raises UserError for sides or options that cannot be compared, and MachineError if the script of
     R writes no outcome.  `out` is then as it was before.
     """
@@ -54,6 +55,7 @@ def compare_testbeds(
         folder = stack.enter_context(output.write_whole_folder(out))
         script = os.path.join(paths.PROJECT, "analysis/compare.R")
         programs.run_r(script, listing, folder, *options)
+        # The script writes this file last, with the keys `outcome` and `text`.
         outcome = read_json(os.path.join(folder, "outcome.json"))
         if not outcome or outcome.get("outcome") not in _STATUS:
             raise MachineError("analysis/compare.R: it ended without writing a good outcome.json")
@@ -69,6 +71,7 @@ def list_sessions(side: str) -> list[str]:
     side: the path of an archive, a project or its results, which is one session, or of a folder
     that holds several archives or projects.
     A path that is none of these is returned as a session, which :func:`open_results` then refuses.
+    Every zip file in the folder counts as a session, so that a broken one is reported.
     """
     if not os.path.isdir(side):
         return [side]
@@ -88,22 +91,23 @@ def _require_equal_design(sessions: dict[str, list[str]]) -> None:
 
     sessions: path of each side → the paths of its sessions.
     """
-    if all(len(held) == 1 for held in sessions.values()):
+    if all(len(session_paths) == 1 for session_paths in sessions.values()):
         return
-    for side, held in sessions.items():
-        if len(held) < SESSIONS:
+    for side, session_paths in sessions.items():
+        if len(session_paths) < SESSIONS:
             raise UserError(
-                f"{side}: holds {len(held)} of the at least {SESSIONS} sessions that each side "
-                "needs where one holds several; measure more, each after a restart, or name one "
-                "session for each side"
+                f"{side}: holds {len(session_paths)} of the at least {SESSIONS} sessions that each "
+                "side needs where one holds several; measure more, each after a restart, or name "
+                "one session for each side"
             )
 
 
 def open_testbed(stack: contextlib.ExitStack, path: str, sessions: list[str], name: str) -> Testbed:
     """Check and open a side, and return it as analysis/compare.R reads it.
 
-    stack: removes the unpacked archives when it closes.
-    path: as it was named.  sessions: as :func:`list_sessions` returns them.  name: of the side.
+    stack: removes the unpacked archives when it closes, so that the result is of use until then.
+    path: of the side, as the user gave it.  sessions: paths that :func:`list_sessions` returned.
+    name: of the side, for tables and figures.
     Returns ``{name, results, source, sha256}``: `results` lists the absolute path of each session's
     results, `source` is the last part of `path`, and `sha256` holds the digests of archives that
     are files, with spaces between.
@@ -123,8 +127,9 @@ def read_starts(results: str) -> set[str]:
     """Return the starts of the kernel and of Docker in which cells were measured.
 
     results: the folder of results.
-    Each start is the kernel's boot ID and Docker's start, with a space between.  Cells whose record
-    names no boot are left out.
+    Each start is the kernel's boot ID and Docker's start, with a space between: ``strata gate``
+    keeps starts in this form and looks for the boot ID at the beginning.  Cells whose record names
+    no boot (:func:`strata.host.node.identify_node`) are left out.
     """
     starts = set()
     for path in glob.iglob(os.path.join(glob.escape(results), "raw/*/*/*.json")):
@@ -136,36 +141,40 @@ def read_starts(results: str) -> set[str]:
 
 
 def require_starts(side: str, sessions: list[str]) -> None:
-    """Raise UserError if two sessions of a side are of one start of kernel and Docker.
+    """Raise UserError if two sessions of a side were measured in one start of kernel and Docker.
 
-    side: its path, for the message.  sessions: folders of results.
+    side: its path, for the message.  sessions: the folder of results of each.
+    Sessions of records that name no start pass.
     """
-    known: set[str] = set()
+    earlier_starts: set[str] = set()
     for results in sessions:
         starts = read_starts(results)
-        if known & starts:
+        if earlier_starts & starts:
             raise UserError(
                 f"{side}: two of its sessions were measured without a restart between them, and "
                 "count as one; measure more, each after a restart of the machine or of Docker"
             )
-        known |= starts
+        earlier_starts |= starts
 
 
 def _refuse_equal(testbeds: list[Testbed]) -> None:
-    """Raise UserError if two sessions have the same plan and tables, so that nothing can differ."""
+    """Raise UserError if two sessions have the same plan and tables, so that nothing can differ.
+
+    Results without tables pass.
+    """
     # The lines that SHA256SUMS would have for the files of a session → the name of its side.
-    names: dict[str, str] = {}
+    side_names: dict[str, str] = {}
     for testbed in testbeds:
         for results in testbed["results"]:
             tables = sorted(glob.glob("tidy/*.csv", root_dir=results))
             lines = [format_checksum(results, name) for name in ("plan.json", *tables)]
             content = "".join(lines)
-            if tables and content in names:
+            if tables and content in side_names:
                 raise UserError(
-                    f"{names[content]} and {testbed['name']} hold the same values, so nothing can "
-                    "differ; name results of another machine or date"
+                    f"{side_names[content]} and {testbed['name']} hold the same values, so nothing "
+                    "can differ; name results of another machine or date"
                 )
-            names[content] = testbed["name"]
+            side_names[content] = testbed["name"]
 
 
 @contextlib.contextmanager
@@ -181,6 +190,8 @@ def open_results(path: str, takes_light: bool = False) -> Iterator[str]:
     is_archive = os.path.isfile(path) or os.path.exists(os.path.join(path, "archive.json"))
     if is_archive or (takes_light and light.is_light(path)):
         with contextlib.ExitStack() as stack:
+            # The report covers the check, and not the caller's block, for which the stack keeps the
+            # unpacked folder.
             with check.report_machine_failures(path):
                 folder = stack.enter_context(check.open_archive(path))
                 if takes_light and light.is_light(folder):
@@ -205,7 +216,7 @@ def open_results(path: str, takes_light: bool = False) -> Iterator[str]:
 
 
 def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
-    """Return a unique name for each side: the given one, or that of its file.
+    """Return a unique name for each side, in their order: the given one, or that of its file.
 
     sides: paths.
     names: one for each side; None or empty: the names of the files, each with the number of its
@@ -234,6 +245,7 @@ def name_file(path: str) -> str:
     """Return the base name of an archive, without ``.zip``, or of a project.
 
     path: an absolute path.  A project's folder `results` has the name of the project.
+    ``strata compare`` names a side by it, and ``strata reproduce`` the archive.
     """
     project = os.path.dirname(path) if os.path.basename(path) == "results" else path
     return os.path.basename(project).removesuffix(".zip")
@@ -242,13 +254,14 @@ def name_file(path: str) -> str:
 def parse_share(effect: str, option: str = "--effect") -> float:
     """Return a percentage as a fraction, for example 0.02 for ``2%`` or ``2``.
 
+    effect: the percentage, as the user typed it.
     option: the name of the command's option, for the message.
     Raises UserError for another text, and for less than 0 % or 100 % and more.
     """
     try:
         share = float(effect.removesuffix("%")) / 100
     except ValueError:
-        # No share: the message below is for this text, too.
+        # A value that the check below refuses: its message is for this text, too.
         share = -1.0
     if not 0 <= share < 1:
         raise UserError(

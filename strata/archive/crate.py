@@ -35,12 +35,15 @@ _MEDIA_TYPES = {
 }
 
 
-def _entity(identifier: str, kind: str | list[str], **properties: Any) -> Fields:
-    """Return an entity of JSON-LD: an object with ``@id``, ``@type`` and further properties."""
+def _make_entity(identifier: str, kind: str | list[str], **properties: Any) -> Fields:
+    """Return an entity of JSON-LD: an object with ``@id``, ``@type`` and further properties.
+
+    The properties follow in the order of the arguments, which is that of the file.
+    """
     return {"@id": identifier, "@type": kind, **properties}
 
 
-def _refer(*identifiers: str) -> Any:
+def _make_reference(*identifiers: str) -> Any:
     """Return a JSON-LD reference to one entity, or a list of references to several."""
     references = [{"@id": identifier} for identifier in identifiers]
     return references if len(references) > 1 else references[0]
@@ -53,11 +56,13 @@ def _describe_file(folder: str, name: str) -> Fields:
     name: path of the file in it.  SHA256SUMS need not exist yet, and gets no size: it is written
     after the crate, which it lists.
     """
-    entity = _entity(urllib.parse.quote(name), "File", name=name)
+    entity = _make_entity(urllib.parse.quote(name), "File", name=name)
     _, suffix = os.path.splitext(name)
+    # Files of the image are tar files and disks; logs and all others are texts.
     default = "application/octet-stream" if name.startswith("image/") else "text/plain"
     entity["encodingFormat"] = _MEDIA_TYPES.get(suffix, default)
     if name != checksums.NAME:
+        # A text, as schema.org defines it.
         entity["contentSize"] = str(os.path.getsize(os.path.join(folder, name)))
     return entity
 
@@ -79,8 +84,10 @@ def format_crate(folder: str, facts: Fields) -> str:
 def _describe_files(folder: str, workflow: str) -> dict[str, Fields]:
     """Return path → JSON-LD entity of each file that the crate lists, sorted by path.
 
-    Of the source, which is one entity of its own, only the workflow is listed.
-    workflow: path of the Snakefile.  Raises UserError if it is missing.
+    The crate's own file is left out.  The source is one entity of its own: of its files only the
+    workflow is listed.
+    folder: of the archive.  workflow: path of the Snakefile in it.
+    Raises UserError if the workflow is missing.
     """
     names = {*list_files(folder), checksums.NAME} - {FILE}
     files = {
@@ -93,8 +100,8 @@ def _describe_files(folder: str, workflow: str) -> dict[str, Fields]:
     files[workflow] |= {
         "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
         "name": "The workflow that measures and makes the paper",
-        "conformsTo": _refer(_WORKFLOW),
-        "programmingLanguage": _refer("#snakemake"),
+        "conformsTo": _make_reference(_WORKFLOW),
+        "programmingLanguage": _make_reference("#snakemake"),
     }
     return files
 
@@ -103,67 +110,68 @@ def _list_entities(files: dict[str, Fields], workflow: str, facts: Fields) -> li
     """Return all entities of the crate, in the order of its file.
 
     files: path → entity.  workflow: path of the Snakefile.  facts: the object of archive.json.
+    ``verify`` compares the file's bytes: a change here makes it reject archives written before.
     """
     source, measured = facts["source"], facts["measured"]
     identifiers = [entity["@id"] for entity in files.values()]
     if source["packed"]:
         identifiers.append("source/")
-        code = _entity("source/", "Dataset")
+        code = _make_entity("source/", "Dataset")
     else:
-        code = _entity(source["swhid"], "CreativeWork")
+        code = _make_entity(source["swhid"], "CreativeWork")
     code |= {"name": "The project's own files", "identifier": source["swhid"]}
     licence = urllib.parse.quote(facts["license"] or "", safe="")
     terms = f"https://spdx.org/licenses/{licence}" if licence else "#no-licence"
     return [
-        _entity(
+        _make_entity(
             FILE,
             "CreativeWork",
-            about=_refer("./"),
-            conformsTo=_refer(_SPECIFICATION, _WORKFLOW_CRATE),
+            about=_make_reference("./"),
+            conformsTo=_make_reference(_SPECIFICATION, _WORKFLOW_CRATE),
         ),
-        _entity(
+        _make_entity(
             "./",
             "Dataset",
             name=facts["title"],
             description=facts["description"],
             datePublished=measured["to"],
-            license=_refer(terms),
-            author=_refer("#authors"),
-            publisher=_refer("#authors"),
+            license=_make_reference(terms),
+            author=_make_reference("#authors"),
+            publisher=_make_reference("#authors"),
             version=source["revision"] or facts["strata"],
-            conformsTo=_refer(*_PROFILES),
-            mainEntity=_refer(workflow),
-            mentions=_refer("#measurement", code["@id"]),
-            hasPart=[_refer(identifier) for identifier in identifiers],
+            conformsTo=_make_reference(*_PROFILES),
+            mainEntity=_make_reference(workflow),
+            mentions=_make_reference("#measurement", code["@id"]),
+            hasPart=[_make_reference(identifier) for identifier in identifiers],
         ),
         *files.values(),
         code,
         *(
-            _entity(identifier, "CreativeWork", name=name, version=version)
+            _make_entity(identifier, "CreativeWork", name=name, version=version)
             for identifier, (name, version) in _PROFILES.items()
         ),
-        _entity(terms, "CreativeWork", name=facts["license"] or "No licence is named"),
-        _entity("#authors", "Organization", name=facts["authors"]),
-        _entity(
+        _make_entity(terms, "CreativeWork", name=facts["license"] or "No licence is named"),
+        _make_entity("#authors", "Organization", name=facts["authors"]),
+        _make_entity(
             "#snakemake",
             "ComputerLanguage",
             name="Snakemake",
             url="https://snakemake.github.io",
             version=facts["snakemake"],
         ),
-        _entity(
+        _make_entity(
             "#measurement",
             "CreateAction",
             name="Measurement of the archived runs",
             startTime=measured["from"],
             endTime=measured["to"],
-            instrument=_refer(workflow),
-            object=_refer("results/plan.json"),
+            instrument=_make_reference(workflow),
+            object=_make_reference("results/plan.json"),
             result=[
-                _refer(entity["@id"])
+                _make_reference(entity["@id"])
                 for name, entity in files.items()
                 if name.startswith(("results/raw/", "paper/"))
             ],
-            agent=_refer("#authors"),
+            agent=_make_reference("#authors"),
         ),
     ]

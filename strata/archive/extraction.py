@@ -81,9 +81,11 @@ class Budget:
 
 
 def unwrap_file(name: str, content: bytes) -> Iterator[Part]:
-    """Yield a file without the compressed data in it, and then that data, unpacked at any depth.
+    """Yield a file without the compressed data in it, and then that data, unpacked.
 
-    At most `DEEPEST` levels and `MOST_BYTES` bytes are unpacked: `problem` of a part says so.
+    name: path of the file, which parts have in their names.
+    Compressed data in compressed data is unpacked too.  If the file exceeds `DEEPEST` levels or
+    `MOST_BYTES` bytes, the `problem` of a part says so.
     :func:`unwrap_text` relies on the file being the first part.
     """
     yield from _unwrap(Part(name, content), DEEPEST, Budget(MOST_BYTES))
@@ -101,37 +103,42 @@ def unwrap_text(name: str, text: str) -> list[Part]:
 
 
 def _unwrap(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
-    """Yield a part without the compressed data in it, and then that data, unpacked at any depth.
+    """Yield a part without the compressed data in it, and then that data, unpacked, as parts.
 
-    depth: how many levels may still be unpacked.
+    depth: how many levels may still be unpacked.  budget: how many bytes; it is lowered.
+    The part itself comes first.  Each part that cannot be searched as a whole names its problem.
     """
     name, content = part.name, part.content
     if content.startswith(b"\x89PNG"):
         content = _remove_pixels(content)
-    rest = content
+    remainder = content
     if content.startswith(b"SQLite format 3\0"):
-        inner = _read_sqlite(name, content)
+        members = _read_sqlite(name, content)
     # The magic of a tar header.
     elif content[257:262] == b"ustar":
-        inner, rest = _split_tar(name, content)
+        members, remainder = _split_tar(name, content)
     else:
-        inner, rest = _find_packed(name, content, budget)
-    problem, is_noise = part.problem, _is_noise(rest)
+        members, remainder = _find_packed(name, content, budget)
+    problem = part.problem
+    is_noise = _is_noise(remainder)
     if not problem:
         if b"/Encrypt" in content and content.startswith(b"%PDF"):
             problem = "it is encrypted"
-        elif inner and not depth:
+        elif members and not depth:
             problem = f"it is packed more than {DEEPEST} times"
-        elif is_noise and part.is_file and not inner and not _MEDIA.match(content):
+        elif is_noise and part.is_file and not members and not _MEDIA.match(content):
             problem = "it is packed or encrypted in a way that is not known here"
-    yield Part(name, rest, problem, part.is_file, is_noise)
+    yield Part(name, remainder, problem, part.is_file, is_noise)
     if depth:
-        for member in inner:
+        for member in members:
             yield from _unwrap(member, depth - 1, budget)
 
 
 def _remove_pixels(content: bytes) -> bytes:
-    """Return a PNG file without its pixels (chunks IDAT); bytes that are no chunk stay."""
+    """Return a PNG file without its pixels (chunks IDAT), which hold no text.
+
+    Bytes that are no chunk stay.
+    """
     # After a signature of 8 bytes, a chunk is its length (4 bytes), type (4), data and CRC (4).
     start = 8
     kept = [content[:start]]
@@ -149,8 +156,9 @@ def _remove_pixels(content: bytes) -> bytes:
 def _is_noise(content: bytes) -> bool:
     """Return whether bytes look random, as compressed or encrypted data does.
 
-    These are at least 16 bytes other than zero that are no UTF-8, of which at most 60 % are
-    printable, and which compress by less than 5 %.  Only the first 256 KiB are considered.
+    They look so if at least 16 of them are not zero, they are no UTF-8, at most 60 % are printable,
+    and they compress by less than 5 %.  Only the first 256 KiB are considered.
+    A file of noise is reported as encrypted, and noise is searched for secrets only.
     """
     sample = content[: 1 << 18].replace(b"\0", b"")
     with contextlib.suppress(UnicodeError):
@@ -163,27 +171,27 @@ def _is_noise(content: bytes) -> bool:
 
 
 def _split_tar(name: str, content: bytes) -> tuple[list[Part], bytes]:
-    """Return the regular files in a tar archive as parts, and its other bytes.
+    """Return the regular files in a tar archive as parts, and the archive's remaining bytes.
 
     name: path of the archive.
     Of a damaged archive the files before the damaged place are returned, and a part that names the
-    problem.
+    problem.  Sparse files, whose data lies in pieces, stay in the remaining bytes.
     """
     members: list[Part] = []
-    rest: list[bytes] = []
+    remainder: list[bytes] = []
     end = 0
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             for member in archive:
                 if member.isreg() and not member.sparse:
                     start = member.offset_data
-                    rest.append(content[end:start])
+                    remainder.append(content[end:start])
                     end = start + member.size
                     problem = "its end is missing" if end > len(content) else ""
                     members.append(Part(f"{name}/{member.name}", content[start:end], problem))
     except (tarfile.TarError, OSError, ValueError):
         members.append(Part(name, b"", "it is damaged"))
-    return members, b"".join([*rest, content[end:]])
+    return members, b"".join([*remainder, content[end:]])
 
 
 def _read_sqlite(name: str, content: bytes) -> list[Part]:
@@ -203,20 +211,23 @@ def _read_sqlite(name: str, content: bytes) -> list[Part]:
 
 
 def _find_packed(name: str, content: bytes, budget: Budget) -> tuple[list[Part], bytes]:
-    """Return parts for the compressed data at any offset of a content, and the other bytes.
+    """Return the unpacked data of a content as parts, and the content's remaining bytes.
 
-    name: path of the file.
+    name: path of the file.  budget: lowered by the bytes that are unpacked; an empty one ends the
+    search.
+    Compressed data is looked for at every offset.  The remaining bytes keep their order, with a
+    space where data was cut out, so that no text arises over the gap.
     """
     members: list[Part] = []
-    rest: list[bytes] = []
-    # The search goes on at `searched`; the bytes before `copied` are in a member or in `rest`.
+    remainder: list[bytes] = []
+    # The search goes on at `searched`; the bytes before `copied` are in a member or the remainder.
     searched = copied = 0
     while budget.left > 0 and (match := _PACKED.search(content, searched)):
         searched = match.end()
         if match["base64"]:
             letters = re.sub(rb"\\[nr]|[^A-Za-z0-9+/]", b"", match["base64"])
             data = base64.b64decode(letters[: len(letters) // 4 * 4])
-            # The letters stay in the rest: others may look like packed data in base64, too.
+            # The letters stay in the remainder: a text may look like packed data in base64, too.
             members.append(Part(name, data, is_file=False))
             continue
         if match[0].startswith(b"P"):
@@ -227,11 +238,11 @@ def _find_packed(name: str, content: bytes, budget: Budget) -> tuple[list[Part],
             continue
         start, member, end = unpacked
         members.append(member)
-        rest.append(content[copied:start])
+        remainder.append(content[copied:start])
         if match[0].startswith(b"\x1f"):
-            rest.append(_read_gzip_texts(content, start))
+            remainder.append(_read_gzip_texts(content, start))
         searched = copied = max(searched, end)
-    return members, b" ".join([*rest, content[copied:]])
+    return members, b" ".join([*remainder, content[copied:]])
 
 
 def _unpack_stream(
@@ -239,13 +250,17 @@ def _unpack_stream(
 ) -> tuple[int, Part, int] | None:
     """Unpack data that gzip, bzip2, xz, lzma or zlib compressed, which may be damaged.
 
-    start: offset in `content` of the first byte, by which the format is known.
-    Further arguments and the result are those of :func:`_unpack_zip_member`.
+    name: path of the file.  start: offset in `content` of the first byte, which tells the format.
+    budget: lowered by the bytes that are unpacked.
+
+    Returns the offset of the compressed data, the unpacked part, and the offset after the data;
+    None if the bytes only look like compressed data.
     """
     mark = content[start : start + 1]
     data, end, problem = _decompress(_UNPACKERS[mark](), content, start, budget)
     # Bytes of a text or a picture may look like the beginning of compressed data, most often the
-    # two bytes of zlib: little is then unpacked, or damage is met.
+    # two bytes of zlib: nothing or little is then unpacked, and with damage.  From 256 bytes on
+    # they count as compressed data even so.
     is_likely = bool(data) or start == 0
     if mark == b"x":
         is_likely = bool(data) and not problem
@@ -261,6 +276,7 @@ def _unpack_zip_member(
 
     name: path of the zip file.
     start: offset in `content` of the bytes that look like the member's local header.
+    budget: lowered by the bytes that are decompressed.
 
     Returns the offset of the member's data, the member, and the offset after its data; None if the
     bytes are no such header.
@@ -318,6 +334,7 @@ def _decompress(
     """Decompress data from an offset of a content until its end, damage, or an empty budget.
 
     unpacker: a new decompressor object of zlib, bz2 or lzma.
+    budget: lowered by the bytes that are decompressed; below zero if it ended the data.
     Returns the data, the offset after its compressed form, and why the data is incomplete, or "".
     """
     pieces: list[bytes] = []
@@ -373,7 +390,7 @@ _AFTER_SECRET = re.compile(r"</|[,)\]}>&|*]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 # A piece of a text that may be cut over lines.
 _PIECE = re.compile(r"[\w.+/=~:%@-]+")
-# What may stand before the rest of a text that was cut over lines.
+# Characters that may stand before the next piece of a text that was cut over lines.
 _MARGIN = " \t\"'`+>|#*"
 # The most letters of a line that belong to a text which is cut there.
 _LONGEST = 4096
@@ -402,7 +419,7 @@ class Reading(NamedTuple):
 
 
 def decode_text(content: bytes) -> str:
-    """Decode bytes as UTF-32 or UTF-16 if they begin with its byte order mark, else as UTF-8.
+    """Return bytes as text: UTF-32 or UTF-16 if they begin with its byte order mark, else UTF-8.
 
     Bytes that are no characters become U+FFFD: a tool may print in an encoding of its own.
     """
@@ -445,7 +462,8 @@ def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
     """Yield a reading of a text after each layer of escapes or base64 that is decoded.
 
     gap: the text that replaces invisible characters.
-    Lines that a layer leaves unchanged are empty.  At most `_LAYERS` layers of each are decoded.
+    Lines that a layer leaves unchanged are empty: the caller has read them.
+    All escapes, at most `_LAYERS` layers, are decoded before a layer of base64, and so on again.
     """
     for _ in range(_LAYERS):
         for _ in range(_LAYERS):
@@ -496,9 +514,9 @@ def _keep_changed_lines(old: str, new: str) -> str:
 
 
 def _decode_base64(match: re.Match[str]) -> str:
-    """Return the text that a match of base64 stands for, in one line.
+    """Return the text that a match of `_BASE64` stands for, in one line.
 
-    Returns the base64 itself if its decoded bytes are no text.
+    Returns the base64 itself if its decoded bytes are no text, or fewer than six.
     """
     letters = match[0].rstrip("=").replace("-", "+").replace("_", "/")
     # Four letters stand for three bytes; one letter more stands for none.
@@ -516,8 +534,9 @@ def _decode_base64(match: re.Match[str]) -> str:
 def _join_lines(lines: list[str]) -> str:
     """Join each line to those after it into which a text may run on.
 
-    Each line of the result holds the line joined to the next, to the next two, and so on; it is
-    empty if no text runs on over the line's end.  The number of lines stays.
+    Each line of the result holds the line joined to the next, to the next two, and so on, with
+    spaces between these texts; it is empty if no text runs on over the line's end.
+    The number of lines stays, since findings name lines.
     """
     joined = [""] * len(lines)
     # Whether a line has the length of the line before, as within a block of base64.
@@ -526,7 +545,7 @@ def _join_lines(lines: list[str]) -> str:
         continues_block.append(len(line) == len(before) >= _BLOCK)
     for number, line in enumerate(lines):
         beginning = _strip_joint(line[-_LONGEST:])
-        # No text runs on after another character, and none begins within a block.
+        # A text runs on only after a character of `_PIECE`, and none begins within a block.
         if not _PIECE.match(beginning[-1:]) or (continues_block[number] and _PIECE.fullmatch(line)):
             continue
         pieces = [beginning]
@@ -535,13 +554,13 @@ def _join_lines(lines: list[str]) -> str:
             next_line = lines[following]
             if _MARKER.fullmatch(next_line):
                 continue
-            rest = next_line[:_LONGEST].lstrip(_MARGIN)
-            if not _PIECE.match(rest):
+            piece = next_line[:_LONGEST].lstrip(_MARGIN)
+            if not _PIECE.match(piece):
                 break
             # The line after the last piece of a short text may be another text.
             if len(pieces) < _SHORT:
-                texts.append("".join([*pieces, rest]))
-            pieces.append(_strip_joint(rest))
+                texts.append("".join([*pieces, piece]))
+            pieces.append(_strip_joint(piece))
             ends = len(pieces) > _MOST_PIECES and not continues_block[following]
             if ends or not _PIECE.fullmatch(pieces[-1]):
                 break

@@ -58,14 +58,15 @@ Row = dict[str, str]
 
 
 def make_summary(folder: str, given: Fields) -> Fields:
-    """Return the content of light.json, which says of which logs a light archive is.
+    """Return the content of light.json, which identifies the logs behind a light archive.
 
     Its keys are in schemas/light.schema.json.
     folder: the project's folder, with the logs.
     given: the values of the keys `strata` and `source`, which do not follow from results.
     The digest in `raw` identifies the logs: two archives of the same logs have the same.  It covers
-    the lines that SHA256SUMS of a whole archive has for logs and records of measured cells.  A
-    change would make new archives of the same logs look different from old ones.
+    the lines, in their order, that SHA256SUMS of a whole archive has for logs and records of
+    measured cells.  If it were computed in another way, old and new archives of the same logs would
+    seem to differ.
     Raises UserError if nothing was measured.
     """
     experiment = load_object(folder, paths.PLAN)
@@ -89,7 +90,7 @@ def make_summary(folder: str, given: Fields) -> Fields:
 
 
 def is_light(folder: str) -> bool:
-    """Return whether an unpacked archive is a light one."""
+    """Return whether an unpacked archive is a light one, by its light.json; false for any file."""
     return os.path.lexists(os.path.join(folder, FACTS))
 
 
@@ -108,9 +109,9 @@ def find_faults(folder: str) -> list[str]:
 
 
 def _find_wrong_facts(folder: str) -> list[str]:
-    """Return a sentence for each missing or unexpected file or, if none is, each fault of JSON.
+    """Return a sentence for each fault of the list of files, of light.json and of the plan.
 
-    The JSON files are light.json and the plan.
+    A wrong list of files, or another format, ends the check: all later checks rely on both.
     """
     names = set(zip_file.list_files(folder))
     expected = {FACTS, checksums.NAME, *FILES}
@@ -120,8 +121,8 @@ def _find_wrong_facts(folder: str) -> list[str]:
         return faults
     facts = load_object(folder, FACTS)
     if facts.get("format") != FORMAT:
-        reads = f"this version reads format {FORMAT}"
-        return [f"{FACTS}: its format is {facts.get('format')}; {reads}"]
+        supported = f"this version reads format {FORMAT}"
+        return [f"{FACTS}: its format is {facts.get('format')}; {supported}"]
     schema = validation.load_schema("light")
     faults = [f"{FACTS}: {key}: {text}" for key, text in validation.find_faults(schema, facts)]
     experiment = load_object(folder, paths.PLAN)
@@ -134,7 +135,8 @@ def _find_wrong_facts(folder: str) -> list[str]:
 def _find_wrong_rows(folder: str) -> list[str]:
     """Return a sentence for the first wrong row of both tables; an empty list if all are right.
 
-    Rows must agree with the plan, with each other and in themselves.
+    The tables are sessions.csv, which is checked first, and ratios.csv.  Rows must agree with the
+    plan, with each other and in themselves.
     Raises UserError, as :func:`_read_rows`, for a value without its form.
     """
     experiment: Plan = load_object(folder, paths.PLAN)
@@ -156,6 +158,7 @@ def _find_wrong_rows(folder: str) -> list[str]:
             return [f"{RATIOS}:{line}: its workload, metric or environment is not in the plan"]
         if machines.get(row["session"]) != row["machine"]:
             return [f"{RATIOS}:{line}: its session and machine are not in {SESSIONS}"]
+        # The form of a number lets 1e99 pass, which is no measured ratio.
         if not 1e-9 < float(row["ratio"]) < 1e9 or not 1e-9 < float(row["robust"]) < 1e9:
             return [f"{RATIOS}:{line}: a ratio must be above 0, and no larger than 1e9"]
         factors = tuple(text for name, text in row.items() if name.startswith("factor_"))

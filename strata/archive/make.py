@@ -45,9 +45,11 @@ def write_requested_archive(
 ) -> None:
     """Run the command ``archive``: write a light archive, or a whole one, to a file.
 
+    strata/options.py passes the command's options by these names.
     is_light: whether :func:`write_light` writes it; else :func:`write_archive` does.
     out: path of the file; None: archive.zip, or light.zip.
-    allowed, options: further arguments of these functions.
+    allowed: as of :func:`write_archive`.
+    options: further arguments of :func:`write_archive`: with_image, without_source, snakemake.
     Raises UserError for options that a light archive does not have, and as these functions.
     """
     if not is_light:
@@ -61,6 +63,7 @@ def write_requested_archive(
 def write_light(out: str, allowed: list[str] | None = None) -> None:
     """Write the light archive of the project in the working directory, and print its checksum.
 
+    The plan and the tables `light.FILES` must exist; temporary files go below results/tmp.
     out: path of the file, which is replaced.  allowed: as of :func:`write_archive`.
     Raises UserError if a table is missing, was edited or holds something private; `out` is then as
     it was before.
@@ -102,6 +105,7 @@ def write_archive(
     left out.
     snakemake: the version that made the results; None: the one installed.
 
+    All results and papers must exist; temporary files go below results/tmp.
     Also prints the files that git does not track, and the notes of
     :func:`strata.archive.metadata.describe_origin`.
     Raises UserError if a file is missing or holds something private, or if the archive would not
@@ -119,7 +123,7 @@ def write_archive(
         on_top = [name for name in metadata.ON_TOP if name in project.files]
         _copy_files(folder, {name: project.locate(name) for name in on_top})
         if with_image:
-            _copy_files(folder, _list_image(experiment))
+            _copy_files(folder, _list_image_files(experiment))
         facts = _write_descriptions(folder, project, snakemake, packed=not without_source)
         # The source is searched even if it is left out: the commit publishes it.
         _refuse_private(folder, experiment, project, allowed or [])
@@ -129,7 +133,7 @@ def write_archive(
         _pack_checked(folder, out, check.find_faults)
         count = len(zip_file.list_files(folder))
     if project.untracked:
-        names = ", ".join(_shorten(project.untracked))
+        names = ", ".join(_shorten_list(project.untracked))
         progress.print_message(f"archive: not in it, since git does not track them: {names}")
     for note in metadata.describe_origin(facts):
         progress.print_message(f"archive: note: {note}")
@@ -139,10 +143,11 @@ def write_archive(
 def _write_descriptions(
     folder: str, project: source.Source, snakemake: str | None, packed: bool
 ) -> Fields:
-    """Write the files of environment/, archive.json and README.md, and return the second's object.
+    """Write environment/, archive.json and README.md, and return the object of archive.json.
 
-    folder: of the archive, with results and source.
-    snakemake: as of :func:`write_archive`.  packed: whether the archive will hold the source.
+    folder: of the archive, which must hold results and source already.
+    snakemake: the version that made the results; None: the one installed.
+    packed: whether the archive will hold the source.
     """
     for name, lines in metadata.list_software().items():
         _write_text(folder, name, "".join(f"{line}\n" for line in lines))
@@ -178,7 +183,7 @@ def _pack_checked(folder: str, out: str, find_faults: Callable[[str], list[str]]
 
 
 def _describe_file(path: str) -> str:
-    """Return the size and the SHA-256 of a file, for a message."""
+    """Return the size and the SHA-256 of a file, for the end of a message."""
     return f"{os.path.getsize(path):,} bytes, SHA-256 {checksums.hash_file(path)}"
 
 
@@ -218,7 +223,8 @@ def _find_version(package: str) -> str:
 def _require_tracked(experiment: Plan, project: source.Source) -> None:
     """Raise UserError if git does not track a file on which the measurements depend.
 
-    These are the files of the image, and each planned workload's declaration and parser.
+    These are the files from which the image is built, and each planned workload's declaration and
+    parser.  Files that do not exist pass.
     """
     image = {**config.read_config()["image"], "workloads": experiment["image"].get("workloads", [])}
     needed = {*recipe.list_files(image)}
@@ -232,10 +238,10 @@ def _require_tracked(experiment: Plan, project: source.Source) -> None:
 
 
 def _list_results(experiment: Plan, without_manifest: bool) -> list[str]:
-    """Return the paths of all files of results that go into the archive.
+    """Return the paths of all files of results that go into the archive, relative to the project.
 
     These are the plan, the facts on the image, logs, records, decisions, tables and papers, and the
-    report and log of each failed cell.
+    report and log of each failed cell.  Cells that were not measured are left out.
     without_manifest: whether the manifest of the image is left out.
     Raises UserError, with the command that helps, if a record, a table or a paper is missing.
     """
@@ -260,7 +266,7 @@ def _list_results(experiment: Plan, without_manifest: bool) -> list[str]:
     return [*filter(os.path.exists, optional), *measured, *required]
 
 
-def _list_image(experiment: Plan) -> dict[str, str]:
+def _list_image_files(experiment: Plan) -> dict[str, str]:
     """Return path in the archive → path in this machine's cache, for each file of the image.
 
     The unpacked tree is left out, since the image's tar file holds it, and so are the keys of
@@ -285,7 +291,8 @@ def _refuse_private(
     folder: of the archive's files, with the source below ``source``.
     allowed: texts, files, or places as FILE:LINE, that may be published.
     Files of the image and the manifest are not searched: they hold nothing of this machine.
-    Source files that equal the commit, other than config.yaml, count as public.
+    Source files that equal the commit count as public, except config.yaml, in which users write
+    names and folders of their machine.
     """
     changed = {*project.changed, "config.yaml"}
     scanner = _make_scanner(experiment, project, changed, allowed)
@@ -299,7 +306,7 @@ def _refuse_private(
     if findings:
         lines = [f"{finding.place}: {finding.kind}: {finding.text[:80]}" for finding in findings]
         reason = "archive: not written, since this is private or cannot be looked through:"
-        raise UserError(reason, *_shorten(lines), _REMEDY)
+        raise UserError(reason, *_shorten_list(lines), _REMEDY)
 
 
 def _make_scanner(
@@ -308,15 +315,15 @@ def _make_scanner(
     """Return the scanner for an archive, to which words of the public source are not private.
 
     changed: paths of the source files that are not public.
-    allowed: as of :func:`_refuse_private`.
-    Private are also the folders of files that workloads name by their parameters, and the machine
-    of the client.
+    allowed: texts, files, or places as FILE:LINE, that may be published.
+    The folders of files that workloads name by their parameters, and the machine of the client
+    (results/tmp/client.json), are private too.
     """
     public_texts = [*experiment["environments"], *experiment["workloads"]]
     for name in set(project.files) - changed:
         with open(project.locate(name), "rb") as file:
             text = extraction.decode_text(file.read())
-        # Letters in a binary file are no words.
+        # Letters in a binary file, which has NUL characters, are no words.
         if "\0" not in text:
             public_texts.append(text)
     folders = set()
@@ -331,11 +338,12 @@ def _make_scanner(
         private.split_words(public_texts),
         allowed,
         folders - {"/"},
+        # The key holds one destination of ssh; without a client there is none.
         client.get("ssh", "").split(),
     )
 
 
-def _shorten(lines: list[str]) -> list[str]:
+def _shorten_list(lines: list[str]) -> list[str]:
     """Return the first `_MOST_LINES` lines and, if any are left, a last line that counts them."""
     left = len(lines) - _MOST_LINES
     return [*lines[:_MOST_LINES], f"… and {left} more"] if left > 0 else lines

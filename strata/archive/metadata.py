@@ -48,15 +48,17 @@ _FONTS = "environment/fonts.txt"
 def _capture_lines(*command: str) -> list[str]:
     """Run a command and return the lines that it prints on stdout or, if none, on stderr.
 
+    The lines are stripped.
     Returns the one line `NOT_AVAILABLE` if the program is missing, fails or prints nothing.
     """
     try:
-        done = programs.run_tool(command)
+        result = programs.run_tool(command)
     except UserError:
         return [NOT_AVAILABLE]
-    if done.returncode != 0:
+    if result.returncode != 0:
         return [NOT_AVAILABLE]
-    lines = [line.strip() for line in (done.stdout or done.stderr).strip().splitlines()]
+    # Some tools print their version on stderr.
+    lines = [line.strip() for line in (result.stdout or result.stderr).strip().splitlines()]
     return lines or [NOT_AVAILABLE]
 
 
@@ -65,8 +67,8 @@ def list_software() -> dict[str, list[str]]:
     """Return the lines of each file in environment/: packages of Python and R, fonts, and tools.
 
     The keys are the files' paths in an archive.  Cached: runs R and each tool once in a process.
-    :func:`list_differences` relies on the form of lines: the name of a package or tool, then its
-    version.
+    :func:`list_differences` relies on the form of the lines on R and tools: the name of a package
+    or tool, then its version.
     """
     python = {
         f"{package.metadata['Name']}=={package.version}"
@@ -87,9 +89,10 @@ def list_software() -> dict[str, list[str]]:
 def list_differences(folder: str) -> list[str]:
     """Return a phrase for each difference between this machine's software and an archive's.
 
-    folder: of the unpacked archive.
+    folder: of the unpacked archive.  Runs R and each tool, as :func:`list_software`.
     Only software on which the bytes of papers depend is compared: R and those of its packages that
     are installed here, pandoc, LaTeX and the font of figures.
+    An empty list means that papers must be byte-identical.
     """
     software = list_software()
     differences = []
@@ -97,8 +100,8 @@ def list_differences(folder: str) -> list[str]:
         installed = {line.split()[0]: line for line in software[name]}
         for line in _read_lines(folder, name):
             package = line.split()[0]
-            decides = name == "environment/r.txt" or line.startswith(_TOOLS_OF_PAPERS)
-            if decides and package in installed and line not in software[name]:
+            changes_papers = name == "environment/r.txt" or line.startswith(_TOOLS_OF_PAPERS)
+            if changes_papers and package in installed and line not in software[name]:
                 differences.append(f"{installed[package]} here, {line} there")
     archived = _read_lines(folder, _FONTS)
     if archived != software[_FONTS]:
@@ -177,6 +180,7 @@ def collect_facts(folder: str, given: Fields) -> Fields:
 def _count_revisions(records: Iterable[Fields]) -> dict[str, dict[str, int]]:
     """Return commit → ``{cells, changed}``: its measured cells, and those of a changed source.
 
+    records: of the measured cells.  archive.json keeps the result as `measured.revisions`.
     Cells of no known commit are counted under "unknown"; a source that may have been changed counts
     as changed.
     """
@@ -207,7 +211,7 @@ def _list_authors(citation: Fields) -> list[str]:
 def describe_origin(facts: Fields) -> list[str]:
     """Return a note for each way in which the archive and its runs are not of one clean commit.
 
-    facts: the object of archive.json.
+    facts: the object of archive.json.  An empty list: source and runs are all of one clean commit.
     README.md holds the notes: a change of a text makes ``verify`` reject archives written before.
     """
     revision, changed = facts["source"]["revision"], facts["source"]["changed"]

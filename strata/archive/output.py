@@ -18,6 +18,7 @@ def write_whole_folder(target: str) -> Iterator[str]:
     """Yield a temporary folder whose files are moved into a target folder when the block ends.
 
     target: the folder, made with its parents if missing.  Files of equal names are replaced.
+    The temporary folder is in `target`, so that files are renamed and not copied.
     If the block fails, nothing is moved, and all folders that were made are removed.
     Raises UserError if this user cannot write `target`, and MachineError if its disk is full.
     """
@@ -32,6 +33,7 @@ def write_whole_folder(target: str) -> Iterator[str]:
             try:
                 yield folder
             except (UserError, OSError):
+                # A program that finds the disk full fails for reasons of its own.
                 status = os.statvfs(target)
                 if status.f_bavail * status.f_frsize > _FULL:
                     raise
@@ -48,7 +50,10 @@ def write_whole_folder(target: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _explain_failure(target: str) -> Iterator[None]:
-    """Raise UserError, which names the target and the remedy, for any failure to write it."""
+    """Raise UserError, which names the target and the remedy, if the block fails to write it.
+
+    The remedy is the option ``--to``, which all commands with such a folder have.
+    """
     try:
         yield
     except (MachineError, OSError) as error:

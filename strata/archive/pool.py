@@ -12,6 +12,7 @@ from strata.util.files import write_json
 def pool_sessions(archives: list[str], out: str, environments: Sequence[str] = ()) -> None:
     """Write tables of the sessions of archives, and of the machines they ran on, into a folder.
 
+    This is the command ``pool``: strata/options.py passes its options by these names.
     archives: paths of light archives, whole archives, projects or folders of results.
     out: the folder to write index.html and the tables into.
     environments: names of environments that have a column in table.md; empty: all have one.
@@ -19,6 +20,7 @@ def pool_sessions(archives: list[str], out: str, environments: Sequence[str] = (
     then as it was before.
     """
     with contextlib.ExitStack() as stack:
+        # analysis/pool.R reads these keys.
         sources = []
         for path in archives:
             results = stack.enter_context(compare.open_results(path, takes_light=True))

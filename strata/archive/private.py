@@ -76,7 +76,8 @@ class Finding(NamedTuple):
 def split_words(texts: Iterable[str]) -> set[str]:
     """Return the words of texts; a word with dots, hyphens or underscores also in its parts.
 
-    These are the forms in which the name of a user or host could occur.
+    These are the forms in which the name of a user or host could occur: :class:`Scanner` does not
+    look for names that are public words.
     """
     words: set[str] = set()
     for text in texts:
@@ -88,10 +89,11 @@ def split_words(texts: Iterable[str]) -> set[str]:
 def _list_users() -> set[str]:
     """Return the names of the user who runs this process, and of the one who called sudo.
 
-    The empty text is among them if a variable of the environment is not set.
+    The empty text is among them if a variable of the environment is not set: callers remove it.
     """
     users = {os.environ.get(key, "") for key in ("USER", "LOGNAME", "SUDO_USER")}
-    with contextlib.suppress(KeyError):  # The system need not have a name for the user.
+    # The system need not have a name for the user.
+    with contextlib.suppress(KeyError):
         users.add(pwd.getpwuid(os.getuid()).pw_name)
     return users
 
@@ -104,10 +106,11 @@ def _list_host_names(host: str) -> set[str]:
     return {host, host.split(".")[0]}
 
 
-def _list_folders(project: str) -> set[str]:
-    """Return the folders, also with links resolved, that identify this machine or its user.
+def _list_private_folders(project: str) -> set[str]:
+    """Return the folders that identify this machine or its user, each also with links resolved.
 
-    project: the project's folder, which is one of them.
+    project: the project's folder, which is one of them.  The environment names the others: HOME,
+    STRATA_HOME and XDG_CACHE_HOME.
     """
     paths = [project]
     paths += [os.environ.get(key, "") for key in ("HOME", "STRATA_HOME", "XDG_CACHE_HOME")]
@@ -118,8 +121,11 @@ def _list_folders(project: str) -> set[str]:
     return folders - {"/", "/root", "/home", "/tmp", "/var/cache", "/var/cache/strata"}
 
 
-def _list_addresses() -> set[str]:
-    """Return the addresses of the machine's physical network interfaces; none if unknown."""
+def _list_ip_addresses() -> set[str]:
+    """Return the IP addresses of the machine's physical network interfaces.
+
+    Returns an empty set if they cannot be listed, for example without the program ip.
+    """
     with contextlib.suppress(UserError):
         return addresses.list_physical_addresses()
     return set()
@@ -132,6 +138,7 @@ def _make_rules(kind: str, texts: Iterable[str], neighbours: str) -> list[Rule]:
     neighbours: character class of a regular expression; a text next to such a character is part of
     a longer word, and not found.
     """
+    # A regular expression takes the first alternative that fits: the longest must come first.
     longest_first = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
     if not longest_first:
         return []
@@ -151,6 +158,7 @@ class Scanner:
     ) -> None:
         """Collect the private names, folders and addresses of this machine as rules.
 
+        Reads the process's environment, the host's name and the network interfaces, once.
         project: the project's folder.
         public: words of the project's public source; a user or host of such a name is not found.
         allowed: texts, files, or places as FILE:LINE, that may be published.
@@ -165,7 +173,7 @@ class Scanner:
             hosts |= _list_host_names(host)
         users -= {"", "root"} | public
         hosts -= {"", "localhost"} | public
-        private_folders = _list_folders(project) | set(folders)
+        private_folders = _list_private_folders(project) | set(folders)
         self._allowed = set(allowed)
         self._folder_rules = _make_rules("a folder of this machine", private_folders, r"[\w.-]")
         self._rules = [
@@ -175,13 +183,13 @@ class Scanner:
             _INTERFACE_ADDRESS,
             *_make_rules("the name of a user", users, "[A-Za-z0-9]"),
             *_make_rules("the name of a machine", hosts, "[A-Za-z0-9]"),
-            *_make_rules("an address of this machine", _list_addresses(), r"[\w.]"),
+            *_make_rules("an address of this machine", _list_ip_addresses(), r"[\w.]"),
         ]
 
     def scan_file(self, name: str, content: bytes, public: bool = False) -> Iterator[Finding]:
         """Yield a finding, once, for each text of a file that is private and not allowed.
 
-        Also yields one for each part of the file that cannot be searched.
+        Also yields one for each part of the file that cannot be searched, unless that is allowed.
         name: path of the file, which is searched too.
         public: whether the file is source that git tracks: in it only secrets and folders of this
         machine are found.
@@ -189,7 +197,7 @@ class Scanner:
         yielded: set[Finding] = set()
         for part in extraction.unwrap_file(name, content):
             for finding, text in self._scan_part(part, public):
-                # The user may allow any of these.
+                # archive_allow may list any of these.
                 names = {finding.place, finding.name, name, text}
                 if finding not in yielded and not names & self._allowed:
                     yielded.add(finding)
@@ -200,7 +208,7 @@ class Scanner:
     ) -> Iterator[tuple[Finding, str]]:
         """Yield each finding in a part of a file, with the whole private text, "" without one.
 
-        The user may allow the finding by that text.
+        The user may allow the finding by that text, of which a finding shows only the beginning.
         public: whether the file is source that git tracks.
         depth: how many levels of compressed data within decoded texts are searched, too.
         """
@@ -212,6 +220,7 @@ class Scanner:
         yielded: set[str] = set()
         # The name of a file may be private as its text is.
         for reading in (extraction.Reading(name), *extraction.read_text(part.content)):
+            # In joined letters the doubtful rules would find passwords that nobody wrote.
             try:
                 secrets_in_text = secrets.find_secrets(reading.text, public or reading.is_guess)
             except TimeoutError:

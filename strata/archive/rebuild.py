@@ -15,6 +15,7 @@ from strata.util.timeouts import stretch
 def rebuild_paper(path: str, target: str | None, boxed: str | None = None) -> int:
     """Run an archive's own code on its logs, and print whether each table and paper is the same.
 
+    This is the command ``rebuild``: strata/options.py passes its options by these names.
     path: the archive's file, or the folder of an unpacked one.
     target: the folder to write, empty or missing; None: ARCHIVE-rebuilt in the working directory.
     boxed: "yes" if the archive's code must run in a sandbox, "no" if it runs without one; None: in
@@ -25,6 +26,7 @@ def rebuild_paper(path: str, target: str | None, boxed: str | None = None) -> in
     cannot be written, or if the archive's code fails or exceeds `remake.LIMIT`.  `target` is then
     as it was before.
     """
+    # review.md, the archive's README, names this folder too.
     target = target or f"{os.path.basename(os.path.abspath(path)).removesuffix('.zip')}-rebuilt"
     programs.remove_abandoned_folders(target)
     if os.path.isdir(target) and os.listdir(target):
@@ -57,7 +59,9 @@ def rebuild_paper(path: str, target: str | None, boxed: str | None = None) -> in
 def _print_summary(states: dict[str, str], target: str) -> int:
     """Print how many tables and papers are identical, and return the exit status of ``rebuild``.
 
-    states: of tables and papers, by their paths.  target: the folder with the papers.
+    states: path → state, of all tables and papers, as `remake.compare_outputs` returns them.
+    target: the folder with the papers.
+    Papers that differ leave the status 0: their bytes depend on this machine's software too.
     """
     tables = [state for name, state in states.items() if name.endswith(".csv")]
     papers = [states[name] for name in outputs.PAPERS]
@@ -83,7 +87,7 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
     project = work
     reach = "WITHOUT a sandbox: it can do all that you can"
     if sandboxed:
-        # In the end the sandbox's files are copied, as this user's, and it is removed.
+        # At the end its plain files are copied to `work`, as this user's, and it is removed.
         project = os.path.join(work, ".sandbox")
         reach = "in a sandbox: without network, and nothing of yours in reach but its folder"
         os.mkdir(project)
@@ -100,6 +104,7 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
             f"it is ended after {progress.format_duration(stretch(remake.LIMIT))}"
         )
         remake.make_outputs(folder, project, papers=True)
+    # All processes have ended here, so that no file changes while it is copied.
     if sandboxed:
         sandbox.copy_plain_files(project, work)
         remove_tree(project)

@@ -39,7 +39,7 @@ def copy_own_code(work: str) -> None:
     """Copy the code of this checkout that computes tables and papers into a folder.
 
     work: the folder to write, made if missing; files of equal names are overwritten.
-    Tests and fixtures are left out.
+    A new folder with such code belongs in `_CODE`.  Tests and fixtures are left out.
     """
     unneeded = shutil.ignore_patterns("__pycache__", "tests", "fixtures")
     for name in _CODE:
@@ -65,8 +65,8 @@ def copy_archived_code(folder: str, work: str) -> None:
         raise UserError(
             f"the archive holds no source but names a commit. {reason}; or take the whole archive"
         )
-    done = programs.run_git(paths.PROJECT, "rev-parse", "--git-path", "objects", check=True)
-    objects = os.path.join(paths.PROJECT, done.stdout.strip())
+    result = programs.run_git(paths.PROJECT, "rev-parse", "--git-path", "objects", check=True)
+    objects = os.path.join(paths.PROJECT, result.stdout.strip())
     tar = os.path.abspath(os.path.join(work, "source.tar"))
     # A new, empty repository that borrows the objects has no settings: settings of the project's
     # repository may name programs (filters) that change the content of files.
@@ -82,6 +82,7 @@ def copy_measurements(folder: str, work: str) -> None:
     """Copy the measured or decided results (`INPUTS`) of an archive into a folder.
 
     folder: of the unpacked archive.  work: the project folder whose ``results`` are written.
+    Inputs that the archive lacks are left out; files of equal names are overwritten.
     """
     target = os.path.join(work, "results")
     os.makedirs(target, exist_ok=True)
@@ -98,7 +99,7 @@ def make_outputs(folder: str, work: str, papers: bool) -> None:
 
     folder: of the unpacked archive; only its archive.json is read.
     work: a copy of code and logs, whose code runs, and into which the outputs go.
-    Raises as :func:`make_tables`.
+    Raises UserError if a log or record is refused, MachineError if a program fails.
     """
     make_tables(work, metadata.read_facts(folder)["partial"])
     if papers:
@@ -127,9 +128,9 @@ def make_tables(work: str, partial: bool = False, to: str = "results") -> str:
 
 
 def make_papers(work: str) -> None:
-    """Run the code of a project to write its papers from its tables.
+    """Run the code of a project to write its papers (`outputs.PAPERS`) from its tables.
 
-    work: folder of the project.  Raises MachineError if R fails.
+    work: folder of the project, with all tables.  Raises MachineError if R fails.
     """
     for paper_file in outputs.PAPERS:
         programs.run_r("analysis/report.R", paper_file, folder=work)
@@ -138,7 +139,7 @@ def make_papers(work: str) -> None:
 def write_tables(partial: bool, to: str) -> None:
     """Write the tables of the project in the working directory, and their SHA256SUMS.
 
-    The rule `tables` of Snakemake runs this.
+    This is the command ``tables``, which the rule `draft_tables` of Snakemake runs.
     partial: whether cells may be missing.  to: the folder to write, made if missing.
     The paths in SHA256SUMS begin with ``results/`` whatever `to` is, since Snakemake moves the
     tables there: :func:`list_edited_tables` reads them.
@@ -147,6 +148,7 @@ def write_tables(partial: bool, to: str) -> None:
     os.makedirs(to, exist_ok=True)
     for line in make_tables(".", partial, to).splitlines():
         print_message(line)
+    # The lines have the form of checksums.format_checksum.
     lines = []
     for name in _list_tables():
         digest = checksums.hash_file(os.path.join(to, os.path.relpath(name, "results")))
@@ -157,8 +159,9 @@ def write_tables(partial: bool, to: str) -> None:
 def write_paper(out: str) -> None:
     """Write a paper of the project in the working directory from its tables.
 
-    The rule `paper` of Snakemake runs this.  out: path of the paper.
-    Tables that do not fit their checksums, since they were edited, are computed again first: a
+    This is the command ``paper``, which the rule `draft_paper` of Snakemake runs.
+    out: path of the paper, by whose ending analysis/report.R writes a PDF or a web page.
+    Tables that were edited, since they do not fit their checksums, are computed again first: a
     message names them, each file is replaced atomically, and the folders are flushed to disk.
     """
     if edited := list_edited_tables():
@@ -180,7 +183,8 @@ def _list_tables() -> list[str]:
 def list_edited_tables() -> list[str]:
     """Return the paths of the project's tables that are missing or do not fit their checksums.
 
-    All tables count as edited if results/SHA256SUMS is missing.
+    The paths begin with ``results/``, as in results/SHA256SUMS of :func:`write_tables`.  All tables
+    count as edited if that file is missing.
     """
     lines: list[str] = []
     with (
@@ -202,7 +206,8 @@ def compare_outputs(folder: str, work: str, names: list[str]) -> dict[str, str]:
     names: paths that are relative to both folders.
     Returns path → state: "identical", "different", "missing" if it was not computed, or, for a
     paper that differs and was made with other fonts or versions of R, pandoc or LaTeX than this
-    machine's, `NOT_COMPARABLE`.  The command ``rebuild`` prints the states.
+    machine's, `NOT_COMPARABLE`.  The command ``rebuild`` prints the states, and ``verify`` makes
+    findings of them.
     """
     states = {}
     for name in names:

@@ -61,11 +61,11 @@ def run_sandboxed(folder: str) -> Iterator[None]:
     Within the block :func:`strata.util.programs.wrap_programs` puts bubblewrap before each command.
     Raises MachineError if this machine allows no sandbox.
     """
-    prefix = _sandbox_argv(os.path.abspath(folder))
-    done = programs.run_tool([*prefix, "true"])
-    if done.returncode != 0:
+    prefix = _make_sandbox_argv(os.path.abspath(folder))
+    result = programs.run_tool([*prefix, "true"])
+    if result.returncode != 0:
         raise MachineError(
-            f"no sandbox can be made here ({done.stderr.strip()}): let bubblewrap make user "
+            f"no sandbox can be made here ({result.stderr.strip()}): let bubblewrap make user "
             "namespaces (docs/archive.md), or use --sandbox no where you trust the archive: "
             "its code can then do all that you can"
         )
@@ -73,14 +73,20 @@ def run_sandboxed(folder: str) -> Iterator[None]:
         yield
 
 
-def _sandbox_argv(folder: str) -> list[str]:
+def _make_sandbox_argv(folder: str) -> list[str]:
     """Return the arguments to put before a command so that it runs in the sandbox of a folder.
 
     folder: an absolute path; with /tmp the only one that the command may write.
-    The order binds: bubblewrap carries out its options one after the other.
+    The order binds: bubblewrap carries out its options one after the other, and a later mount
+    covers an earlier one.
     """
     is_root = os.geteuid() == 0
-    readable = [*_SYSTEM, *(f"/etc/{name}" for name in _SETTINGS), *_CACHES, *_program_folders()]
+    readable = [
+        *_SYSTEM,
+        *(f"/etc/{name}" for name in _SETTINGS),
+        *_CACHES,
+        *_list_program_folders(),
+    ]
     argv = ["bwrap", *(_NAMESPACES_OF_ROOT if is_root else _NAMESPACES)]
     argv += ["--die-with-parent", "--new-session"]
     argv += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--chmod", "1777", "/tmp"]
@@ -98,18 +104,18 @@ def _sandbox_argv(folder: str) -> list[str]:
     return [*argv, sys.executable, "-I", "-c", _DROP_RIGHTS]
 
 
-def _program_folders() -> list[str]:
+def _list_program_folders() -> list[str]:
     """Return the paths of Python, R, pandoc and LaTeX that the sandbox may read, sorted.
 
-    These are the installation folders outside the system's own.  The home folder is never one of
-    them: of a program right in it, or in ``~/.local``, only the program's file is returned.
+    These are the installation folders outside those of the system (`_SYSTEM`).  The home folder is
+    never one of them: if a program is in ``~/bin`` or ``~/.local``, only its file is returned.
     """
     readable = {sys.prefix, sys.base_prefix}
     readable |= {path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))}
     home = os.path.expanduser("~")
     for tool in filter(None, map(shutil.which, _TOOLS)):
         readable.add(tool)
-        # The folder above bin/.
+        # The folder above bin/, which must not be the home or one above it.
         prefix = os.path.dirname(os.path.dirname(os.path.realpath(tool)))
         if not home.startswith(prefix) and prefix != f"{home}/.local":
             readable.add(prefix)
@@ -126,19 +132,20 @@ def end_processes() -> Iterator[None]:
     Children from before the block are spared.
     """
     libc = ctypes.CDLL(None)
-    before = _list_children()
+    spared = _list_children()
     libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         yield
     finally:
-        while orphans := _list_children() - before:
+        while orphans := _list_children() - spared:
             for pid in orphans:
                 try:
                     os.kill(pid, signal.SIGKILL)
                     os.waitpid(pid, 0)
                 except OSError:
-                    # The process is root's, or something else has waited for it.
-                    before.add(pid)
+                    # The process is root's, or something else has waited for it: without this line
+                    # the loop would not end.
+                    spared.add(pid)
         libc.prctl(_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
@@ -151,7 +158,7 @@ def _list_children() -> set[int]:
 def give_to_nobody(folder: str) -> None:
     """Give a folder and all files below it to the user nobody if this user is root.
 
-    Code that root starts in the sandbox runs as nobody.  Of a link the link itself is given.
+    Code that root starts in the sandbox runs as nobody.  A link is given, not the file it leads to.
     Does nothing for other users.
     """
     if os.geteuid() == 0:

@@ -26,7 +26,7 @@ def seal_plan(plan: Plan, source: Source) -> Fields:
     """Write the seal of a plan to disk, and return it: ``{sha256, at, revision, changed}``.
 
     source: ``{revision, changed}`` of :func:`strata.experiment.plan.read_source`.
-    Writes results/sealed.json, flushed to disk, from which papers quote the seal.
+    Writes results/sealed.json, flushed to disk.  `at` is the time of the seal, by :class:`Clock`.
     Raises UserError if that file exists, if something was measured, or if the plan has a virtual
     machine and it is not known yet whether KVM runs one here.
     """
@@ -37,7 +37,8 @@ def seal_plan(plan: Plan, source: Source) -> Fields:
             "results/raw: it has logs, and a plan is sealed before the first run: measure in a "
             "fresh folder"
         )
-    # None is an accelerator that was not tried yet; other environments have none.
+    # None is an accelerator that was not tried yet; environments without a virtual machine lack the
+    # key.
     if any(entry.get("accelerator", "") is None for entry in plan["environments"].values()):
         raise UserError(
             "it is not known yet whether KVM runs a guest here: run `python3 -m strata image` first"
@@ -48,9 +49,10 @@ def seal_plan(plan: Plan, source: Source) -> Fields:
 
 
 def read_seal(plan: Plan) -> Fields | None:
-    """Return the seal, with the key ``kept``: whether the plan is still the sealed one.
+    """Return ``{sha256, at, revision, changed, kept}`` of the seal; None if no plan was sealed.
 
-    Returns None if no plan was sealed.
+    `kept` says whether the plan is still the sealed one.  The run's plan keeps the result as
+    `sealed`, from which analysis/paper_data.R writes the paper's sentence.
     """
     seal = read_json(FILE)
     if seal is None:

@@ -34,7 +34,10 @@ class Secret(NamedTuple):
 
 @functools.cache
 def _load_scanner() -> "Scanner":
-    """Return a scanner with the rules of Kingfisher and secrets.yaml, compiled once a process."""
+    """Return a scanner with the rules of Kingfisher and secrets.yaml, compiled once a process.
+
+    It decodes no base64: :func:`strata.archive.extraction.read_text` does so before.
+    """
     # The import takes half a second, and only commands that write an archive need it.
     from kingfisher_sdk import Rules, Scanner
 
@@ -44,7 +47,8 @@ def _load_scanner() -> "Scanner":
 def find_secrets(text: str, public: bool = False) -> set[Secret]:
     """Return the keys, tokens and passwords in a text.
 
-    public: whether the rules named ``results.…`` are left out, which in source find mere names.
+    public: whether the rules of secrets.yaml that are named ``results.…`` are left out: in source
+    they find mere names, for example of variables.
     Raises TimeoutError if the search takes longer than `_SECONDS`.
     """
     secrets = set()

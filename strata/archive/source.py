@@ -62,8 +62,9 @@ class Tree(NamedTuple):
 def list_source(project: str) -> Source:
     """Return the source of a project in its present state.
 
-    project: its folder, or that of an experiment beside it, whose Snakefile is a link to the
-    project's: its config.yaml then stands for the project's, and counts as changed.
+    project: its folder, or the folder of an experiment beside it, whose Snakefile is a link to the
+    project's: the source is then the project's, except for the experiment's config.yaml, which
+    counts as changed.
     Raises UserError if git does not track the project's files, or tracks a link or a folder (a
     submodule).
     """
@@ -92,6 +93,7 @@ def list_source(project: str) -> Source:
         if os.path.exists(path):
             source.files.append(name)
     source.untracked = _list_git_names(project, "ls-files", "-z", "--others", "--exclude-standard")
+    # Before the first commit this fails, and nothing counts as changed.
     source.changed = _list_git_names(
         project, "diff", "-z", "--name-only", *_COMPARE_BYTES, "HEAD", "--", "."
     )
@@ -101,7 +103,8 @@ def list_source(project: str) -> Source:
 def hash_source(project: str) -> str:
     """Return a SHA-256 of the names and contents of a project's source files.
 
-    Callers only compare the hash.  Raises as :func:`list_source`.
+    Only for comparison: Snakemake makes the archive anew if the hash changes.  Raises as
+    :func:`list_source`.
     """
     digest = hashlib.sha256()
     source = list_source(project)
@@ -114,8 +117,8 @@ def hash_source(project: str) -> str:
 def read_tree(folder: str) -> Tree:
     """Return the git tree of all files in a folder, hashed byte by byte.
 
-    Neither .gitignore nor .gitattributes counts.  Uses a temporary repository; the folder is left
-    as it is.
+    Archives name it by its SWHID.  Neither .gitignore nor .gitattributes counts.
+    Uses a temporary repository; the folder is left as it is.
     Raises MachineError if git is not installed or fails.
     """
     with programs.temporary_folder("tree") as repository:
@@ -131,7 +134,7 @@ def read_tree(folder: str) -> Tree:
             # These win over any .gitattributes of the folder, which could have git change bytes.
             file.write("* -text -filter -ident -working-tree-encoding\n")
         git("-c", "core.looseCompression=0", "add", "--all", "--force", ".")
-        return _parse_git_listing(git("write-tree"), git("ls-files", "--stage", "-z"), 1)
+        return _parse_git_listing(git("write-tree"), git("ls-files", "--stage", "-z"), id_column=1)
 
 
 def read_commit(project: str, revision: str | None) -> Tree | None:
@@ -145,13 +148,13 @@ def read_commit(project: str, revision: str | None) -> Tree | None:
     if tree_id is None:
         return None
     listing = _run_git(project, "ls-tree", "-r", "-z", "--full-tree", tree_id.strip()) or ""
-    return _parse_git_listing(tree_id, listing, 2)
+    return _parse_git_listing(tree_id, listing, id_column=2)
 
 
 def _parse_git_listing(tree_id: str, listing: str, id_column: int) -> Tree:
-    """Parse git's listing of the files in a tree.
+    """Return the tree that git's listing of its files describes.
 
-    tree_id: git's object ID of the tree.
+    tree_id: git's object ID of the tree, with or without the end of a line.
     listing: entries "MODE … ID …", a tab and the path, each ended by a NUL character.
     id_column: the column of a file's object ID, from 0: 1 in ``ls-files``, 2 in ``ls-tree``.
     """
@@ -164,14 +167,17 @@ def _parse_git_listing(tree_id: str, listing: str, id_column: int) -> Tree:
 
 
 def hash_blob(path: str) -> str:
-    """Return the object ID (SHA-1 of a blob) that git gives the content of a file."""
+    """Return the object ID (SHA-1 of a blob) that git gives the content of a file.
+
+    Trees of :func:`read_tree` and :func:`read_commit` hold such IDs.
+    """
     with open(path, "rb") as file:
         content = file.read()
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def explain_missing_commit(project: str, revision: str | None) -> str:
-    """Return why :func:`read_commit` does not find a commit, and what would help.
+    """Return why :func:`read_commit` does not find a commit and, where one is known, the remedy.
 
     revision: the commit's ID; None if no commit is named.
     The sentence has no full stop: callers add to it.
@@ -204,7 +210,10 @@ def _explain_untracked(project: str) -> str:
 
 
 def _is_in_repository(project: str) -> bool:
-    """Return whether a folder, or one above it, has a repository, even one that git refuses."""
+    """Return whether a folder, or one above it, has a repository, even one that git refuses.
+
+    Git itself is not asked, since its refusal would look like no repository.
+    """
     project_folder = pathlib.Path(os.path.realpath(project))
     ancestors = (project_folder, *project_folder.parents)
     return any(os.path.lexists(folder / ".git") for folder in ancestors)
@@ -212,20 +221,20 @@ def _is_in_repository(project: str) -> bool:
 
 def _read_refusal(project: str) -> str | None:
     """Return git's own message if git refuses to read a project's repository; else None."""
-    done = programs.run_git(project, "rev-parse", "--git-dir")
-    return None if done.returncode == 0 else done.stderr.strip()
+    result = programs.run_git(project, "rev-parse", "--git-dir")
+    return None if result.returncode == 0 else result.stderr.strip()
 
 
 def _run_git(project: str, *arguments: str) -> str | None:
     """Run git in a project, and return what it prints; None if it fails."""
-    done = programs.run_git(project, *arguments)
-    return done.stdout if done.returncode == 0 else None
+    result = programs.run_git(project, *arguments)
+    return result.stdout if result.returncode == 0 else None
 
 
 def _list_git_names(project: str, *arguments: str) -> list[str]:
     """Run git in a project, and return the names that it prints, sorted; none if it fails.
 
-    arguments: with the option ``-z``.
+    arguments: must have the option ``-z``, without which git quotes some names.
     """
     return sorted(set(_split_entries(_run_git(project, *arguments) or "")))
 

@@ -36,7 +36,7 @@ def pack_folder(folder: str, out: str) -> None:
     """Write the files of a folder to a zip file, atomically.
 
     out: path of the zip file, which is replaced; folders above it are made.
-    Equal files give byte-identical zip files: times, owners and order do not depend on the machine.
+    Equal files give byte-identical zip files: no times or owners are kept, and the order is fixed.
     Raises UserError if the file cannot be written; nothing is left of it then.
     """
     sibling = f"{out}.{os.getpid()}.part"
@@ -48,10 +48,12 @@ def pack_folder(folder: str, out: str) -> None:
                 status = os.stat(path)
                 info = zipfile.ZipInfo(name, EPOCH)
                 mode = 0o755 if status.st_mode & stat.S_IXUSR else 0o644
-                # 3 is Unix: the upper 16 bits of external_attr are then the file's mode.
+                # 3 is Unix: the upper 16 bits of external_attr are then the file's mode, from which
+                # unpack_archive takes the right to execute.
                 info.create_system = 3
                 info.external_attr = (stat.S_IFREG | mode) << 16
                 info.compress_type = zipfile.ZIP_DEFLATED
+                # By the size zipfile chooses the form for members above 2 GiB.
                 info.file_size = status.st_size
                 with open(path, "rb") as source, archive.open(info, "w") as target:
                     shutil.copyfileobj(source, target)
@@ -77,7 +79,7 @@ def unpack_archive(path: str, folder: str) -> None:
         raise MachineError(f"{path}: there is no such file")
     with _explain_failure(path, folder), zipfile.ZipFile(path) as archive:
         members = [info for info in archive.infolist() if not _is_folder(info)]
-        _require_plain(members, os.path.getsize(path))
+        _require_plain_members(members, os.path.getsize(path))
         for info in members:
             # The names are plain, so that the path is that of the member below the folder.
             target = archive.extract(info, folder)
@@ -85,10 +87,14 @@ def unpack_archive(path: str, folder: str) -> None:
 
 
 def _is_folder(info: zipfile.ZipInfo) -> bool:
-    """Return whether a member is the entry of a folder, as `zip -r` and file managers add it."""
+    """Return whether a member is the entry of a folder, as `zip -r` and file managers add it.
+
+    A folder with content of its own or an odd name is none: :func:`_require_plain_members` refuses
+    it.
+    """
     if not info.is_dir() or info.file_size > 0:
         return False
-    return _file_type(info) in (0, stat.S_IFDIR) and _is_plain(info.filename.removesuffix("/"))
+    return _file_type(info) in (0, stat.S_IFDIR) and _is_plain_path(info.filename.removesuffix("/"))
 
 
 def _file_type(info: zipfile.ZipInfo) -> int:
@@ -96,10 +102,10 @@ def _file_type(info: zipfile.ZipInfo) -> int:
     return stat.S_IFMT(info.external_attr >> 16)
 
 
-def _is_plain(name: str) -> bool:
+def _is_plain_path(name: str) -> bool:
     """Return whether a path is printable, not too long, relative, normal, and within the archive.
 
-    Linux demands that each name in the path has at most 255 bytes.
+    Linux demands that each name in the path has at most 255 bytes, and limits the whole path, too.
     """
     if len(name) >= 2000 or not name.isprintable() or "\\" in name:
         return False
@@ -108,12 +114,14 @@ def _is_plain(name: str) -> bool:
     return name == os.path.normpath(name) and not name.startswith(("/", ".."))
 
 
-def _require_plain(members: list[zipfile.ZipInfo], size: int) -> None:
+def _require_plain_members(members: list[zipfile.ZipInfo], size: int) -> None:
     """Raise ValueError if an archive of Strata cannot have one of the members, or their total size.
 
     size: of the zip file, in bytes.
+    :func:`_explain_failure` makes a message of the error.
     """
     names: set[str] = set()
+    # All folders in which members are: no file may have the path of one.
     folders: set[str] = set()
     for info in members:
         folders.update(map(str, pathlib.PurePosixPath(info.filename).parents))
@@ -122,7 +130,7 @@ def _require_plain(members: list[zipfile.ZipInfo], size: int) -> None:
         reason = ""
         if name.endswith("/") or _file_type(info) not in (0, stat.S_IFREG):
             reason = "is a folder that holds something, or no file"
-        elif not _is_plain(name):
+        elif not _is_plain_path(name):
             reason = "is an odd name"
         elif name in names or name in folders:
             reason = "is there twice"
@@ -140,6 +148,7 @@ def _explain_failure(path: str, folder: str) -> Iterator[None]:
     """Raise MachineError if the block fails for this machine's fault, and UserError for the file's.
 
     path: of the zip file that the block unpacks into the folder.
+    A MemoryError is raised unchanged: callers count it as this machine's fault.
     """
     try:
         yield
@@ -151,11 +160,11 @@ def _explain_failure(path: str, folder: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             reason = f"cannot be unpacked into {folder}: {error.strerror}"
             raise MachineError(f"{path}: {reason}") from None
-        reason = _find_reason(path, error)
+        reason = _explain_bad_file(path, error)
         raise UserError(f"{path}: cannot be read as an archive: {reason}") from None
 
 
-def _find_reason(path: str, error: Exception) -> str:
+def _explain_bad_file(path: str, error: Exception) -> str:
     """Return why a file cannot be read as an archive, and the remedy if one is known.
 
     error: what the reader of zip files raised.
@@ -164,7 +173,7 @@ def _find_reason(path: str, error: Exception) -> str:
         return str(error)
     with open(path, "rb") as file:
         beginning = file.read(2)
-    # A whole zip file and one that was cut short begin so.
+    # A zip file begins so, even one that was cut short.
     if beginning == b"PK":
         size = os.path.getsize(path)
         return f"it is cut short ({size:,} bytes) or damaged: copy or download it again"

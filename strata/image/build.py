@@ -58,8 +58,8 @@ wait "$saving"
 def ensure_image(config: Fields, machines: bool = False) -> Image:
     """Return the image of a configuration; build it, which takes minutes, if it is not cached.
 
-    config: the configuration's ``image``.  With its key `docker`, the files of that image are
-    taken over, and nothing is built.
+    config: the configuration's ``image``.  With its key `docker`, the files of the image that it
+    names are taken over, and nothing is built.
     machines: whether the Vagrant box of virtual machines is needed, too.
     Marks the image as used now, by its folder's modification time: :func:`prune_images` keeps the
     images that were used last.
@@ -85,11 +85,12 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
 def _make_box(image: Image) -> None:
     """Make the Vagrant box of virtual machines from an image's files and install it.
 
+    Runs packer/box.sh as root, with the arguments that its head lists.
     Raises UserError if that fails.
     """
     recipe_hash = image["recipe"]
     description = "making the machines' disk from the image's files"
-    with _unfinished_folder(f"box-{recipe_hash[:12]}") as work, report_step("vm", description):
+    with _make_build_folder(f"box-{recipe_hash[:12]}") as work, report_step("vm", description):
         sources = [os.path.join(image["folder"], source) for source in ("tree", "image.tar")]
         script = os.path.abspath("packer/box.sh")
         capture(_mark_command(work, [script, *sources, work], root=True), timeout=1800)
@@ -97,30 +98,37 @@ def _make_box(image: Image) -> None:
 
 
 @contextlib.contextmanager
-def _unfinished_folder(name: str) -> Iterator[str]:
-    """Create an empty folder to build in, give its path, and remove it at the end.
+def _make_build_folder(name: str) -> Iterator[str]:
+    """Create an empty folder to build in, yield its path, and remove it when the block ends.
 
-    The folder is created before all else and removed last: a later process recognizes by it that a
-    build began.
+    A folder of that name that a killed build left is removed first, and its processes are ended.
+    The folder must be created before all else and removed last: :func:`list_unfinished_builds`
+    recognizes by it that a build began.  A block that moves it away leaves nothing to remove.
     """
     work = paths.unfinished_folder(name)
-    _remove_unfinished(work)
+    _remove_build_folder(work)
     os.makedirs(work)
     try:
         yield work
     finally:
-        _remove_unfinished(work)
+        _remove_build_folder(work)
 
 
-def _remove_unfinished(work: str) -> None:
-    """Remove a build's folder, if it exists, after ending the processes of unfinished builds."""
+def _remove_build_folder(work: str) -> None:
+    """Remove a build's folder, if it exists, after ending the processes of unfinished builds.
+
+    Ends those of all builds of this home: the caller holds the cache's lock, and runs none now.
+    """
     if os.path.isdir(work):
-        _end_processes()
+        _end_build_processes()
         remove_tree(work, unmount=True)
 
 
-def _end_processes() -> None:
-    """Kill the processes that killed builds left running, found by their environment variable."""
+def _end_build_processes() -> None:
+    """Kill the processes that killed builds left running, found by their environment variable.
+
+    :func:`_mark_command` sets the variable.  Those that cannot be ended stay, without a message.
+    """
     end = ["sh", "-uc", END_PROCESSES, "strata", f"{BUILDING}={paths.home_mark()}"]
     capture(end, check=False)
     with contextlib.suppress(UserError):
@@ -132,7 +140,7 @@ def _mark_command(work: str, argv: Sequence[str], root: bool = False) -> list[st
     """Return the command that runs `argv` as a part of a build.
 
     work: the folder of the build, in which temporary files are put.  root: whether to run as root.
-    The command's environment has the mark by which :func:`_end_processes` finds its processes.
+    The command's environment has the mark by which :func:`_end_build_processes` finds processes.
     Raises MachineError if the program is not installed.
     """
     if not daemons.find_program(argv[0]):
@@ -144,7 +152,9 @@ def _mark_command(work: str, argv: Sequence[str], root: bool = False) -> list[st
 def _build_image(config: Fields, described: Described) -> Image:
     """Build an image, move it into the cache atomically, and return it.
 
+    config: the configuration's ``image``.
     described: the recipe of the image, as :func:`strata.experiment.recipe.describe_image` gives it.
+    The caller holds the cache's lock.  Starts Docker's daemon if it does not run.
     A failed build leaves nothing.  Raises UserError if the build fails, or if source files of the
     image change meanwhile.
     """
@@ -152,8 +162,8 @@ def _build_image(config: Fields, described: Described) -> Image:
     docker.start_daemon()
     _remove_builds()
     try:
-        with _unfinished_folder(recipe_hash[:12]) as work:
-            _make_files(config, described, work)
+        with _make_build_folder(recipe_hash[:12]) as work:
+            _make_image_files(config, described, work)
             # The recipe must still be the one whose files were built in.
             if recipe.describe_image(config)["recipe"] != recipe_hash:
                 raise UserError(
@@ -170,34 +180,35 @@ def _build_image(config: Fields, described: Described) -> Image:
     return cache.require_image(recipe_hash)
 
 
-def _make_files(config: Fields, described: Described, work: str) -> None:
+def _make_image_files(config: Fields, described: Described, work: str) -> None:
     """Build an image, and write its files, archive, manifest and facts into the folder `work`.
 
-    The facts are image.json, whose readers rely on its keys.  Its time of change must be the last:
-    :func:`strata.image.cache.require_unchanged` compares the files with it.
+    The facts are image.json: papers, archives and records rely on its keys, which docs/files.md
+    lists.  It must be written last: :func:`strata.image.cache.require_unchanged` compares the
+    files' times with its own.
     """
     tree = os.path.join(work, "tree")
     own_facts: Fields = {}
-    programs: dict[str, str] = {}
+    program_hashes: dict[str, str] = {}
     if "docker" in config:
         inspected = docker.inspect_image(config["docker"])
         name = inspected["Id"]
-        archive = _save_files(name, work)
+        archive = _save_image_files(name, work)
         run = own_image.describe_run(inspected, tree)
         workloads = recipe.list_portable_workloads(config)
-        programs = own_image.build_programs(workloads, os.path.join(work, "programs"))
+        program_hashes = own_image.build_programs(workloads, os.path.join(work, "programs"))
         own_facts = {
             "source": inspected["reference"],
             "digest": (inspected.get("RepoDigests") or [None])[0],
-            "run": {**run, "programs": programs},
+            "run": {**run, "programs": program_hashes},
         }
     else:
         name = _provision_image(config, described, work)
-        archive = _save_files(name, work)
+        archive = _save_image_files(name, work)
     with report_step("image", "hashing every file"):
         listing = {
             "packages": manifest.list_packages(tree),
-            "files": {**manifest.hash_archive(archive), **programs},
+            "files": {**manifest.hash_archive(archive), **program_hashes},
         }
     os.unlink(archive)
     write_json(os.path.join(work, "manifest.json"), listing)
@@ -222,6 +233,8 @@ def _provision_image(config: Fields, described: Described, work: str) -> str:
     """Make Docker's image of a recipe from its base by Packer, and return the image's name.
 
     work: the folder of the build.  Raises UserError if that fails.
+    packer/image.pkr.hcl declares the variables, and makes labels of the home's mark and of the
+    recipe in the name.
     """
     name = engine.name_image(described)
     base = _provide_base(config, described)
@@ -233,6 +246,7 @@ def _provision_image(config: Fields, described: Described, work: str) -> str:
 def _provide_base(config: Fields, described: Described) -> str:
     """Return Docker's name of the base root filesystem; make it, in about a minute, if missing.
 
+    config: the configuration's ``image``.  described: its recipe.
     Raises UserError with apt's reasons if mmdebstrap cannot make it.
     """
     name = engine.name_base(described["base"])
@@ -240,7 +254,7 @@ def _provide_base(config: Fields, described: Described) -> str:
         print_topic("image", "the base root filesystem is in the cache")
         return name
     release = f"{described['distribution']} {described['release']}"
-    with _unfinished_folder("base") as work:
+    with _make_build_folder("base") as work:
         with report_step("image", f"bootstrapping {release} with mmdebstrap"):
             archive = _bootstrap_base(config, described, work)
         with report_step("image", "importing the base root filesystem into Docker"):
@@ -253,11 +267,12 @@ def _provide_base(config: Fields, described: Described) -> str:
 def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
     """Make the base root filesystem with mmdebstrap, and return the path of its tar archive.
 
-    work: the folder of the build.  The host's settings of apt's downloads apply, for example those
-    of a proxy.  Raises UserError with apt's reasons if that fails.
+    work: the folder of the build.  The host's settings of apt's downloads apply, for example of a
+    proxy.  Raises UserError with apt's reasons if that fails.
     """
     options = []
     for line in capture(["apt-config", "dump"]).stdout.splitlines():
+        # apt prints settings without a value too.
         is_empty = '"";' in line
         if line.startswith("Acquire::") and not is_empty:
             options.append(f"--aptopt={line}")
@@ -278,15 +293,15 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
     command = ["mmdebstrap", *options, described["release"], archive, sources]
     result = capture(_mark_command(work, command, root=True), timeout=3600, check=False)
     if result.returncode != 0:
-        raise _bootstrap_error(described, mirror, result.stderr)
+        raise _make_bootstrap_error(described, mirror, result.stderr)
     return archive
 
 
-def _bootstrap_error(described: Described, mirror: str | None, printed: str) -> UserError:
+def _make_bootstrap_error(described: Described, mirror: str | None, printed: str) -> UserError:
     """Return the error for a base that could not be made, with apt's reasons and a remedy.
 
     mirror: the configured package mirror; None: the host's package sources.
-    printed: the error output of mmdebstrap, which is written to a log file.
+    printed: the error output of mmdebstrap.  It is written to images/mmdebstrap.log of the home.
     """
     log = os.path.join(paths.home_folder(), "images", "mmdebstrap.log")
     write_text(log, printed)
@@ -304,18 +319,19 @@ def _bootstrap_error(described: Described, mirror: str | None, printed: str) -> 
 
 
 @report_step("image", "taking its files out of Docker")
-def _save_files(name: str, work: str) -> str:
+def _save_image_files(name: str, work: str) -> str:
     """Save Docker's image and its files into the folder `work`, as ``image.tar`` and ``tree``.
 
-    name: Docker's name of the image; the name or id that is given is also in ``image.tar``.
+    name: Docker's name or ID of the image, by which ``image.tar`` has it too.
     Returns the path of a tar archive of these files, which the caller removes.
     """
     tree, archive = os.path.join(work, "tree"), os.path.join(work, "tree.tar")
+    # By the label a later process finds the container, should this one be killed.
     label = f"{engine.BUILDING}={paths.home_mark()}"
     create = ["docker", "create", "--label", label, name, "true"]
     container = capture(_mark_command(work, create)).stdout.strip()
     os.mkdir(tree)
-    # The first would make systemd take a machine for a container; the second is Packer's own.
+    # By the first systemd would take a virtual machine for a container; the second is Packer's own.
     excluded = ["--anchored", "--exclude=.dockerenv", "--exclude=packer-files"]
     rights = ["--numeric-owner", "--xattrs", "--xattrs-include=security.capability"]
     unpack = as_root(["tar", "-C", tree, *rights, *excluded, "-xpf", "-"])
@@ -332,7 +348,8 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     """Run Packer's build of the image, with the files of its workloads.
 
     work: the folder of the build, in which the files are copied for Packer and removed afterwards.
-    variables: name → value for packer/image.pkr.hcl.
+    variables: name → value for packer/image.pkr.hcl, without `context`, which is added here.
+    packer/provision.sh finds the files and the list ``workloads/packages`` in /tmp of the image.
     Packer's log stays in the images' folder.  Raises UserError with the end of Packer's output if
     the build fails.
     """
@@ -351,8 +368,8 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     packer = ["packer", "build", "-color=false", *options, "packer/image.pkr.hcl"]
     # Packer's plugins listen on sockets in TMPDIR.  The kernel limits the paths of sockets to 107
     # bytes, and a path in Strata's home may be longer.
-    with programs.temporary_folder("packer", "/tmp") as short:
-        command = _mark_command(work, ["env", *settings, f"TMPDIR={short}", *packer])
+    with programs.temporary_folder("packer", "/tmp") as socket_folder:
+        command = _mark_command(work, ["env", *settings, f"TMPDIR={socket_folder}", *packer])
         result = capture(command, timeout=3600, check=False)
     remove_tree(context)
     if result.returncode != 0:
@@ -361,7 +378,7 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
 
 
 def list_unfinished_builds() -> list[str]:
-    """Return the folders of builds that have begun and not ended.
+    """Return the paths of the folders of builds that have begun and not ended, sorted.
 
     They include builds under way: each build's folder is created first and removed last.
     """
@@ -371,11 +388,11 @@ def list_unfinished_builds() -> list[str]:
 def _remove_builds() -> list[str]:
     """Remove processes, containers and folders of killed builds; return a phrase for each.
 
-    The caller holds the cache's lock, so that no build is under way.
+    The caller holds the cache's lock, so that no build is under way.  ``clean`` prints the phrases.
     """
     removed = []
     for folder in list_unfinished_builds():
-        _remove_unfinished(folder)
+        _remove_build_folder(folder)
         removed.append(os.path.basename(folder).replace("building-", "unfinished image "))
     containers = docker.Layer.remove_containers(engine.BUILDING)
     return removed + [f"container {container} of an unfinished image" for container in containers]
@@ -384,16 +401,17 @@ def _remove_builds() -> list[str]:
 def remove_leftovers() -> list[str]:
     """Remove all that killed builds left, and return a phrase for each removed thing.
 
-    Removes nothing while another process holds the cache's lock.
+    Takes the cache's lock; removes nothing while another process holds it.
     """
     with cache.lock_cache(wait=False) as held:
         return _remove_builds() if held else []
 
 
 def publish_image(image: Image) -> None:
-    """Write the image's facts and copy its manifest into the results.
+    """Write the image's facts and copy its manifest into the results of the working directory.
 
-    The folder of the image, which is this machine's, and its base are left out of the facts.
+    These are results/image.json and image-manifest.json (docs/files.md).  The folder of the image,
+    which is this machine's, and its base are left out of the facts.
     """
     facts = {key: value for key, value in image.items() if key not in ("folder", "base")}
     write_json(paths.IMAGE, facts)
@@ -430,12 +448,12 @@ def prune_images(keep: int = KEPT) -> list[str]:
         return removed + _discard_images()
 
 
-def _discard_images(*kept: str) -> list[str]:
+def _discard_images(*kept_names: str) -> list[str]:
     """Remove engines' images that belong to no image of the cache; return a phrase for each.
 
-    kept: names of further images that stay.
+    kept_names: Docker's names of further images that stay.  The caller holds the cache's lock.
     """
-    needed = {*kept}
+    needed = {*kept_names}
     for recipe_hash in cache.list_image_recipes():
         if image := cache.find_image(recipe_hash):
             needed |= {image["id"], engine.name_image(image), engine.name_base(image["base"])}

@@ -22,7 +22,8 @@ def image_folder(recipe: str) -> str:
 def find_image(recipe: str) -> Image | None:
     """Return the facts of a recipe's image, and its `folder`; None if it is not in the cache.
 
-    recipe: the recipe's hash.  An image is complete if its image.json exists.
+    recipe: the recipe's hash.
+    The facts are those of image.json (docs/files.md), which exists in complete images only.
     """
     folder = image_folder(recipe)
     image: Image | None = read_json(os.path.join(folder, "image.json"))
@@ -30,7 +31,7 @@ def find_image(recipe: str) -> Image | None:
 
 
 def require_image(recipe: str) -> Image:
-    """Return the facts of a recipe's image, and its `folder`.
+    """Return the facts of a recipe's image, and its `folder`, as :func:`find_image`.
 
     recipe: the recipe's hash.  Raises UserError with the remedy if the image is not in the cache.
     """
@@ -47,7 +48,8 @@ def lock_cache(wait: bool = True) -> AbstractContextManager[bool]:
     """Hold the lock of the cache, without which no image may be made or removed.
 
     wait: whether to wait for another process that holds it.  The context's value says whether the
-    lock is held, and is false only without `wait`.
+    lock is held; with `wait` it is false only if the lock's file was removed meanwhile.
+    The lock ends with the process that holds it.
     """
     path = os.path.join(paths.home_folder(), "images", "cache.lock")
     return locks.hold_lock(path, "image: another process makes or removes one", wait)
@@ -65,15 +67,17 @@ def list_image_recipes() -> list[str]:
 
 
 def require_unchanged(image: Image) -> None:
-    """Require that no file of an image's tree changed since the image was built.
+    """Raise UserError, which names the first changed file, if an image's tree changed once built.
 
+    image: as :func:`find_image` returns it.
     No file is read: the time of a file's last change (ctime), which no program can set back, must
     not be later than that of image.json.  A file that is added or removed changes the time of its
     folder.
-    Runs `find` as root.  Raises UserError that names the first changed file.
+    Runs `find` as root.  Each run of Snakemake that needs the image begins with this check.
     """
     tree = os.path.join(image["folder"], "tree")
     built = os.path.join(image["folder"], "image.json")
+    # -newercc compares the times of change of both; -quit ends at the first file.
     find_changed = ["find", tree, "-xdev", "-newercc", built, "-print", "-quit"]
     if changed := capture(as_root(find_changed)).stdout.strip():
         raise UserError(

@@ -17,7 +17,8 @@ def needs_trial(plan: Plan, environments: Iterable[str]) -> bool:
     environments: their names in the plan.
     """
     planned = [plan["environments"][name] for name in environments]
-    # Only environments with a virtual machine have the key; None says that KVM was not tried.
+    # Only environments with a virtual machine have the key, so that the default stands for all
+    # others; None says that KVM was not tried.
     return any(entry.get("accelerator", "known") is None for entry in planned)
 
 
@@ -40,8 +41,8 @@ def find_accelerator(image: Fields) -> Fields:
 
     image: the configuration's ``image``, whose kernel is booted for the trial.  If necessary, the
     image is built first.
-    Returns at least `accelerator`, kvm or tcg, and `accelerator_reason`.  A trial prints its
-    result.
+    Returns at least `accelerator`, "kvm" or "tcg", and `accelerator_reason`.
+    A trial prints its result, which :func:`strata.vm.acceleration.try_kvm` keeps for later calls.
     """
     known = acceleration.known_accelerator()
     if known["accelerator"] is None:

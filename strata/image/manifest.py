@@ -19,8 +19,8 @@ def hash_archive(path: str) -> dict[str, str]:
 
     path: a tar archive of a container's files.  It is read instead of the unpacked files, some of
     which only root may read.
-    Files that Docker replaces in each container, and mount points, are left out.  The format must
-    stay: images are compared by it.
+    Files that Docker replaces in each container, and mount points, are left out; devices and pipes
+    too.  The format must stay: :func:`hash_manifest` digests it, and records name the digest.
     """
     entries: dict[str, str] = {}
     with tarfile.open(path) as archive:
@@ -31,7 +31,7 @@ def hash_archive(path: str) -> dict[str, str]:
             if member.issym():
                 entries[key] = f"link:{member.linkname}"
             elif member.islnk():
-                # A hard link, to a member that came before; that may have been left out.
+                # A hard link, to a member that came before.  If that was left out, so is the link.
                 target = os.path.normpath(member.linkname)
                 if target in entries:
                     entries[key] = entries[target]
@@ -46,7 +46,7 @@ def list_packages(tree: str) -> dict[str, str]:
     """Return the packages installed in an image, name → version, sorted by name.
 
     tree: the folder of the image's files, whose package database is read, of dpkg or apk.
-    Empty if it has neither.
+    Returns an empty object if it has neither.
     """
     database = os.path.join(tree, "var/lib/dpkg")
     if not os.path.exists(os.path.join(database, "status")):
@@ -59,8 +59,9 @@ def list_packages(tree: str) -> dict[str, str]:
 
 
 def hash_manifest(manifest: Fields | None) -> str:
-    """Return the SHA-256 of a manifest, in hexadecimal; of ``null`` if there is none.
+    """Return the SHA-256 of a manifest, in hexadecimal; that of JSON's null if there is none.
 
-    The serialization must stay: records identify images by this digest.
+    manifest: ``{packages, files}``, as in manifest.json of an image.
+    The serialization must stay: records identify images by this digest (`manifest_sha256`).
     """
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()

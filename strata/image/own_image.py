@@ -49,51 +49,58 @@ ls -A "$tree/data" | sed 's|^|/data/|;q'
 def describe_run(inspected: Fields, tree: str) -> Fields:
     """Return how programs of an image run, and make the folders of its files that are mounted over.
 
-    inspected: what ``docker image inspect`` says of the image.
+    inspected: the object that ``docker image inspect`` prints of the image, with its `reference`,
+    the name in config.yaml.
     tree: the folder with the image's files.
     Returns ``{variables, user, folder, entrypoint, volumes, without_effect}``: the variables as
     NAME=VALUE, the user as of :func:`resolve_user` (None: root), the folder in which programs
     start, the words before a command, the folders of its volumes, and the instructions that have
-    no effect.
+    no effect.  image.json keeps it as `run`, by which :class:`strata.host.context.Context` starts
+    programs.
     Raises UserError if a part of the image cannot be taken over.
     """
     reference = inspected["reference"]
     settings = inspected["Config"] or {}
     _require_programs(reference, tree)
     volumes = sorted(map(posixpath.normpath, settings.get("Volumes") or {}))
-    _make_folders(reference, tree, volumes)
+    _make_mount_folders(reference, tree, volumes)
     folder = settings.get("WorkingDir") or "/"
-    # Docker makes it in a container.
+    # In a container Docker makes this folder.
     _run_inside(tree, ["mkdir", "-p", folder])
     user = None
     if name := settings.get("User"):
         user = resolve_user(
-            name, _read_inside(tree, "/etc/passwd"), _read_inside(tree, "/etc/group")
+            name, _read_image_file(tree, "/etc/passwd"), _read_image_file(tree, "/etc/group")
         )
         if user is None:
             raise _make_refusal(reference, f"USER {name}: the image has no such user or group")
-    variables = dict(word.partition("=")[::2] for word in settings.get("Env") or ())
-    declared = {
+    is_root = user is None or (user["uid"], user["gid"], user["groups"]) == (0, 0, [0])
+    variables = dict(entry.partition("=")[::2] for entry in settings.get("Env") or ())
+    # Docker sets these variables if the image does not.
+    defaults = {
         "PATH": docker.DEFAULT_PATH.partition("=")[2],
         "HOME": user["home"] if user else "/root",
     }
     return {
-        "variables": [f"{key}={value}" for key, value in {**declared, **variables}.items()],
-        "user": user
-        if user and (user["uid"], user["gid"], user["groups"]) != (0, 0, [0])
-        else None,
+        "variables": [f"{key}={value}" for key, value in {**defaults, **variables}.items()],
+        "user": None if is_root else user,
         "folder": folder,
         "entrypoint": settings.get("Entrypoint") or [],
         "volumes": volumes,
-        "without_effect": [word for key, word in WITHOUT_EFFECT.items() if settings.get(key)],
+        "without_effect": [
+            instruction for key, instruction in WITHOUT_EFFECT.items() if settings.get(key)
+        ],
     }
 
 
 def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
     """Build the programs of portable workloads on this host, for an image that lacks them.
 
-    names: of the workloads.  folder: where they are put; every system sees it as /opt/strata.
-    Returns the path of each program in a system, without the first slash, → ``sha256:…``.
+    names: of the workloads.
+    folder: the folder to write, which every system sees as /opt/strata; it must lack ``workloads``.
+    Each workload's build.sh is called with its output folder.
+    Returns the path of each program in a system, without the first slash, → ``sha256:…``, as the
+    image's manifest lists files.
     Raises UserError with the last lines of a build script that failed.
     """
     hashes: dict[str, str] = {}
@@ -120,7 +127,7 @@ def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
 def _make_refusal(reference: str, reason: str) -> UserError:
     """Return the error for an image that cannot be taken over.
 
-    reference: the image's name, as configured.  reason: the reason with its remedy.
+    reference: the image's name, as configured.  reason: with its remedy, without a full stop.
     """
     return UserError(f"config.yaml: image.docker: is {reference}; {reason}")
 
@@ -128,7 +135,8 @@ def _make_refusal(reference: str, reason: str) -> UserError:
 def _run_inside(tree: str, argv: Sequence[str]) -> tuple[int, str]:
     """Run a command in an image's files by a change of root, as root.
 
-    tree: the folder of the image's files.
+    tree: the folder of the image's files, which the command may change.
+    The command's environment has PATH alone.
     Returns the exit code and the standard output.
     """
     command = as_root(["env", "-i", docker.DEFAULT_PATH, "chroot", tree, *argv])
@@ -136,13 +144,20 @@ def _run_inside(tree: str, argv: Sequence[str]) -> tuple[int, str]:
     return result.returncode, result.stdout
 
 
-def _read_inside(tree: str, path: str) -> str:
-    """Return the text of a file of an image; empty if the image lacks it."""
+def _read_image_file(tree: str, path: str) -> str:
+    """Return the text of a file of an image; empty if the image lacks it.
+
+    tree: the folder of the image's files.  path: absolute, in the image: a symbolic link leads to
+    the image's files, and never to the host's.
+    """
     return _run_inside(tree, ["cat", path])[1]
 
 
 def _require_programs(reference: str, tree: str) -> None:
-    """Raise UserError if an image lacks a program that Strata runs in every system."""
+    """Raise UserError if an image lacks a program that Strata runs in every system (`NEEDED`).
+
+    reference: the image's name, as configured.  tree: the folder of its files.
+    """
     exit_code, printed = _run_inside(tree, ["sh", "-c", PRINT_MISSING, "strata", *NEEDED])
     missing = printed.split()
     if exit_code != 0:
@@ -155,10 +170,11 @@ def _require_programs(reference: str, tree: str) -> None:
         )
 
 
-def _make_folders(reference: str, tree: str, volumes: Sequence[str]) -> None:
+def _make_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> None:
     """Make the folders that are mounted over, where an image lacks them.
 
-    volumes: the folders of its volumes.
+    reference: the image's name, as configured.  tree: the folder of its files.
+    volumes: the absolute paths of its volumes, to which `MOUNTED` is added.
     Raises UserError if one of them is no folder, or if the image has files in /data.
     """
     argv = ["sh", "-euc", MAKE_FOLDERS, "strata", tree, *MOUNTED, *volumes]
@@ -177,7 +193,7 @@ def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
 
     text: USER[:GROUP], each a name or a number.  passwd, group: the texts of these files in /etc.
     `groups` are the group and, if USER names none, the user's further ones.  None if a name is
-    unknown.
+    unknown.  A number without an entry in passwd gets group 0 and the home ``/``.
     """
     user_name, _, group_name = text.partition(":")
     groups = _split_entries(group, 4)
@@ -208,13 +224,19 @@ def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
 
 
 def _split_entries(text: str, count: int) -> list[list[str]]:
-    """Return the entries of /etc/passwd or /etc/group that have at least `count` columns."""
+    """Return the entries of /etc/passwd or /etc/group, without lines of fewer than `count` columns.
+
+    text: of the file.
+    """
     entries = [line.split(":") for line in text.splitlines()]
     return [entry for entry in entries if len(entry) >= count]
 
 
 def _find_entry(name: str, entries: list[list[str]]) -> list[str] | None:
-    """Return the first entry with a name, or with an id that is given as `name`; None if none."""
+    """Return the first entry whose name or ID is `name`; None if there is none.
+
+    entries: of /etc/passwd or /etc/group, which both have the name first and the ID third.
+    """
     return next((entry for entry in entries if name in (entry[0], entry[2])), None)
 
 
@@ -228,7 +250,7 @@ def list_packages(tree: str) -> dict[str, str]:
         return {}
     versions: dict[str, str] = {}
     # The entries of packages are separated by empty lines; each line is "LETTER:VALUE".
-    for entry in _read_inside(tree, path).split("\n\n"):
+    for entry in _read_image_file(tree, path).split("\n\n"):
         values = dict(line.split(":", 1) for line in entry.splitlines() if line[1:2] == ":")
         if "P" in values and "V" in values:
             versions[values["P"]] = values["V"]

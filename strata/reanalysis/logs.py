@@ -38,7 +38,10 @@ REDIS_TESTS = ("PING_INLINE", "PING_BULK", "SET", "GET", "LPUSH", "LPOP", "SADD"
 
 
 def _choose_selection(sockets: int) -> str:
-    """Return the selection of a run's values: the original shows runs on both sockets."""
+    """Return the selection of a run's values: ``paper`` on both sockets, else ``variant``.
+
+    The original shows only runs on both sockets of its machine.
+    """
     return "paper" if sockets == 2 else "variant"
 
 
@@ -48,6 +51,7 @@ def read_randomaccess(lines: Sequence[str]) -> Readings:
     The log does not name the number of sockets: it follows from the rate
     (`MOST_GUPS_OF_TWO_SOCKETS`).
     """
+    # Logs without the authors' heading are cut at the program's own.
     for block in find_blocks(lines, "^Running gups", "^Main table size"):
         rate = block.find_number(r"^(\S+) Billion\(10\^9\) Updates +per second")
         if not rate:
@@ -116,7 +120,7 @@ def read_linpack(lines: Sequence[str], name: str) -> Readings:
     name: of the log.  vm.log holds the starts of two virtual machines: the tuned one, which sees
     the topology of the host's CPUs, is the environment ``vm-tuned``.
     The original shows the last complete start of each machine: only its values have the selection
-    ``paper``, and all others have the factor `run`.
+    ``paper``, and all others have the factor `run`, LOG:NUMBER, so that each start is a series.
     """
     starts = []
     for number, block in enumerate(_find_linpack_starts(lines), 1):
@@ -125,7 +129,7 @@ def read_linpack(lines: Sequence[str], name: str) -> Readings:
             yield Refusal(block.first, problem)
         if start is not None:
             starts.append(start)
-    # Of each machine the last one stays.
+    # A later start replaces the earlier ones of its machine.
     shown = {start.is_tuned: start.number for start in starts if start.is_complete}
     for start in starts:
         factors: Factors = {"sockets": start.sockets}
@@ -162,11 +166,13 @@ def _find_linpack_starts(lines: Sequence[str]) -> list[Block]:
 def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None, list[str]]:
     """Return a start of Linpack, and a phrase for each problem with it.
 
-    number: of the start in the log, from 1.  The start is None if nothing of it can be used.
+    number: of the start in the log, from 1.
+    block: the lines of the start.
+    The start is None if nothing of it can be used.
     """
-    count = 0
+    trial_count = 0
     has_summary = False
-    passed = []
+    passed_trials = []
     for line, text in enumerate(block.lines, block.first):
         row = text.split()
         if len(row) < 4 or not all(parse_number(cell) for cell in row[:4]):
@@ -176,28 +182,29 @@ def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None,
             has_summary = True
         # One of 8 is a trial: order of the matrix, LDA, alignment, time, GFLOPS, residuals, check.
         elif len(row) == 8:
-            count += 1
+            trial_count += 1
             rate = parse_number(row[4])
             if row[7] == "pass" and rate:
-                passed.append((row[0], rate, line))
+                passed_trials.append((row[0], rate, line))
     planned = int(block.find_number(r"^Number of trials to run *: *(\d+)") or 0)
     sockets = SOCKETS.get(int(block.find_number(r"^Number of threads: *(\d+)") or 0))
-    if not count:
+    if not trial_count:
         return None, ["a block that ended before its first trial"]
     if sockets is None:
         return None, ["a block that does not name its threads (32 or 16)"]
     problems = []
-    if len(passed) < count:
+    if len(passed_trials) < trial_count:
         problems.append("a trial whose residual did not pass")
-    if count != planned or not has_summary:
+    if trial_count != planned or not has_summary:
         addition = "" if has_summary else ", and no summary"
-        problems.append(f"a block that was cut off: {count} of {planned} trials{addition}")
-    has_trials = len(passed) == planned and len(passed) >= TRIALS
+        problems.append(f"a block that was cut off: {trial_count} of {planned} trials{addition}")
+    has_trials = len(passed_trials) == planned and len(passed_trials) >= TRIALS
     is_complete = has_trials and has_summary and sockets == 2
-    # Without the topology each hardware thread looks like a core.
+    # Linpack prints fewer CPUs than cores if the machine sees the topology.  Without it each
+    # hardware thread looks like a core.
     cpus = block.find_number(r"^Number of CPUs: *(\d+)") or 0
     cores = block.find_number(r"^Number of cores: *(\d+)") or 0
-    return LinpackStart(number, cpus < cores, sockets, is_complete, passed), problems
+    return LinpackStart(number, cpus < cores, sockets, is_complete, passed_trials), problems
 
 
 def read_fio(lines: Sequence[str]) -> Readings:
@@ -207,14 +214,15 @@ def read_fio(lines: Sequence[str]) -> Readings:
     ``both`` has the sums of IOPS and of bandwidths.
     Yields a refusal for each job with an error, and for an output without fio's summary.
     """
-    end = None
+    summary_start = None
     for index, line in enumerate(lines):
         if line.startswith("Run status group"):
-            end = index
+            summary_start = index
             break
     else:
         yield Refusal(len(lines), "the output ends before fio's summary")
-    for block in find_blocks(lines[:end], r"^[^ ].*: \(groupid=\d+, jobs=\d+\):"):
+    # Jobs that ended before the output was cut off are of use.
+    for block in find_blocks(lines[:summary_start], r"^[^ ].*: \(groupid=\d+, jobs=\d+\):"):
         yield from _read_fio_job(block)
 
 
@@ -222,6 +230,7 @@ def _read_fio_job(block: Block) -> Readings:
     """Yield the values of one job of fio, or a refusal of the job.
 
     block: the lines of the job; the first has its name and its error.
+    Values of `HIDDEN_JOBS` have the selection ``variant``.
     """
     job = block.lines[0].split(":")[0]
     starts = [
@@ -238,6 +247,7 @@ def _read_fio_job(block: Block) -> Readings:
     for metric in ("iops", "bandwidth"):
         directions = [value for value in values if value.metric == metric]
         if len(directions) == 2:
+            # The sum is listed under the line of the first direction.
             total = sum(value.value for value in directions)
             factors: Factors = {"job": job, "direction": "both"}
             readings.append(directions[0]._replace(factors=factors, value=total))
@@ -250,6 +260,7 @@ def _read_fio_job(block: Block) -> Readings:
 def _read_fio_direction(job: str, section: Block) -> Readings:
     """Yield the values of one direction, the reads or the writes, of a job of fio.
 
+    Units are IOPS, KB/s and µs, as `SCALES` converts them.
     section: the lines of the direction; the first has its name, bandwidth and IOPS.
     """
     direction = section.lines[0].split()[0].rstrip(":")
@@ -310,22 +321,23 @@ def read_redis(lines: Sequence[str]) -> Readings:
         rounds.append(RedisRound(run, connections, block.first, tests))
     if not rounds:
         return
-    number = rounds[-1].run
-    last_run = [redis_round for redis_round in rounds if redis_round.run == number]
-    earlier_runs = [redis_round for redis_round in rounds if redis_round.run != number]
+    last = rounds[-1].run
+    last_run = [redis_round for redis_round in rounds if redis_round.run == last]
+    earlier_runs = [redis_round for redis_round in rounds if redis_round.run != last]
     if _is_cut_off(last_run, earlier_runs):
         measured = [redis_round.connections for redis_round in last_run]
-        reason = f"run {number} was cut off after {min(measured)} to {max(measured)} connections"
+        reason = f"run {last} was cut off after {min(measured)} to {max(measured)} connections"
         yield Refusal(last_run[0].first, f"{reason}; it is not used")
         rounds = earlier_runs
     for redis_round in rounds:
         connections = redis_round.connections
         for missing in sorted({*REDIS_TESTS} - {test for test, _, _ in redis_round.tests}):
             reason = f"the result of {missing} is lost or not complete"
-            where = f"run {redis_round.run}, {connections} connections"
-            yield Refusal(redis_round.first, f"{where}: {reason}")
+            subject = f"run {redis_round.run}, {connections} connections"
+            yield Refusal(redis_round.first, f"{subject}: {reason}")
         for test, rate, line in redis_round.tests:
             factors: Factors = {"test": test, "connections": connections}
+            # The figures show this test alone.
             selection = "paper" if test == "SET" else "variant"
             yield Value("throughput", "requests/s", factors, rate, line, selection)
             yield Value("latency", "ms", factors, 1000 * connections / rate, line, selection)
@@ -334,24 +346,26 @@ def read_redis(lines: Sequence[str]) -> Readings:
 def _is_cut_off(last_run: Sequence[RedisRound], earlier_runs: Sequence[RedisRound]) -> bool:
     """Return whether a last run lacks its last test, or connections that earlier runs have.
 
-    Of an only run nothing says how many connections it should have: it never counts as cut off.
+    A single run never counts as cut off: nothing says how many connections it should have.
     """
     if not earlier_runs:
         return False
-    ended = REDIS_TESTS[-1] in {test for test, _, _ in last_run[-1].tests}
+    has_ended = REDIS_TESTS[-1] in {test for test, _, _ in last_run[-1].tests}
     measured = {redis_round.connections for redis_round in last_run}
-    return not ended or any(earlier.connections not in measured for earlier in earlier_runs)
+    return not has_ended or any(earlier.connections not in measured for earlier in earlier_runs)
 
 
 def _read_redis_tests(block: Block, connections: int) -> Iterator[tuple[str, float, int]]:
     """Yield the name, rate (requests/s) and line of each complete test in a round.
 
+    Only tests of `REDIS_TESTS` are read.
     connections: those of the round; a test with another number of clients is left out.
     """
     starts = [
         index for index, line in enumerate(block.lines) if re.search("====== .* ======$", line)
     ]
     for section in cut_lines(block.lines, starts, block.first):
+        # Other output may stand before the heading on its line.
         test = re.sub(r"^.*====== (.*) ======$", r"\1", section.lines[0])
         rate = section.find_number(r"^(\S+) requests per second")
         clients = section.find_number(r"^ *(\d+) parallel clients")

@@ -53,8 +53,9 @@ class BusySecond(NamedTuple):
 def read_dstat(lines: Sequence[str], outputs: list[list[Factors]]) -> Readings:
     """Yield the host's mean CPU usage (%) of each run that a file of dstat shows.
 
-    outputs: for each of sysbench's files, the factors of its runs in their order, which the runs
-    here get.  Files of equal runs may stand for more repetitions than there are files.
+    outputs: for each of sysbench's files, the factors of its runs in their order.  The runs that
+    dstat shows get these factors one after the other.  If all files list the same runs, dstat may
+    show more repetitions of that list than there are files.
     The first and the last second of a run are left out of its mean.
     Yields one refusal instead of values if dstat shows another number of runs, and one for each
     line that is incomplete.
@@ -64,10 +65,11 @@ def read_dstat(lines: Sequence[str], outputs: list[list[Factors]]) -> Readings:
         return
     runs: list[list[BusySecond]] = []
     busy: list[BusySecond] = []
-    # The empty line ends a run that is busy to the end.
+    # The added empty line ends a run that lasts until the file's end.
     for number, line in enumerate([*lines, ""], 1):
         shares = [parse_number(cell) for cell in line.split(",")[:3]]
         is_sample = len(shares) == 3 and None not in shares
+        # Lines of a header begin with a quote; others without a sample have commas at most.
         if not is_sample and not re.match(r'"|,*$', line):
             yield Refusal(number, "a line that is neither a header nor a whole sample of dstat")
         # The shares are those of user, system and idle time.

@@ -96,8 +96,8 @@ def cut_lines(lines: Sequence[str], starts: Sequence[int], first: int = 1) -> li
 def find_blocks(lines: Sequence[str], *patterns: str) -> list[Block]:
     """Cut lines into blocks that each begin with a line in which a pattern is found.
 
-    patterns: alternatives, of which the first that any line has is used.
-    Returns an empty list if no line has one.
+    patterns: alternatives; the first one that any line has is used, and the others are not.
+    Lines before the first block are left out.  Returns an empty list if no line has a pattern.
     """
     for pattern in patterns:
         starts = [index for index, line in enumerate(lines) if re.search(pattern, line)]

@@ -14,7 +14,10 @@ FOLDERS = ("RandomAccess", "Stream", "linpack", "fio", "mysql", "netperf", "nutt
 
 
 def explain_refusal(path: str) -> str | None:
-    """Return why a path does not hold the published raw results, for a message; None if it does."""
+    """Return why a path does not hold the published raw results, for a message; None if it does.
+
+    path: a checkout or a git directory, or a folder of their files.
+    """
     try:
         names = set(os.listdir(path))
     except OSError as error:
@@ -35,7 +38,8 @@ def hash_files(path: str) -> str:
     """Return a SHA-256 of the commit and of the files' names, sizes and modification times.
 
     path: folder of the published results.
-    Callers only compare the hash.  No file is opened: some hold private keys.
+    Only for comparison: Snakemake makes the reanalysis anew if the hash changes.
+    For a git directory it covers the commit alone.  No file is opened: some hold private keys.
     """
     digest = hashlib.sha256(read_revision(path).encode())
     for file_path in sorted(_list_files(path)):
@@ -57,7 +61,8 @@ def _list_files(path: str) -> list[str]:
 def require_folder(settings: Fields) -> str:
     """Return the folder of the published results that the settings name by `published_raw`.
 
-    settings: of config.yaml.
+    settings: the configuration, with `published_raw` (a path or None) and `source`, which returns
+    the file or option that set a key.
     Raises UserError if they name none, or a folder without published results.
     """
     if settings["published_raw"] is None:
@@ -72,7 +77,7 @@ def require_folder(settings: Fields) -> str:
 def check_folder(settings: Fields) -> None:
     """Raise UserError if the settings name a folder that does not hold the published results.
 
-    Settings that name no folder pass.
+    settings: as of :func:`require_folder`.  Settings that name no folder pass.
     """
     path = settings["published_raw"]
     if path is not None and (wrong := explain_refusal(path)):
@@ -93,7 +98,10 @@ class Files:
     """
 
     def __init__(self, path: str) -> None:
-        """List the files in a folder or, if none of `FOLDERS` is in it, those that git lists."""
+        """List the files in a folder or, if none of `FOLDERS` is in it, those that git lists.
+
+        path: a folder with a checkout or the files, or a git directory.
+        """
         self._path = os.path.realpath(path)
         self._is_checkout = any(os.path.isdir(os.path.join(path, folder)) for folder in FOLDERS)
         if self._is_checkout:
@@ -110,6 +118,7 @@ class Files:
         folder without a repository holds at that path.
         """
         path = os.path.join(self._path, name)
+        # A link, or a file behind one, has another real path.
         if os.path.isfile(path) and os.path.realpath(path) == path:
             with open(path, "rb") as file:
                 return file.read()
@@ -139,7 +148,7 @@ def _run_git(path: str, *arguments: str) -> bytes | None:
     command = ["git", f"--git-dir={repository}", *arguments]
     try:
         with programs.git_environment(path) as options:
-            done = subprocess.run(command, capture_output=True, check=False, **options)
+            result = subprocess.run(command, capture_output=True, check=False, **options)
     except FileNotFoundError:
         return None
-    return done.stdout if done.returncode == 0 else None
+    return result.stdout if result.returncode == 0 else None

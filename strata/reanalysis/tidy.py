@@ -53,9 +53,10 @@ class Row(NamedTuple):
 def write_tables(folder: str, to: str, paper: str | None = None) -> None:
     """Write tidy.csv, unreadable.csv and source.json, and if requested the paper of reanalysis.
 
+    This is the command ``reanalyse``: strata/options.py passes its options by these names.
     folder: a checkout or git directory of the published results, or a folder of their files, in
     which files of the older revision are below ``at-b72ae3e``.
-    to: the folder to write, which analysis/reanalyse.R then reads.
+    to: the folder to write.  analysis/reanalysis.R reads the columns and keys of its files.
     paper: path of the paper, whose tables are written into `to`; None: no paper.
 
     Prints a line for each place that cannot be used, and the number of values.
@@ -63,7 +64,7 @@ def write_tables(folder: str, to: str, paper: str | None = None) -> None:
     """
     if reason := explain_refusal(folder):
         raise UserError(reason)
-    rows = list(_read_all(Files(folder)))
+    rows = list(_read_all_files(Files(folder)))
     refused = [
         (row.file, row.reading.line or "", row.reading.reason)
         for row in rows
@@ -76,14 +77,15 @@ def write_tables(folder: str, to: str, paper: str | None = None) -> None:
         )
     files.write_csv(os.path.join(to, "tidy.csv"), columns, values)
     files.write_csv(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refused)
-    source = {
+    origin = {
         "revision": read_revision(folder) or NOT_AVAILABLE,
         "files": len({row.file for row in rows if isinstance(row.reading, Value)}),
     }
-    files.write_json(os.path.join(to, "source.json"), source)
+    files.write_json(os.path.join(to, "source.json"), origin)
     for file, line, sentence in refused:
         progress.print_message(f"{file}{f':{line}' if line else ''}: {sentence}")
     repetition = columns.index("repetition")
+    # Each series has one first repetition.
     count = sum(row[repetition] == 1 for row in values)
     unused = f"{len(refused)} places that cannot be used"
     progress.print_line(f"reanalysis: {len(values)} values in {count} series; {unused}")
@@ -94,7 +96,9 @@ def write_tables(folder: str, to: str, paper: str | None = None) -> None:
 def _number_values(rows: list[Row]) -> tuple[list[str], list[tuple[object, ...]]]:
     """Return the columns of tidy.csv and its rows, with a column for each factor of any value.
 
+    rows: values and refusals; the latter are left out.
     Repetitions of a series are numbered, from 1, in the order in which its values are read.
+    The tuples must have the order of `SERIES_COLUMNS`, factors and `VALUE_COLUMNS`.
     """
     values = [(row, row.reading) for row in rows if isinstance(row.reading, Value)]
     factors = merge_orders(list(value.factors) for _, value in values)
@@ -110,12 +114,13 @@ def _number_values(rows: list[Row]) -> tuple[list[str], list[tuple[object, ...]]
             value.selection,
         )
         repetitions[series] += 1
+        # 15 digits, which is what a float holds of any decimal number.
         number = f"{value.value:.15g}"
         table.append((*series, repetitions[series], number, row.file, value.line))
     return [*SERIES_COLUMNS, *(f"{FACTOR}{name}" for name in factors), *VALUE_COLUMNS], table
 
 
-def _read_all(source: Files) -> Iterator[Row]:
+def _read_all_files(source: Files) -> Iterator[Row]:
     """Yield the rows of all files on which the original's figures rest.
 
     The order binds: tidy.csv has it, and the numbers of repetitions follow from it.
@@ -146,7 +151,7 @@ def _read_all(source: Files) -> Iterator[Row]:
             file for file in source.names if file.startswith(beginning) and file.endswith(".txt")
         ]
         if not runs:
-            yield Row(f"{beginning}*.txt", _refuse_missing("values of redis", environment))
+            yield Row(f"{beginning}*.txt", _make_missing_refusal("values of redis", environment))
         for file in runs:
             rows = _read_file(source, file, "redis", environment, logs.read_redis)
             if file == SUPERSEDED:
@@ -154,8 +159,11 @@ def _read_all(source: Files) -> Iterator[Row]:
             yield from rows
 
 
-def _refuse_missing(values: str, environment: str) -> Refusal:
-    """Return a refusal which says that values of an environment, or of all if "", are missing."""
+def _make_missing_refusal(values: str, environment: str) -> Refusal:
+    """Return a refusal which says that values of an environment are missing.
+
+    values: a noun for the message.  environment: its name; "" for all environments.
+    """
     return Refusal(0, f"missing: no {values}{f' in {environment}' if environment else ''}")
 
 
@@ -164,13 +172,13 @@ def _read_file(
 ) -> Iterator[Row]:
     """Yield the rows of a file; one refusal if the file is missing, empty or unreadable.
 
-    environment: of the values that name none themselves.
+    file: its path in `source`.  environment: of the values that name none themselves.
     read: the reader; it is given the lines of the file or, unless `is_text`, its bytes, and raises
     ValueError for content of another kind.
     """
     content = source.read(file)
     if content is None:
-        yield Row(file, _refuse_missing(f"values of {workload}", environment))
+        yield Row(file, _make_missing_refusal(f"values of {workload}", environment))
         return
     if not content or (is_text and b"\0" in content):
         yield Row(file, Refusal(1, "the file is empty, or holds NUL bytes and is no text"))
@@ -183,8 +191,8 @@ def _read_file(
     if not readings:
         yield Row(file, Refusal(1, f"holds no results of {workload}"))
     for reading in readings:
-        named = reading.environment if isinstance(reading, Value) else ""
-        yield Row(file, reading, workload, named or environment)
+        own_environment = reading.environment if isinstance(reading, Value) else ""
+        yield Row(file, reading, workload, own_environment or environment)
 
 
 def _split_lines(content: bytes) -> list[str]:
@@ -227,7 +235,7 @@ def _read_database(source: Files, folder: str, environment: str) -> Iterator[Row
         elif parent == folder and name.startswith("dstat") and name.endswith(".csv"):
             dstat_files.append(file)
     if not sysbench_files:
-        yield Row(f"{folder}/records-*", _refuse_missing("values of mysql", environment))
+        yield Row(f"{folder}/records-*", _make_missing_refusal("values of mysql", environment))
     # The factors of the runs in each of sysbench's outputs.
     outputs: list[list[Factors]] = []
     for file in sysbench_files:
@@ -240,7 +248,7 @@ def _read_database(source: Files, folder: str, environment: str) -> Iterator[Row
         if runs:
             outputs.append(runs)
     if not dstat_files:
-        yield Row(f"{folder}/dstat*", _refuse_missing("processor use of mysql", environment))
+        yield Row(f"{folder}/dstat*", _make_missing_refusal("processor use of mysql", environment))
     read_dstat = functools.partial(mysql.read_dstat, outputs=outputs)
     for file in dstat_files:
         yield from _read_file(source, file, "mysql", environment, read_dstat)

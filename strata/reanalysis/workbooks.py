@@ -58,7 +58,8 @@ def read_netperf(content: bytes) -> Readings:
 def read_nuttcp(content: bytes) -> Readings:
     """Yield the throughput by direction (Mbit/s), and by number of connections (Gbit/s).
 
-    content: of nuttcp's workbook.  Raises ValueError if the content is no workbook.
+    content: of nuttcp's workbook.  Its rows have fixed places, which `NUTTCP_ROWS` and the
+    constants above it name.  Raises ValueError if the content is no workbook.
     """
     sheet = _open_sheet(content)
     for row in NUTTCP_ROWS:
@@ -78,6 +79,7 @@ def _read_throughput(
 ) -> Iterator[Value]:
     """Yield the throughput of each environment in a row; cells without a number are left out.
 
+    sheet: of openpyxl.
     row: its number, from 1.  head: number of the row with the columns' headings.
     unit, factors, selection: of the values.
     """
@@ -90,7 +92,7 @@ def _read_throughput(
 def _open_sheet(content: bytes) -> Any:
     """Return the first sheet of an Excel workbook, with the values of its formulas.
 
-    Raises ValueError if the content is no workbook.
+    Raises ValueError if the content is no workbook: the caller yields a refusal then.
     """
     try:
         with warnings.catch_warnings():

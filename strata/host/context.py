@@ -50,7 +50,10 @@ class Context:
         first: str | None = None,
         note: Callable[[Fields], None] = lambda cleanup: None,
     ) -> None:
-        """Set the attributes that the class describes, by the arguments and the image's `run`."""
+        """Set the attributes that the class describes, by the arguments and the image's `run`.
+
+        Makes nothing on the host: the layers do that later.
+        """
         self.id = system_id
         self.folder = folder
         self.image = image

@@ -22,8 +22,7 @@ def socket_path(folder: str) -> str:
 def make_ssh_settings(folder: str) -> dict[str, str]:
     """Return the ssh options of a system's connection: no prompts, one shared connection kept open.
 
-    They hold for every command to one system: another ControlPath would mean a new connection, whose
-    start would count in what is measured.
+    They hold for every command to one system: another ControlPath would mean another connection.
     folder: the system's folder, which holds the connection's socket.
     """
     return {

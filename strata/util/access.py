@@ -62,7 +62,10 @@ def _find_access_remedy(closed: Sequence[str]) -> str:
 
 
 def explain_error(error: OSError) -> str:
-    """Return a message on an error: which file could not be used, why, and what the user can do."""
+    """Return a message on an error: which file could not be used, why, and what the user can do.
+
+    An error that names no file gives its own text.
+    """
     if not isinstance(error.filename, str):
         return str(error)
     reason = explain_write_error(error, error.filename)
@@ -95,7 +98,7 @@ def _is_in_folder(path: str, folder: str) -> bool:
 
 
 def require_project() -> None:
-    """Check that a run can write to the project in the working directory.
+    """Check that a run can write to the project in the working directory; change nothing.
 
     Raises UserError, with the remedy, where this user may not write to one of its output folders,
     or to a folder in one of them.  Snakemake's own is included: Snakemake would end with a

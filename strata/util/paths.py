@@ -26,6 +26,7 @@ def cell_path(kind: str, environment: str, workload: str, repetition: int, suffi
 
     kind: the folder below results/: raw, pending, parsed, failed, tmp or logs/cells.
     suffix: the file's extension, without the dot.
+    The rules in rules/measure.smk and the scripts in analysis/ spell the same paths.
     """
     return f"results/{kind}/{environment}/{workload}/{repetition}.{suffix}"
 
@@ -63,7 +64,10 @@ def find_nearest_existing(path: str) -> str:
 
 
 def systems_folder() -> str:
-    """Return the path of the folder that holds one folder for each system under test."""
+    """Return the path of the folder that holds one folder for each system under test.
+
+    Each has the system's ID as its name.
+    """
     return os.path.join(home_folder(), "systems")
 
 

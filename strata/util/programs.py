@@ -56,6 +56,7 @@ def temporary_folder(name: str, parent: str | None = None) -> Iterator[str]:
     """Make a temporary folder for the block and remove it afterwards; yield its path.
 
     The folder stays locked, which keeps :func:`remove_abandoned_folders` from removing it.
+    First removes what killed processes left in the parent folder.
     name: a part of the folder's name.  parent: the parent folder; None: the usual one (TMPDIR).
     Raises MachineError where the folder cannot be made.
     """
@@ -123,7 +124,7 @@ def clean_environment(**more: str) -> Iterator[Fields]:
 
     HOME and TMPDIR are temporary folders, which exist during the block only.
     more: additional environment variables, which override the fixed ones.
-    Results rely on the fixed ones.
+    Results rely on the fixed ones: other values can change the bytes of tables and papers.
     """
     with temporary_folder("home") as home:
         variables = {
@@ -140,6 +141,7 @@ def clean_environment(**more: str) -> Iterator[Fields]:
 def wrap_programs(arguments: Sequence[str]) -> Iterator[None]:
     """Run R and Python through a command, such as a sandbox, during the block.
 
+    git and :func:`run_tool` are not wrapped.
     arguments: the command, to which the command lines of R and Python are appended.
     """
     token = _wrapper.set(tuple(arguments))
@@ -221,15 +223,17 @@ def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]
     Raises UserError with the command's message where it refuses its input (exit code 1), and
     MachineError where it fails otherwise.
     """
-    names = ("site-packages", "dist-packages")
-    package_folders = [path for path in sys.path if os.path.basename(path) in names]
+    folder_names = ("site-packages", "dist-packages")
+    package_folders = [path for path in sys.path if os.path.basename(path) in folder_names]
     # The arguments of _START: the folder, and the folders of packages on a line each.
     start = [_START, os.path.abspath(folder), "\n".join(package_folders)]
     with clean_environment() as options:
         argv = [*_wrapper.get(), sys.executable, "-I", "-c", *start, *arguments]
         result = capture(argv, _remaining_seconds(), check=False, cwd=folder, **options)
     if result.returncode != 0:
+        # The exit codes of strata/__main__.py.
         error = UserError if result.returncode == 1 else MachineError
+        # Whoever prints this error adds the prefix again.
         raise error(_describe_failure(result).removeprefix("strata: "))
     return result
 
@@ -239,6 +243,7 @@ def run_git(
 ) -> subprocess.CompletedProcess[str]:
     """Run git in the clean environment, in a folder of any owner; return its exit code and output.
 
+    git never connects to a remote repository.
     project: the working directory.  arguments: git's arguments.
     check: whether an exit code other than 0 is an error.
     more: additional environment variables.

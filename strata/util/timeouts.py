@@ -11,6 +11,7 @@ VARIABLE = "STRATA_PATIENCE"
 def read_patience() -> int:
     """Return the value of STRATA_PATIENCE, 1 if it is unset or empty.
 
+    scripts/daemons.sh reads the variable, too, and records hold the value as `patience`.
     Raises UserError where it is no whole number from 1 to 9999.
     """
     text = os.environ.get(VARIABLE) or "1"

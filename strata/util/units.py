@@ -23,10 +23,11 @@ def parse_amount(value: str | float | None) -> float | None:
 
     It is a share (0.05) for %, seconds for s, min and h, and bytes for KiB, MiB and GiB.
     A value that is no text is returned unchanged.
+    Raises ValueError or KeyError for other texts: callers have checked the value by a schema.
     """
     if not isinstance(value, str):
         return value
-    # The letters of all units.
+    # The letters of all units: those of a new one must be added.
     digits = value.rstrip("%bhimnsBGKM")
     unit = value.removeprefix(digits)
     return float(digits) * (UNITS | _SHARE_AND_TIME_UNITS)[unit]

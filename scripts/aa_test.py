@@ -53,8 +53,8 @@ def main() -> None:
     """Measure the missing cells of all experiments, and compare their results by studies/aa.R.
 
     Folders in results/aa are named after order, budget or repetitions, and number, so that a
-    repeated call continues where the last one ended.  studies/aa.R relies on these names, and
-    on those of ENVIRONMENTS.
+    repeated call continues where the last one ended.  studies/aa.R reads the brake's per cent from
+    the names of ENVIRONMENTS, and `order` from the plan.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experiments", type=int, default=6, help="experiments in each order")

@@ -165,8 +165,9 @@ def format_missing_blocks(count: int) -> str:
 def format_rows(size: str, name: str) -> list[str]:
     """Return a Markdown row for each headline metric of a workload at one size.
 
-    Its columns are those of the head that :func:`main` writes: workload and metric, size, whether the
-    size rules hold, native's level, its share of the standard one, Docker's ratio and its scatter.
+    Its columns are those of the head that :func:`main` writes: workload and metric, size, whether
+    the size rules hold, native's level, its share of the standard one, Docker's ratio and its
+    scatter.  The size must be measured.
     size: a key of FACTORS.
     name: the name of the workload.
     """

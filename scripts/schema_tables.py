@@ -102,9 +102,9 @@ def list_keys(schema: dict, prefix: str = "") -> list[tuple[str, dict, bool]]:
 
 def _list_properties(schema: dict) -> list[tuple[str, dict]]:
     """Return (key, schema) for each key of a mapping; the key NAME stands for any name."""
-    more = schema.get("additionalProperties")
-    named = [("NAME", more)] if isinstance(more, dict) else []
-    return [*schema.get("properties", {}).items(), *named]
+    additional = schema.get("additionalProperties")
+    any_name = [("NAME", additional)] if isinstance(additional, dict) else []
+    return [*schema.get("properties", {}).items(), *any_name]
 
 
 def format_keys(schema: dict) -> str:

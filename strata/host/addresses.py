@@ -47,6 +47,8 @@ def address_in(subnet: str, number: int) -> str:
     """Return the address that has a number in a network, such as 192.168.120.2 for number 2.
 
     subnet: the network or any address in it, with its prefix length, such as 192.168.120.10/24.
+    number: from 0, which is the network's own; it is not checked against the network's size.
+    Raises ValueError where the subnet is no such text.
     """
     return str(ipaddress.ip_network(subnet, strict=False).network_address + number)
 

@@ -108,6 +108,7 @@ def list_hierarchies() -> list[str]:
     if is_unified():
         return [ROOT]
     folders = [os.path.join(ROOT, name) for name in sorted(os.listdir(ROOT))]
+    # A link, such as cpu, is another name of a hierarchy.
     return [
         folder
         for folder in folders
@@ -124,7 +125,10 @@ def group_path(system_id: str) -> str:
 
 
 def group_folders(system_id: str) -> list[str]:
-    """Return the folders of a native system's control groups, whether or not they exist."""
+    """Return the folders of a native system's control groups, whether or not they exist.
+
+    There is one in each of :func:`list_hierarchies`.
+    """
     return [f"{top}/{group_path(system_id)}" for top in list_hierarchies()]
 
 
@@ -156,7 +160,10 @@ def create_groups(system_id: str, mask: str | None) -> None:
 
 
 def make_join_command(system_id: str) -> list[str]:
-    """Return the command prefix by which root runs a command in a native system's groups."""
+    """Return the command prefix by which root runs a command in a native system's groups.
+
+    :func:`create_groups` must have made the groups.  The command's children stay in them.
+    """
     return ["sh", "-euc", JOIN, "strata", *group_folders(system_id), "--"]
 
 
@@ -207,7 +214,10 @@ def list_processes_and_parents(name: str) -> list[int]:
 
 
 def list_command_lines(name: str) -> list[str]:
-    """Return the non-empty command lines of the processes in a system's control groups."""
+    """Return the non-empty command lines of the processes in a system's control groups.
+
+    A space separates the arguments.  They are in the order of the process IDs.
+    """
     lines = [
         " ".join(text.replace("\0", " ").split()) for text in _read_command_lines(name).values()
     ]
@@ -335,9 +345,9 @@ def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
     """
     if "cpu" not in used:
         return {}
-    parts = used["user"] + used["system"]
+    counted = used["user"] + used["system"]
     # A time below one tick counts as the user's.
-    user_share = used["user"] / parts if parts else 1
+    user_share = used["user"] / counted if counted else 1
     user_seconds = used["cpu"] * user_share
     return {"user_seconds": user_seconds, "system_seconds": used["cpu"] - user_seconds}
 
@@ -463,7 +473,10 @@ def _has_state(folder: str, frozen: bool) -> bool:
 
 
 def _write_word(path: str, word: str) -> None:
-    """Write a word to a control group's file, as root where this user may not."""
+    """Write a word to a control group's file, as root where this user may not.
+
+    Raises OSError where the kernel refuses the word or the file is gone, UserError for root.
+    """
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(word)

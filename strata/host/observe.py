@@ -134,7 +134,7 @@ def parse_facts(files: dict[str, str]) -> Fields:
     # "Linux version RELEASE …"
     version = files.get("/proc/version", "").split()
     # The setting in use is the one in brackets.
-    pages = re.search(r"\[(\w+)\]", files.get("/sys/kernel/mm/transparent_hugepage/enabled", ""))
+    setting = re.search(r"\[(\w+)\]", files.get("/sys/kernel/mm/transparent_hugepage/enabled", ""))
     # Each line is HIERARCHY:CONTROLLERS:GROUP; a group in several hierarchies is named once.
     lines = [line.split(":", 2) for line in files.get("/proc/self/cgroup", "").splitlines()]
     groups = {replace_unprintable(line[2]) for line in lines if len(line) == 3}
@@ -149,7 +149,7 @@ def parse_facts(files: dict[str, str]) -> Fields:
         "cores_per_socket": cores or None,
         "threads_per_core": threads // cores if cores and threads else None,
         "memory_bytes": parse_kib(files.get(MEMORY), "MemTotal") or None,
-        "huge_pages": pages and pages[1],
+        "huge_pages": setting and setting[1],
         "clocksource": clock,
         "virtualization": GUEST if "hypervisor" in flags else BARE if flags else None,
         "machine": files.get("/sys/class/dmi/id/product_name"),
@@ -274,7 +274,10 @@ def find_emulated_host_mark() -> str | None:
 
 
 def read_available_memory() -> int | None:
-    """Return the bytes of memory that programs could still use; None where not known."""
+    """Return the bytes of memory that programs could still use; None where not known.
+
+    The kernel's estimate counts page cache that it could drop.
+    """
     return parse_kib(read_file(MEMORY), "MemAvailable")
 
 
@@ -316,7 +319,10 @@ def split_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
 
 
 def count_context_switches() -> int | None:
-    """Return how often the machine has switched between tasks; None where it is not counted."""
+    """Return how often the machine has switched between tasks since the boot.
+
+    None where the kernel does not count it.
+    """
     count = re.search(r"^ctxt (\d+)", read_file(STAT) or "", re.MULTILINE)
     return int(count[1]) if count else None
 
@@ -329,12 +335,12 @@ def compute_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fiel
     """
     # Some of these counters, such as iowait, sometimes go back.
     growth = tuple(max(0, late - early) for early, late in zip(before, after, strict=False))
-    parts = split_ticks(growth)
+    busy_and_steal = split_ticks(growth)
     # As in split_ticks(): the columns after steal are parts of others.
     total = sum(growth[:8])
-    if parts is None or total == 0:
+    if busy_and_steal is None or total == 0:
         return {"steal_share": NOT_AVAILABLE, "busy_share": NOT_AVAILABLE}
-    busy, steal = parts
+    busy, steal = busy_and_steal
     return {
         "steal_share": NOT_AVAILABLE if steal is None else round(steal / total, 5),
         "busy_share": round(busy / total, 5),

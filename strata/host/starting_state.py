@@ -120,7 +120,8 @@ def make_state_command(*files: str, process: int | str = "self") -> list[str]:
     """Return the command that prints the state of a process, and the content of some more files.
 
     process: its process ID; "self": a program that starts where the command runs.
-    :func:`strata.host.observe.split_files` parses the output.
+    files: absolute paths; those that do not exist are left out.
+    :func:`strata.host.observe.split_files` parses the output, for :func:`parse_state`.
     """
     return ["sh", "-c", _PRINT_STATE, "strata", str(process), *files]
 

@@ -77,6 +77,8 @@ def explain_write_error(error: OSError, path: str) -> str:
     """Return why a file could not be written, and what the user can do, as a clause for a message.
 
     error: the error that was raised.  path: the file's path.
+    A file in the project gets a remedy where this user lacks the rights, one in the machine's
+    folder in any case: another folder, or disk, helps there.
     """
     reason = error.strerror or str(error)
     remedy = ""

@@ -113,12 +113,12 @@ def _receive_lines(messages: int, worker: int) -> Iterator[bytes]:
             if not piece:
                 # The work closed the pipe.
                 poll.unregister(messages)
-            *lines, rest = piece.split(b"\n")
+            *lines, unfinished = piece.split(b"\n")
             if lines:
                 yield b"".join([*partial, lines[0]])
                 yield from lines[1:]
                 partial = []
-            partial.append(rest)
+            partial.append(unfinished)
     finally:
         os.close(worker_end)
 

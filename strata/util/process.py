@@ -343,7 +343,10 @@ def _read_output(
 
 
 def has_root() -> bool:
-    """Return whether this process can run commands as root, also by sudo without a password."""
+    """Return whether this process can run commands as root, also by sudo without a password.
+
+    Asks sudo in each call; :func:`as_root` makes the command lines.
+    """
     import shutil
 
     if os.geteuid() == 0:

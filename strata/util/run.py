@@ -88,7 +88,10 @@ def declare_run(argv: Sequence[str]) -> None:
 
 
 def _read_owner() -> Fields | None:
-    """Return the process that STRATA_OWNER names, ``{pid, start}``; None if that is unset."""
+    """Return the process that STRATA_OWNER names, ``{pid, start}``; None if that is unset.
+
+    Only :func:`declare_run` sets the variable, to ID:START.
+    """
     pid, _, start = os.environ.get(OWNER, "").partition(":")
     return {"pid": int(pid), "start": start} if pid else None
 
@@ -112,6 +115,8 @@ def end_with_run() -> None:
     """Arrange that this thread gets the signal RUN_ENDED as soon as the run has ended.
 
     Starts a thread that waits for that, unless this process owns the run or there is none.
+    :func:`strata.util.signals.raise_on_signals` must have been called: by its default action the
+    signal would end this process without clean-up.
     Raises UserError where the run has ended already.
     """
     process = identify_run()

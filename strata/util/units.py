@@ -34,7 +34,10 @@ def parse_amount(value: str | float | None) -> float | None:
 
 
 def format_ranges(values: Iterable[int]) -> str:
-    """Format whole numbers as the kernel writes lists of CPUs: 0, 1, 2, 5 give ``0-2,5``."""
+    """Format whole numbers as the kernel writes lists of CPUs: 0, 1, 2, 5 give ``0-2,5``.
+
+    values: different numbers in any order; none give an empty text.
+    """
     # Each range as its first number and its last.
     ranges: list[list[int]] = []
     for value in sorted(values):
@@ -48,7 +51,7 @@ def format_ranges(values: Iterable[int]) -> str:
 def parse_ranges(text: str) -> list[int]:
     """Parse whole numbers as the kernel writes lists of CPUs: ``0-2,5`` gives 0, 1, 2, 5.
 
-    Raises ValueError where the text is no such list.
+    An empty text gives no numbers.  Raises ValueError where the text is no such list.
     """
     values: list[int] = []
     for item in filter(None, text.strip().split(",")):

@@ -13,7 +13,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import jsonschema
@@ -333,14 +333,17 @@ def convert_texts(validator: Any, data: Any) -> Any:
 
 
 def suggest_name(word: str, known: list[str]) -> str:
-    """Return a hint for a message: the known name that was probably meant, or all known names."""
+    """Return a hint for a message: the known name that was probably meant, or all known names.
+
+    The hint is a clause for the end of the message, without a period.
+    """
     similar = difflib.get_close_matches(word, known, n=1)
     if similar:
         return f"did you mean '{similar[0]}'?"
     return "known are " + ", ".join(sorted(known)) if known else "none is known here"
 
 
-def find_unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Finding]:
+def find_unknown(key: str, name: str, known: Collection[str], kind: str) -> list[Finding]:
     """Return a finding where a name is not among the known ones, otherwise an empty list.
 
     key: the key at which the name is in its file.

@@ -138,7 +138,8 @@ def create_groups(system_id: str, mask: str | None) -> None:
     :func:`make_join_command` runs the system's commands in these groups.  The caller notes the
     groups in the journal first, and :func:`remove_groups` removes them.
     mask: a list such as ``0-1,3`` of the CPUs to which the groups are restricted; None: all.
-    Where systemd manages the groups, a process that only sleeps is started to keep them.
+    Where systemd manages the groups, a process that only sleeps is started to keep them, and a
+    second call fails; otherwise it changes nothing.
     Raises UserError where a group cannot be created.
     """
     if not is_managed_by_systemd():

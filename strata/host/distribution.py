@@ -42,6 +42,7 @@ def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
     requested = image.get("distribution", "host")
     host_distribution = host["ID"]
     distribution = host_distribution if requested == "host" else requested
+    # The schema of config.yaml admits only host, debian and ubuntu.
     if distribution not in DEFAULT_RELEASE:
         raise UserError(
             f"config.yaml: image.distribution: is 'host', which is {host_distribution} here; name "

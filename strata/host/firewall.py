@@ -228,7 +228,8 @@ def _count_rules(saved: str) -> int:
 def _extract_chains(ruleset: str) -> str:
     """Return the bodies of all chains in the output of ``nft list ruleset``.
 
-    Sets and maps are left out, since they hold no rules.
+    Sets and maps are left out, since they hold no rules.  The lines keep their two tabs, by which
+    :meth:`PacketFilter.facts` counts the rules.
     """
     # nft indents a chain by one tab, and the brace that ends it, too.
     return "\n".join(re.findall(r"(?ms)^\tchain [^\n]*\{\n(.*?)^\t\}", ruleset))

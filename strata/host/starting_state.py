@@ -296,6 +296,7 @@ def _set_own_state(processors: set[int]) -> None:
                 signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if os.geteuid() == 0:
+        # Root keeps none of the groups of the caller's login.
         with contextlib.suppress(OSError):
             os.setgroups([0])
     state = parse_state({f"/proc/self/{name}": _read_process_file(name) for name in _OWN_FILES})

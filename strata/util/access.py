@@ -43,13 +43,13 @@ def _is_read_only(path: str) -> bool:
     return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
-def _find_access_remedy(closed: Sequence[str]) -> str:
+def _find_access_remedy(closed_paths: Sequence[str]) -> str:
     """Return what lets this user write to files or folders, as a clause for a message.
 
-    closed: the paths where the user may not write; they lie in the project, which is the working
-    directory.
+    closed_paths: the paths where the user may not write; they lie in the project, which is the
+    working directory.
     """
-    existing = [os.path.abspath(path) for path in closed if os.path.lexists(path)]
+    existing = [os.path.abspath(path) for path in closed_paths if os.path.lexists(path)]
     existing = existing or [os.getcwd()]
     if os.geteuid() == 0 or _is_read_only(existing[0]):
         return OTHER_CLONE

@@ -90,7 +90,8 @@ def write_json(path: str, value: object, indent: int | None = 1, lasting: bool =
 def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a table as a CSV file atomically, flushed to disk, as :func:`write_text` does.
 
-    columns: the names in the first line.  rows: the values of each further line, in that order.
+    columns: the names in the first line.  rows: the values of each further line, in that order;
+    None gives an empty field.
     """
     import csv
     import io

@@ -74,8 +74,8 @@ def systems_folder() -> str:
 def unfinished_folder(name: str) -> str:
     """Return the path of the folder in which an entry of the cache is built or removed.
 
-    name: the entry's name, made of its recipe hash.
-    The next process removes the files that a killed process left in the folder.
+    name: the entry's name, made of its recipe hash; "" gives the beginning of all such paths.
+    By that beginning, :mod:`strata.image.build` finds what killed processes left, and removes it.
     """
     return os.path.join(home_folder(), "images", f"building-{name}")
 

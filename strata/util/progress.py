@@ -11,7 +11,7 @@ from strata.util import paths
 from strata.util.errors import UserError, escape_controls
 from strata.util.files import read_json, write_json
 
-# When the run began, and how many cells were measured before, as the plan declares them.
+# When the run began, and how many cells of the plan had good results before: ``{begun, done}``.
 PATH = "results/tmp/run.json"
 
 # Seconds that this process has spent in blocks of `count_one_off`.
@@ -22,7 +22,7 @@ def record_start(done: int) -> None:
     """Record that a run begins now, in :data:`PATH`, for :func:`count_cells`.
 
     Call it once in a run, after the plan is written.  An earlier run's record is overwritten.
-    done: how many cells have been measured already, as the plan declares them.
+    done: how many cells of the plan have good results already.
     """
     write_json(PATH, {"begun": time.time(), "done": done})
 
@@ -107,7 +107,8 @@ def print_message(text: str) -> None:
 def write_raw(text: str) -> None:
     """Write a text on standard error as it is, without a line break: for a line that changes.
 
-    A closed or full standard error is ignored.
+    The caller replaces control characters of foreign text.  A closed or full standard error is
+    ignored.
     """
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(text)

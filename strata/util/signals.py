@@ -25,7 +25,7 @@ def raise_on_signals() -> None:
     """Raise Interrupted at the first signal that asks this process to end, and ignore later ones.
 
     Sets the handlers of these signals; those that the caller ignores (``nohup``, a job in the
-    background) stay ignored.
+    background) stay ignored.  Only the main thread may call this.
     """
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:

@@ -21,5 +21,8 @@ def read_patience() -> int:
 
 
 def stretch(seconds: float) -> float:
-    """Return a time limit in seconds, multiplied by STRATA_PATIENCE."""
+    """Return a time limit in seconds, multiplied by STRATA_PATIENCE.
+
+    The functions of :mod:`strata.util.process` that run commands stretch their limits themselves.
+    """
     return seconds * read_patience()

@@ -90,6 +90,7 @@ def list_keys(schema: dict, prefix: str = "") -> list[tuple[str, dict, bool]]:
     for name, inner in _list_properties(schema):
         key = f"{prefix}{name}"
         rows.append((key, inner, name in schema.get("required", [])))
+        # Alternatives may be mappings with keys of their own.
         for choice in [inner, *inner.get("oneOf", [])]:
             # Keys of a definition have a table of their own.
             if "$ref" in choice:

@@ -103,14 +103,15 @@ def read_table(path: Path) -> list[dict]:
 def read_headline_rows(size: str, name: str, table: str, environment: str) -> list[dict]:
     """Return the rows of a workload's headline metrics in a table of results, as texts.
 
+    The commands in analysis/ have written the table; its columns are in docs/files.md.
     size: a key of FACTORS.
     name: the name of the workload.
     table: the name of the table, such as "summary".
     environment: the environment of the rows.
     """
     rows = read_table(get_folder(size) / f"results/{table}.csv")
-    wanted = {"headline": "yes", "workload": name, "environment": environment}
-    return [row for row in rows if wanted.items() <= row.items()]
+    expected = {"headline": "yes", "workload": name, "environment": environment}
+    return [row for row in rows if expected.items() <= row.items()]
 
 
 def read_values_by_block(size: str, name: str, metric: str) -> dict[str, float]:
@@ -126,9 +127,9 @@ def read_values_by_block(size: str, name: str, metric: str) -> dict[str, float]:
     (series,) = (row for row in summary if row["metric"] == metric)
     rows = read_table(get_folder(size) / f"results/tidy/{name}.csv")
     factors = [key for key in rows[0] if key.startswith("factor_")]
-    wanted = {key: series[key] for key in ("environment", "metric", *factors)}
-    wanted["counts"] = "yes"
-    matching = [row for row in rows if wanted.items() <= row.items()]
+    expected = {key: series[key] for key in ("environment", "metric", *factors)}
+    expected["counts"] = "yes"
+    matching = [row for row in rows if expected.items() <= row.items()]
     return {row["repetition"]: float(row["value"]) for row in matching}
 
 

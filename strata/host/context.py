@@ -31,7 +31,8 @@ class Context:
     ``{uid, gid, groups, name}`` of the user as whom programs run (None: root), `folder_inside` the
     one in which they start, `variables` their environment variables as NAME=VALUE, `entrypoint` the
     words before a command, `volumes` the folders that programs may write to in addition to /data
-    and /tmp, `programs` the host's folder that every system sees as /opt/strata (None: the image's).
+    and /tmp, `programs` the host's folder that every system sees as /opt/strata (None: the
+    image's).
     note: the attribute `note_cleanup`, called with the entry in the journal
     (:mod:`strata.testbed.journal`) of each thing on the host before the thing is made: clean-up
     after a kill relies on that order.

@@ -38,7 +38,7 @@ _PROGRAM_SECONDS = 3600
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
 # The command, such as that of a sandbox, to which the command lines of R and Python are appended.
 _wrapper: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("wrapper", default=())
-# The beginning of the names of temporary folders.
+# The beginning of the names of temporary folders, also of those that scripts/scratch.sh makes.
 _SCRATCH = "strata-scratch-"
 # Starts the package `strata` of one folder in an isolated Python (-I), which also finds the
 # packages of this Python.
@@ -102,6 +102,7 @@ def _lock_folder(folder: str) -> int | None:
 def remove_abandoned_folders(parent: str | None = None) -> list[str]:
     """Remove this user's temporary folders whose process has ended, and return their paths.
 
+    Folders of scripts/scratch.sh are removed, too: a lock on a folder says that it is in use.
     parent: the parent folder; None: the usual one (TMPDIR).
     A folder that cannot be removed is left without an error.
     """

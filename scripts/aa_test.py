@@ -34,9 +34,10 @@ ORDERS = ["blocks", "sequential"]
 
 
 def make_config(number: int, order: str, repetitions: object) -> dict:
-    """Return the config.yaml of an experiment, whose number is its seed.
+    """Return the content of an experiment's config.yaml; the experiment's number is its seed.
 
-    repetitions: a number of runs, or a rule that adds blocks.
+    order: one of ORDERS.
+    repetitions: a number of runs, or a rule that adds blocks, ``{min, max, target, budget}``.
     """
     return {
         "scale": "standard",
@@ -52,7 +53,8 @@ def main() -> None:
     """Measure the missing cells of all experiments, and compare their results by studies/aa.R.
 
     Folders in results/aa are named after order, budget or repetitions, and number, so that a
-    repeated call continues where the last one ended.
+    repeated call continues where the last one ended.  studies/aa.R reads the brake's per cent from
+    the names of ENVIRONMENTS, and `order` from the plan.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experiments", type=int, default=6, help="experiments in each order")

@@ -22,12 +22,15 @@ ENVIRONMENTS = ("docker", "docker-gvisor")
 
 
 def list_archives() -> list[str]:
-    """Return the paths of the light archives in docs/sessions."""
+    """Return the paths of the light archives in docs/sessions, sorted by name."""
     return sorted(glob.glob(os.path.join(ROOT, "docs/sessions/*.zip")))
 
 
 def make_table(archives: list[str]) -> str:
-    """Return the Markdown that `strata pool` makes of archives."""
+    """Return the Markdown that `strata pool` makes of archives, which ends with a line break.
+
+    The table has a column for each of ENVIRONMENTS.  Raises UserError where an archive is refused.
+    """
     with tempfile.TemporaryDirectory() as folder:
         pool.pool_sessions(archives, folder, ENVIRONMENTS)
         with open(os.path.join(folder, "table.md"), encoding="utf-8") as file:
@@ -35,13 +38,19 @@ def make_table(archives: list[str]) -> str:
 
 
 def replace_table(text: str, table: str) -> str:
-    """Return the text of README.md with another table between its marks."""
+    """Return the text of README.md with another table between its marks BEGIN and END.
+
+    text: the present text; without the marks it is returned unchanged.
+    """
     block = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
     return block.sub(lambda _: f"{BEGIN}\n{table}{END}", text)
 
 
 def main() -> int:
-    """Write the table, and return the exit status."""
+    """Write the table into README.md, and return the exit status.
+
+    The status is 1 where there is no archive, or one is refused: README.md then stays as it is.
+    """
     archives = list_archives()
     if not archives:
         print("docs/sessions has no light archive: `make light` writes one", file=sys.stderr)

@@ -31,9 +31,10 @@ def format_code(text: str) -> str:
 
 
 def describe_values(schema: dict, root: dict) -> str:
-    """Return a phrase that describes the values that a schema accepts.
+    """Return a phrase of Markdown that describes the values that a schema accepts.
 
-    root: the whole schema, whose definitions `schema` may refer to.
+    root: the whole schema, whose definitions `schema` may refer to.  A reference to another file
+    counts as a mapping.
     """
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
@@ -56,9 +57,9 @@ def describe_values(schema: dict, root: dict) -> str:
 
 
 def _describe_type(type_name: str, schema: dict, root: dict) -> str:
-    """Return a phrase that describes the values of one type that a schema accepts.
+    """Return a phrase of Markdown that describes the values of one type that a schema accepts.
 
-    type_name: the type, such as "integer".
+    type_name: the type, such as "integer".  root: as for :func:`describe_values`.
     """
     if type_name in ("integer", "number"):
         low, high = schema.get("minimum"), schema.get("maximum")
@@ -69,6 +70,7 @@ def _describe_type(type_name: str, schema: dict, root: dict) -> str:
             return f"{text} {low}–{high}"
         return f"{text} ≥ {low}" if low is not None else text
     if type_name == "string":
+        # A pattern that is nothing but a word accepts this word alone.
         word = re.fullmatch(r"\^(\w+)\$", schema.get("pattern", ""))
         return format_code(word[1]) if word else "text"
     if type_name == "array":
@@ -80,12 +82,15 @@ def _describe_type(type_name: str, schema: dict, root: dict) -> str:
 def list_keys(schema: dict, prefix: str = "") -> list[tuple[str, dict, bool]]:
     """Return (key, schema, required) for each key of a mapping, each followed by its inner keys.
 
+    Inner keys have the outer key and a period before them, or ``[].`` where they are of a list's
+    items.
     prefix: the key of the mapping with a period, such as ``vm.``; empty for the whole schema.
     """
     rows = []
     for name, inner in _list_properties(schema):
         key = f"{prefix}{name}"
         rows.append((key, inner, name in schema.get("required", [])))
+        # Alternatives may be mappings with keys of their own.
         for choice in [inner, *inner.get("oneOf", [])]:
             # Keys of a definition have a table of their own.
             if "$ref" in choice:
@@ -98,15 +103,15 @@ def list_keys(schema: dict, prefix: str = "") -> list[tuple[str, dict, bool]]:
 
 def _list_properties(schema: dict) -> list[tuple[str, dict]]:
     """Return (key, schema) for each key of a mapping; the key NAME stands for any name."""
-    more = schema.get("additionalProperties")
-    named = [("NAME", more)] if isinstance(more, dict) else []
-    return [*schema.get("properties", {}).items(), *named]
+    additional = schema.get("additionalProperties")
+    any_name = [("NAME", additional)] if isinstance(additional, dict) else []
+    return [*schema.get("properties", {}).items(), *any_name]
 
 
 def format_keys(schema: dict) -> str:
     """Return a Markdown table of the keys in a schema that have a description.
 
-    Neighbouring keys with the same description share a row.
+    Neighbouring keys with the same description share a row, which shows the values of the first.
     """
     rows: list[list[str]] = []
     for key, inner, is_required in list_keys(schema):
@@ -123,7 +128,10 @@ def format_keys(schema: dict) -> str:
 
 
 def update_tables(text: str) -> str:
-    """Return the text of a document in which each marked table is made again from its schema."""
+    """Return the text of a document in which each marked table is made again from its schema.
+
+    A table is between the marks of MARKED; the rest of the text stays.
+    """
 
     def make_table(match: re.Match) -> str:
         """Return a marked table, whose match has the path of the schema, made again."""

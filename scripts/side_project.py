@@ -20,7 +20,7 @@ def measure(folder: Path, config: dict, workloads: list[str]) -> None:
     folder: the folder of the side project.
     config: the content of its config.yaml.
     workloads: the names of the workloads to measure.
-    Raises CalledProcessError if Snakemake fails.
+    Raises CalledProcessError if Snakemake fails: cells measured until then stay.
     """
     make_folder(str(folder), config)
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", str(folder)]

@@ -37,9 +37,11 @@ MARK = "<!-- measured -->\n"
 def scale_sizes(name: str, factor: float) -> dict:
     """Return the size parameters of a workload at a multiple of the bytes of its standard size.
 
+    The result is parameter → value, as `workloads` of config.yaml takes it.  Values are rounded up
+    to the multiple that the parameter's rule demands.
     Only parameters whose standard value is the smallest one that size rules allow are returned.
     name: the name of the workload.
-    factor: the multiple.
+    factor: the multiple, above 0.
     """
     standard, _ = workload.resolve_parameters(name, {}, "standard", capacity.read_host_facts())
     declaration = workload.read_declaration(name)
@@ -66,6 +68,7 @@ def scale_sizes(name: str, factor: float) -> dict:
 def make_config(size: str, blocks: int) -> dict:
     """Return the config.yaml of the experiment with one size.
 
+    Run this in the project's folder: its config.yaml gives seed, image and workloads.
     size: a key of FACTORS.
     blocks: the number of blocks.
     """
@@ -84,7 +87,10 @@ def make_config(size: str, blocks: int) -> dict:
 
 
 def get_folder(size: str) -> Path:
-    """Return the folder of the side project of a size."""
+    """Return the folder of the side project of a size.
+
+    size: a key of FACTORS.
+    """
     return BASE / size.replace(" ", "-")
 
 
@@ -95,33 +101,36 @@ def read_table(path: Path) -> list[dict]:
 
 
 def read_headline_rows(size: str, name: str, table: str, environment: str) -> list[dict]:
-    """Return the rows of a workload's headline metrics in a table of results.
+    """Return the rows of a workload's headline metrics in a table of results, as texts.
 
+    The commands in analysis/ have written the table; its columns are in docs/files.md.
     size: a key of FACTORS.
     name: the name of the workload.
     table: the name of the table, such as "summary".
     environment: the environment of the rows.
     """
     rows = read_table(get_folder(size) / f"results/{table}.csv")
-    wanted = {"headline": "yes", "workload": name, "environment": environment}
-    return [row for row in rows if wanted.items() <= row.items()]
+    expected = {"headline": "yes", "workload": name, "environment": environment}
+    return [row for row in rows if expected.items() <= row.items()]
 
 
 def read_values_by_block(size: str, name: str, metric: str) -> dict[str, float]:
     """Return native's value of a headline metric in each block that counts, by the block's number.
 
+    The number is the repetition, as text.
     size: a key of FACTORS.
     name: the name of the workload.
+    metric: the name of the metric, which must have one series.
     """
     summary = read_headline_rows(size, name, "summary", ENVIRONMENTS[0])
     # A headline metric has one series.
     (series,) = (row for row in summary if row["metric"] == metric)
     rows = read_table(get_folder(size) / f"results/tidy/{name}.csv")
     factors = [key for key in rows[0] if key.startswith("factor_")]
-    wanted = {key: series[key] for key in ("environment", "metric", *factors)}
-    wanted["counts"] = "yes"
-    same = [row for row in rows if wanted.items() <= row.items()]
-    return {row["repetition"]: float(row["value"]) for row in same}
+    expected = {key: series[key] for key in ("environment", "metric", *factors)}
+    expected["counts"] = "yes"
+    matching = [row for row in rows if expected.items() <= row.items()]
+    return {row["repetition"]: float(row["value"]) for row in matching}
 
 
 def format_share_of_standard(size: str, name: str, metric: str) -> str:
@@ -131,6 +140,7 @@ def format_share_of_standard(size: str, name: str, metric: str) -> str:
     available" if these are fewer than two.
     size: a key of FACTORS.
     name: the name of the workload.
+    metric: the name of a headline metric.
     """
     if FACTORS[size] == 1:
         return "100 %"
@@ -143,6 +153,7 @@ def format_share_of_standard(size: str, name: str, metric: str) -> str:
         return f"not available{format_missing_blocks(count)}"
     mean = math.exp(statistics.mean(logarithms))
     half_width = STUDENT[count] * statistics.stdev(logarithms) / math.sqrt(count)
+    # Half of the interval's width once it is on the scale of the values.
     reach = mean * math.sinh(half_width)
     return f"{100 * mean:.1f} ± {100 * reach:.1f} %{format_missing_blocks(count)}"
 
@@ -155,7 +166,9 @@ def format_missing_blocks(count: int) -> str:
 def format_rows(size: str, name: str) -> list[str]:
     """Return a Markdown row for each headline metric of a workload at one size.
 
-    A row has native's level, Docker's ratio to it and the scatter of the ratio.
+    Its columns are those of the head that :func:`main` writes: workload and metric, size, whether
+    the size rules hold, native's level, its share of the standard one, Docker's ratio and its
+    scatter.  The size must be measured.
     size: a key of FACTORS.
     name: the name of the workload.
     """
@@ -190,7 +203,7 @@ def format_value(value: object) -> str:
 def main() -> None:
     """Measure the missing cells of all sizes, and replace the tables in docs/sizes.md.
 
-    The text of the document before the mark is kept.
+    The text of the document before MARK is kept.  A repeated call measures only what is missing.
     """
     os.chdir(ROOT)
     names = list(yaml_files.read_mapping("config.yaml")["workloads"])

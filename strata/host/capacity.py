@@ -10,13 +10,17 @@ from strata.util.units import format_ranges
 
 
 def list_usable_cpus() -> set[int]:
-    """Return the numbers of the CPUs that measurements may use: this process's CPU affinity."""
+    """Return the numbers of the CPUs that measurements may use: this process's CPU affinity.
+
+    In a cell, :func:`strata.host.starting_state.declare_state` must have set that affinity before.
+    """
     return os.sched_getaffinity(0)
 
 
 def read_host_facts() -> HostFacts:
-    """Return ``{cpus, mask, memory_bytes, cache_bytes}`` of this host.
+    """Return ``{cpus, mask, memory_bytes, cache_bytes}`` of this host, which the plan holds.
 
+    The rules of :mod:`strata.host.sizing` derive sizes from these keys.
     cpus: the number of CPUs that measurements may use.
     mask: a list such as ``0-1,3`` of the CPUs to which the caller of Strata is restricted
     (``taskset``, a cpuset); None where these are all that are online.
@@ -42,8 +46,9 @@ def read_topology() -> list[Fields]:
     """Return ``[{cpu, socket, core, node}, …]`` of the usable CPUs.
 
     The entries are in the order of NUMA node, socket, core and CPU: the threads of a core are
-    adjacent.
+    adjacent.  Virtual machines get CPUs in this order (:mod:`strata.vm.settings`).
     """
+    # Where lscpu fails, each CPU counts as a core of its own.
     printed = capture(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"], check=False).stdout
     return parse_topology(printed, list_usable_cpus())
 
@@ -55,7 +60,8 @@ def parse_topology(printed: str, allowed: set[int]) -> list[Fields]:
     allowed: the numbers of the CPUs; one that `printed` does not list counts as a core of its own
     on the first socket and NUMA node.
     """
-    # CPU → its socket, core and node, each None where the machine has no number for it.
+    # CPU → its socket, core and node, each None where the machine has no number for it.  The lines
+    # of comments get the key None, which no CPU has.
     listed: dict[int | None, list[int | None]] = {}
     for line in printed.splitlines():
         columns = [observe.parse_number(word) for word in line.split(",")]

@@ -83,15 +83,19 @@ def is_managed_by_systemd() -> bool:
 
 
 def find_driver_name() -> str:
-    """Return the name of the control group driver, as container engines spell it."""
+    """Return the name of the control group driver, as container engines spell it.
+
+    Podman is started with it.  Docker's daemon may have the other driver.
+    """
     return "systemd" if is_managed_by_systemd() else "cgroupfs"
 
 
 def parent_option(driver: str) -> str:
-    """Return the value of ``docker run --cgroup-parent``.
+    """Return the value of ``docker run --cgroup-parent``: the parent group of native systems.
 
-    driver: Docker's control group driver, as of :func:`find_driver_name`.
-    Containers must get the parent group of native systems: see the module.
+    Containers must get that parent: in a group of another standing, they would get another share of
+    the CPU.  :func:`find_groups` looks for them there.
+    driver: the engine's control group driver, "systemd" or "cgroupfs".
     """
     return SLICE if driver == "systemd" else f"/{GROUP}"
 
@@ -104,6 +108,7 @@ def list_hierarchies() -> list[str]:
     if is_unified():
         return [ROOT]
     folders = [os.path.join(ROOT, name) for name in sorted(os.listdir(ROOT))]
+    # A link, such as cpu, is another name of a hierarchy.
     return [
         folder
         for folder in folders
@@ -112,21 +117,29 @@ def list_hierarchies() -> list[str]:
 
 
 def group_path(system_id: str) -> str:
-    """Return the path of a native system's control group, relative to the top of each hierarchy."""
+    """Return the path of a native system's control group, relative to the top of each hierarchy.
+
+    :func:`find_groups` must find a group with this path.
+    """
     return f"{SLICE}/{system_id}.scope" if is_managed_by_systemd() else f"{GROUP}/{system_id}"
 
 
 def group_folders(system_id: str) -> list[str]:
-    """Return the folders of a native system's control groups, whether or not they exist."""
+    """Return the folders of a native system's control groups, whether or not they exist.
+
+    There is one in each of :func:`list_hierarchies`.
+    """
     return [f"{top}/{group_path(system_id)}" for top in list_hierarchies()]
 
 
 def create_groups(system_id: str, mask: str | None) -> None:
     """Create the control groups of a native system, as root.
 
-    :func:`make_join_command` runs the system's commands in these groups.
+    :func:`make_join_command` runs the system's commands in these groups.  The caller notes the
+    groups in the journal first, and :func:`remove_groups` removes them.
     mask: a list such as ``0-1,3`` of the CPUs to which the groups are restricted; None: all.
-    Where systemd manages the groups, a process that only sleeps is started to keep them.
+    Where systemd manages the groups, a process that only sleeps is started to keep them, and a
+    second call fails; otherwise it changes nothing.
     Raises UserError where a group cannot be created.
     """
     if not is_managed_by_systemd():
@@ -148,14 +161,18 @@ def create_groups(system_id: str, mask: str | None) -> None:
 
 
 def make_join_command(system_id: str) -> list[str]:
-    """Return the command prefix by which root runs a command in a native system's groups."""
+    """Return the command prefix by which root runs a command in a native system's groups.
+
+    :func:`create_groups` must have made the groups.  The command's children stay in them.
+    """
     return ["sh", "-euc", JOIN, "strata", *group_folders(system_id), "--"]
 
 
 def find_groups(name: str) -> list[str]:
     """Return the existing folders of a native system's or a container's control groups.
 
-    name: as of :meth:`strata.environments.common.layer.Layer.group`; "": none.
+    name: as of :meth:`strata.environments.common.layer.Layer.cgroup`: the ID of the system or of
+    the container; "" gives no folders.
     """
     if not name:
         return []
@@ -183,7 +200,8 @@ def list_processes(name: str) -> set[int]:
 def list_processes_and_parents(name: str) -> list[int]:
     """Return the sorted IDs of the processes in a container's control groups and of their parents.
 
-    Process 1 is left out, and 0, the parent of processes from another namespace of IDs.
+    A parent is a process of the engine, such as containerd-shim.  Process 1 is left out, and 0, the
+    parent of processes from another namespace of IDs.
     """
     processes = list_processes(name)
     parents = set()
@@ -197,7 +215,10 @@ def list_processes_and_parents(name: str) -> list[int]:
 
 
 def list_command_lines(name: str) -> list[str]:
-    """Return the non-empty command lines of the processes in a system's control groups."""
+    """Return the non-empty command lines of the processes in a system's control groups.
+
+    A space separates the arguments.  They are in the order of the process IDs.
+    """
     lines = [
         " ".join(text.replace("\0", " ").split()) for text in _read_command_lines(name).values()
     ]
@@ -205,12 +226,13 @@ def list_command_lines(name: str) -> list[str]:
 
 
 def list_program_processes(name: str, program: str) -> list[int]:
-    """Return the IDs of the processes in a system's control groups that run a program.
+    """Return the IDs of the processes in a system's control groups that run a program, sorted.
 
-    program: the beginning of their command lines.
+    program: the beginning of their command lines, as the process itself spells it: a program may
+    have replaced its path there.
     """
-    lines = _read_command_lines(name)
-    return [process for process, text in lines.items() if text.startswith(program)]
+    texts = _read_command_lines(name)
+    return [process for process, text in texts.items() if text.startswith(program)]
 
 
 def _read_command_lines(name: str) -> dict[int, str]:
@@ -230,6 +252,7 @@ def _read_command_lines(name: str) -> dict[int, str]:
 def read_usage(names: Sequence[str]) -> Fields:
     """Return what systems' control groups have used so far, as logs hold it.
 
+    The parsers of the workloads `command` and `quota` rely on the keys.
     names: as of :func:`find_groups`.
     The keys are ``observed`` (the word "group"), ``user_seconds`` and ``system_seconds`` of CPU
     time, ``peak_bytes``, the most memory at once, with the page cache of files that were read first
@@ -269,11 +292,13 @@ def read_usage(names: Sequence[str]) -> Fields:
 def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
     """Return what one system has used so far, by the files of its control groups.
 
-    files: (name of one of :data:`COUNTERS`, text) of each file that could be read.
+    files: (name of one of :data:`COUNTERS`, text) of each file that could be read.  Both versions
+    have a file cpu.stat; its texts are joined.
     The keys are ``cpu`` (seconds), ``user`` and ``system`` (in one unknown unit each), and
     ``throttled_seconds``, ``throttled_periods``, ``major_faults``, ``io_bytes`` and
     ``io_operations``; one that the kernel does not count is missing.  Where both versions count
-    CPU time, that of version 1 is taken.
+    CPU time, that of version 1 is taken.  The costs of a run (:mod:`strata.measure.costs`), and by
+    them analysis/costs.R, rely on the keys.
     """
     texts: dict[str, str] = {}
     for file, text in files:
@@ -321,9 +346,9 @@ def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
     """
     if "cpu" not in used:
         return {}
-    parts = used["user"] + used["system"]
+    counted = used["user"] + used["system"]
     # A time below one tick counts as the user's.
-    user_share = used["user"] / parts if parts else 1
+    user_share = used["user"] / counted if counted else 1
     user_seconds = used["cpu"] * user_share
     return {"user_seconds": user_seconds, "system_seconds": used["cpu"] - user_seconds}
 
@@ -331,6 +356,7 @@ def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
 def read_memory(names: Sequence[str]) -> Fields:
     """Return the memory that systems' control groups hold now, and the limit of the first of them.
 
+    The parser of the workload `density` relies on the keys.
     names: as of :func:`find_groups`.
     The keys are ``group_bytes``, for all of them together, page cache included, and
     ``limit_bytes``; None where the kernel does not count it, and without a limit.
@@ -344,7 +370,8 @@ def read_memory(names: Sequence[str]) -> Fields:
             if size is not None:
                 sizes.append(int(size))
             limit = observe.read_file(f"{folder}/{limit_file}") or "max"
-            # Without a limit, version 2 has the word max, version 1 the largest number of pages.
+            # Without a limit, version 2 has the word max, and version 1 the bytes of the largest
+            # number of pages, nearly 2^63.
             if limit.isdecimal() and int(limit) < 2**62:
                 limits.append(int(limit))
     return {
@@ -356,7 +383,8 @@ def read_memory(names: Sequence[str]) -> Fields:
 def set_burst(name: str, milliseconds: int) -> None:
     """Let a system use later as much of its quota of CPU time as it left unused before.
 
-    name: as of :func:`find_groups`.  milliseconds: the most that is saved up.
+    name: as of :func:`find_groups`.
+    milliseconds: the CPU time that can be saved up at most.
     Raises UserError where the kernel has no file for it, as before Linux 5.14.
     """
     paths = [f"{folder}/{file}" for folder in find_groups(name) for file in _BURST_FILES]
@@ -383,7 +411,8 @@ def remove_groups(name: str) -> None:
     while (processes := list_processes(name)) and time.monotonic() < deadline:
         capture(as_root(["kill", "-KILL", *map(str, processes)]), check=False)
         time.sleep(0.02)
-    # systemd removes the groups that it made; other makers, such as LXC, leave theirs.
+    # systemd removes the groups that it made, so that removing them here may fail; other makers,
+    # such as LXC, leave theirs.
     is_systemd = is_managed_by_systemd()
     deadline = time.monotonic() + SYSTEMD_PATIENCE
     while is_systemd and _list_nested_folders(name) and time.monotonic() < deadline:
@@ -395,7 +424,8 @@ def remove_groups(name: str) -> None:
 def find_freezable_folders(name: str) -> list[str]:
     """Return the folders of :func:`find_groups` that can be frozen.
 
-    They are those of version 1 if there are any, otherwise those of version 2.
+    They are those of version 1 if there are any, otherwise those of version 2.  The list is for
+    :func:`freeze`; a caller may keep it while the groups exist.
     """
     groups = find_groups(name)
     for file in (FREEZER_V1, FREEZER_V2):
@@ -422,7 +452,8 @@ def freeze(folders: Sequence[str], frozen: bool = True) -> None:
                 verb = "frozen" if frozen else "thawed"
                 raise UserError(f"{folder}: the programs in this group could not be {verb}")
             _write_word(path, word)
-            # A process within a system call freezes once that returns.
+            # A process within a system call freezes once that returns: look often, since a slice
+            # waits for it, and write again after 50 ms.
             retry = time.monotonic() + 0.05
             while not _has_state(folder, frozen) and time.monotonic() < retry:
                 time.sleep(0.0002)
@@ -431,6 +462,7 @@ def freeze(folders: Sequence[str], frozen: bool = True) -> None:
 def _has_state(folder: str, frozen: bool) -> bool:
     """Return whether a whole control group is frozen (or thawed); true for a removed group.
 
+    A group that is still freezing is in neither state in version 1, and thawed in version 2.
     frozen: whether to ask for frozen; otherwise for thawed.
     """
     files = observe.read_files([f"{folder}/{FREEZER_V1}", f"{folder}/cgroup.events"])
@@ -442,7 +474,10 @@ def _has_state(folder: str, frozen: bool) -> bool:
 
 
 def _write_word(path: str, word: str) -> None:
-    """Write a word to a control group's file, as root where this user may not."""
+    """Write a word to a control group's file, as root where this user may not.
+
+    Raises OSError where the kernel refuses the word or the file is gone, UserError for root.
+    """
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(word)

@@ -29,9 +29,10 @@ class Context:
     number 0.
     An image of the user's own sets further attributes: `own_image` is whether it is one; `user` is
     ``{uid, gid, groups, name}`` of the user as whom programs run (None: root), `folder_inside` the
-    one in which they start, `variables` their environment variables, `entrypoint` the words before
-    a command, `volumes` the folders that programs may write to in addition to /data and /tmp,
-    `programs` the host's folder that every system sees as /opt/strata (None: the image's).
+    one in which they start, `variables` their environment variables as NAME=VALUE, `entrypoint` the
+    words before a command, `volumes` the folders that programs may write to in addition to /data
+    and /tmp, `programs` the host's folder that every system sees as /opt/strata (None: the
+    image's).
     note: the attribute `note_cleanup`, called with the entry in the journal
     (:mod:`strata.testbed.journal`) of each thing on the host before the thing is made: clean-up
     after a kill relies on that order.
@@ -50,7 +51,10 @@ class Context:
         first: str | None = None,
         note: Callable[[Fields], None] = lambda cleanup: None,
     ) -> None:
-        """Set the attributes that the class describes, by the arguments and the image's `run`."""
+        """Set the attributes that the class describes, by the arguments and the image's `run`.
+
+        Makes nothing on the host: the layers do that later.
+        """
         self.id = system_id
         self.folder = folder
         self.image = image
@@ -74,5 +78,8 @@ class Context:
         self.volumes: list[str] = run.get("volumes", [])
 
     def with_variables(self, argv: Sequence[str]) -> list[str]:
-        """Return the command line that runs a command with the declared variables and no others."""
+        """Return the command line that runs a command with the declared variables and no others.
+
+        `env` must be in the system that runs it; it finds the command by the declared PATH.
+        """
         return ["env", "-i", *self.variables, *argv]

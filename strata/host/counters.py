@@ -24,8 +24,9 @@ CLOSE_ON_EXEC = 8
 def count_cycles() -> Iterator[list[int]]:
     """Open, for the block, a counter of the cycles of each usable CPU in all processes.
 
-    Yields their file descriptors, which :func:`format_cpu_line` reads; none where the machine or
-    the user's rights do not allow these counters on every CPU.
+    Yields their file descriptors, which :func:`format_cpu_line` reads.  There are none where the
+    machine or the user's rights do not allow these counters on every CPU: a sum over some of them
+    would be wrong.
     """
     number = PERF_EVENT_OPEN.get(os.uname().machine)
     syscall = ctypes.CDLL(None).syscall
@@ -49,20 +50,20 @@ def format_cpu_line(cycle_counters: list[int]) -> str:
 
     It holds the seconds of the monotonic clock, the number of CPUs, their busy and steal seconds
     since the boot, and their cycles so far; steal and cycles are null where they are not known.
-    Busy and steal are as of :func:`strata.host.observe.split_ticks`.  Logs hold this line: parsers
-    rely on its keys.
+    Busy and steal are as of :func:`strata.host.observe.split_ticks`.  Logs hold this line:
+    workloads/kit/logs.py reads its keys from there.
     cycle_counters: the file descriptors of :func:`count_cycles`.
     Raises UserError where /proc/stat has no such times.
     """
     cpus = capacity.list_usable_cpus()
     ticks_per_second = os.sysconf("SC_CLK_TCK")
-    parts = observe.split_ticks(observe.read_cpu_times(cpus))
-    if parts is None:
+    busy_and_steal = observe.split_ticks(observe.read_cpu_times(cpus))
+    if busy_and_steal is None:
         raise UserError(
             f"{observe.STAT}: has no line 'cpu' with the times of the processors, which this "
             "workload needs: run it where /proc is mounted and shows them"
         )
-    busy, steal = parts
+    busy, steal = busy_and_steal
     cycles = sum(int.from_bytes(os.read(counter, 8), "little") for counter in cycle_counters)
     return json.dumps(
         {

@@ -15,7 +15,7 @@ def find_program(*programs: str) -> str | None:
 
     The folders of system programs are searched after those of PATH.
     """
-    # A cell does without this module.
+    # Imported here, since most cells start faster without this module.
     import shutil
 
     folders = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
@@ -26,7 +26,10 @@ def find_program(*programs: str) -> str | None:
 
 
 def is_listening(path: str) -> bool:
-    """Return whether a process listens on a Unix socket, even if this user may not connect."""
+    """Return whether a process listens on a Unix socket, even if this user may not connect.
+
+    path: the socket's path; where there is no such socket, nobody listens.
+    """
     import socket
 
     with socket.socket(socket.AF_UNIX) as probe:
@@ -57,13 +60,15 @@ def is_in_other_network(path: str) -> bool:
 def start_daemon(complaint: str, script: str, answers: Callable[[], bool]) -> None:
     """Start a daemon by one of the project's scripts, unless the daemon answers already.
 
+    The daemon stays when this process ends: the script's argument `stop` ends it.
     complaint: the beginning of the error's message.
     script: the name of a file in scripts/.
     answers: a function that returns whether the daemon answers.
-    Raises UserError where the daemon does not answer after the script.
+    Raises UserError where the script fails, or the daemon does not answer after it.
     """
     if answers():
         return
+    # The script itself waits for up to 30 s (scripts/daemons.sh).
     capture([os.path.join(paths.PROJECT, "scripts", script)], timeout=90)
     if not answers():
         raise UserError(f"{complaint}: see what `scripts/{script}` prints")

@@ -24,6 +24,7 @@ def read_os_release() -> dict[str, str]:
 
     ``ID`` is always present: "unknown" where no file gives it.
     """
+    # parse_fields() removes double quotes; os-release(5) allows single ones, too.
     text = observe.read_file("/etc/os-release") or observe.read_file("/usr/lib/os-release") or ""
     fields = {name: value.strip("'") for name, value in observe.parse_fields(text).items()}
     return {"ID": "unknown"} | fields
@@ -32,6 +33,7 @@ def read_os_release() -> dict[str, str]:
 def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
     """Return ``{distribution, release}`` of the image that the configuration asks for.
 
+    Both are a part of the image's recipe: another choice on a host means another image.
     image: the configuration's `image`; its distribution ``host`` means Debian 13 on Debian and the
     host's own release on Ubuntu.  host: the fields of :func:`read_os_release`.
     Raises UserError where the distribution is ``host`` and the host is neither, where another
@@ -40,6 +42,7 @@ def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
     requested = image.get("distribution", "host")
     host_distribution = host["ID"]
     distribution = host_distribution if requested == "host" else requested
+    # The schema of config.yaml admits only host, debian and ubuntu.
     if distribution not in DEFAULT_RELEASE:
         raise UserError(
             f"config.yaml: image.distribution: is 'host', which is {host_distribution} here; name "
@@ -51,6 +54,7 @@ def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
             f"package sources for {distribution}: give the address of an archive"
         )
     default = DEFAULT_RELEASE[distribution]
+    # Debian's default is fixed: hosts of any release then make the same image.
     if distribution == host_distribution == "ubuntu":
         default = host.get("VERSION_CODENAME", default)
     release = image.get("release", default)
@@ -78,8 +82,9 @@ def list_releases(distribution: str) -> list[str]:
 
 
 def make_sources_list(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
-    """Return the text of a sources.list for the chosen release.
+    """Return the text of a sources.list for the chosen release, from which the image is made.
 
+    chosen: as of :func:`choose_release`.
     mirror: the address of an archive; None: the host's own sources, as apt has read them, with
     the chosen release in place of the host's in its suites (the release, -updates, -security).
     host: the fields of :func:`read_os_release`.
@@ -99,7 +104,7 @@ def make_sources_list(chosen: Chosen, mirror: str | None, host: dict[str, str]) 
         mirror = re.sub("^file:", "copy:", mirror)
         return f"deb {option}{mirror} {release} {COMPONENTS[distribution]}\n"
     codename = host.get("VERSION_CODENAME", "")
-    # A line for each list of binary packages: the archive's address and the suite.
+    # Prints a line for each list of binary packages: the archive's address and the suite.
     arguments = ["--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
     targets = capture(["apt-get", "indextargets", *arguments]).stdout
     lines = []
@@ -114,4 +119,5 @@ def make_sources_list(chosen: Chosen, mirror: str | None, host: dict[str, str]) 
             f"apt has no package source of {codename or 'this release'} to take {release} from: "
             "run `apt-get update`, or name image.mirror in config.yaml"
         )
+    # A suite has a list for each of its components: equal lines are written once.
     return "\n".join(dict.fromkeys(lines)) + "\n"

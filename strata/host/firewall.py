@@ -49,7 +49,8 @@ def allow_packets(context: Context, *matches: list[str]) -> None:
 def skip_translation(context: Context, address: str) -> None:
     """Add rules that keep the context's ports at an address from being translated to others.
 
-    They stay until the system is removed.  Raises UserError where a rule is refused.
+    They stay until the system is removed.  :meth:`PacketFilter.translates_port` recognizes them.
+    Raises UserError where iptables is not installed or refuses a rule.
     """
     matches = [
         ["--destination", address, "--protocol", protocol, "--dport", str(port)]
@@ -62,7 +63,9 @@ def skip_translation(context: Context, address: str) -> None:
 def add_idle_rules(context: Context, address: str, count: int) -> None:
     """Add rules that all forwarded packets from or to an address are compared with in vain.
 
-    They stay until the system is removed.  Raises UserError where a rule is refused.
+    The rules are in a chain with the system's ID as its name, and stay until the system is removed.
+    count: their number, at most 65,535: each is for another address of 198.18.0.0/16.
+    Raises UserError where iptables is not installed or refuses a rule.
     """
     iptables = _find_iptables()
     _note_removal(context, ["sh", "-c", REMOVE_CHAIN, "strata", iptables, context.id])
@@ -77,8 +80,11 @@ def _find_iptables() -> str:
 
 
 def _note_removal(context: Context, command: list[str]) -> None:
-    """Write into the journal the command by which root removes the rules that are made next."""
-    # Whether rules exist is not asked: the command also succeeds without them.
+    """Write into the journal the command by which root removes the rules that are made next.
+
+    command: must also succeed where the rules do not exist.
+    """
+    # `find` prints nothing: the journal takes rules that it could not remove for removed ones.
     entry = {"kind": "rule", "id": context.id, "root": True, "find": ["true"], "remove": [command]}
     context.note_cleanup(entry)
 
@@ -88,6 +94,7 @@ def _insert_rules(
 ) -> None:
     """Insert rules at the head of a chain, marked with the system's ID, and note their removal.
 
+    The mark is a comment: :data:`REMOVE_RULES` and :meth:`PacketFilter.translates_port` rely on it.
     target: the action, such as ACCEPT, or a chain for the packets that match.
     matches: options of iptables, one list for each rule.
     """
@@ -137,11 +144,10 @@ class PacketFilter:
         self._all = "\n".join([self._modern, self._legacy, self._nft])
 
     def facts(self) -> Fields:
-        """Return ``{firewall, firewall_version, rules, ip_forwarding, bridge_nf}``.
+        """Return ``{firewall, firewall_version, rules, ip_forwarding, bridge_nf}`` for records.
 
         firewall: the back ends that have rules, or "none".  rules: the number of rules.
         Each value that cannot be read is :data:`strata.host.observe.NOT_AVAILABLE`.
-        Records hold these keys.
         """
         # Each line of a chain is a rule, but for the first, which says the chain's type.
         nft_rules = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _extract_chains(self._nft)))
@@ -163,7 +169,10 @@ class PacketFilter:
         return {key: NOT_AVAILABLE if value is None else value for key, value in facts.items()}
 
     def serves_bridge(self, bridge: str) -> bool | None:
-        """Return whether a container engine made rules for its bridge; None where not known."""
+        """Return whether a container engine made rules for its bridge; None where not known.
+
+        bridge: the name of the bridge's interface, such as docker0.
+        """
         if not self.known:
             return None
         name = re.escape(bridge)
@@ -176,7 +185,8 @@ class PacketFilter:
         """Return whether a rule translates a published port to a container's address and port.
 
         None where that is not known.  address, port: the container's own.
-        exempt: ID of a system whose rules of :func:`skip_translation` come before iptables' rule.
+        exempt: ID of a system whose rules of :func:`skip_translation` come before iptables' rule;
+        empty: none.
         """
         if not self.known:
             return None
@@ -203,7 +213,7 @@ class PacketFilter:
 def read_packet_filter() -> PacketFilter:
     """Return this host's packet filter, read as root.
 
-    Its `known` is false where this user may not read the rules.
+    Its `known` is false where this user may not read the rules: that is no error.
     """
     with contextlib.suppress(UserError):
         return PacketFilter(capture(as_root(LIST_COMMAND), check=False).stdout)
@@ -218,6 +228,8 @@ def _count_rules(saved: str) -> int:
 def _extract_chains(ruleset: str) -> str:
     """Return the bodies of all chains in the output of ``nft list ruleset``.
 
-    Sets and maps are left out, since they hold no rules.
+    Sets and maps are left out, since they hold no rules.  The lines keep their two tabs, by which
+    :meth:`PacketFilter.facts` counts the rules.
     """
+    # nft indents a chain by one tab, and the brace that ends it, too.
     return "\n".join(re.findall(r"(?ms)^\tchain [^\n]*\{\n(.*?)^\t\}", ruleset))

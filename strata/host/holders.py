@@ -65,7 +65,10 @@ def _find_next_to_kill(folder: str) -> set[int]:
 
 
 def _is_holder(process: int, folder: str) -> bool:
-    """Return whether a process keeps a folder open, even one that has been removed since."""
+    """Return whether a process keeps a folder open, even one that has been removed since.
+
+    Only :data:`DESCRIPTOR` counts: another process may have the folder open for a while.
+    """
     try:
         target = os.readlink(f"/proc/{process}/fd/{DESCRIPTOR}")
     except OSError:

@@ -26,6 +26,7 @@ def identify_node() -> Fields:
     name: a hash of the name that Slurm gave the node, or of the host name where there is none.
     machine: a hash of that name and of the installation's ID.
     Both hashes must stay: records of one node, and of one machine, are recognized by them.
+    analysis/read.R tells sessions apart by machine, boot and docker.
     boot: as of :func:`read_boot_id`; two names with the same ID are one machine.
     docker: as of :func:`read_docker_start`.
     """
@@ -42,7 +43,10 @@ def identify_node() -> Fields:
 
 
 def read_boot_id() -> str | None:
-    """Return the kernel's boot ID, which each boot changes; None where the kernel gives none."""
+    """Return the kernel's boot ID, which each boot changes; None where the kernel gives none.
+
+    Records and findings of earlier processes are compared with it.
+    """
     match = re.fullmatch("[0-9a-f-]{36}", observe.read_file(BOOT) or "")
     return match and match[0]
 
@@ -62,6 +66,7 @@ def read_docker_start() -> int | None:
 def find_node_name(record: Mapping[str, Any] | None) -> str | None:
     """Return the name of the node in a cell's record; None where the record gives none.
 
+    Runs of one block form pairs only where all of them have the same name.
     record: None where the record does not exist.
     """
     node = (record or {}).get("node") or {}

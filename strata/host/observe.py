@@ -51,7 +51,10 @@ def make_print_command() -> list[str]:
 
 
 def split_files(text: str) -> dict[str, str]:
-    """Return path → content of the files in the output of :func:`make_print_command`."""
+    """Return path → content of the files in the output of :func:`make_print_command`.
+
+    Other commands print in that form, too: a line ``==> PATH <==`` before each content.
+    """
     # The text before the first file, and then by turns a path and the content after it.
     pieces = re.split(r"^==> (/[^\n]*) <==\n", text, flags=re.MULTILINE)
     files = zip(pieces[1::2], pieces[2::2], strict=True)
@@ -61,7 +64,7 @@ def split_files(text: str) -> dict[str, str]:
 def read_file(path: str) -> str | None:
     """Return a file's text without line ends around it; None where the file cannot be read."""
     try:
-        # Unbuffered, it costs a third.
+        # Unbuffered reading takes a third of the time.
         with open(path, "rb", buffering=0) as file:
             return file.readall().decode(errors="replace").strip("\n")
     except OSError:
@@ -99,7 +102,10 @@ def parse_cpu_list(text: str | None) -> set[int]:
 
 
 def replace_unprintable(text: str) -> str:
-    """Replace each character of a text that cannot be printed with a question mark."""
+    """Replace each character of a text that cannot be printed with a question mark.
+
+    The text comes from a system under test, and must not control the terminal that shows a record.
+    """
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
@@ -132,7 +138,7 @@ def parse_facts(files: dict[str, str]) -> Fields:
     # "Linux version RELEASE …"
     version = files.get("/proc/version", "").split()
     # The setting in use is the one in brackets.
-    pages = re.search(r"\[(\w+)\]", files.get("/sys/kernel/mm/transparent_hugepage/enabled", ""))
+    setting = re.search(r"\[(\w+)\]", files.get("/sys/kernel/mm/transparent_hugepage/enabled", ""))
     # Each line is HIERARCHY:CONTROLLERS:GROUP; a group in several hierarchies is named once.
     lines = [line.split(":", 2) for line in files.get("/proc/self/cgroup", "").splitlines()]
     groups = {replace_unprintable(line[2]) for line in lines if len(line) == 3}
@@ -147,7 +153,7 @@ def parse_facts(files: dict[str, str]) -> Fields:
         "cores_per_socket": cores or None,
         "threads_per_core": threads // cores if cores and threads else None,
         "memory_bytes": parse_kib(files.get(MEMORY), "MemTotal") or None,
-        "huge_pages": pages and pages[1],
+        "huge_pages": setting and setting[1],
         "clocksource": clock,
         "virtualization": GUEST if "hypervisor" in flags else BARE if flags else None,
         "machine": files.get("/sys/class/dmi/id/product_name"),
@@ -192,7 +198,8 @@ def observe_host(cpus: set[int]) -> Fields:
 
     cpus: the CPUs whose caches and frequency governor are included.
     The keys are those of :func:`parse_facts` without ``versions``, and ``cache_bytes``,
-    ``governor``, ``turbo`` and ``vulnerabilities`` (name → the kernel's text); records hold them.
+    ``governor``, ``turbo`` and ``vulnerabilities`` (name → the kernel's text).  Records hold them
+    as ``observed.host.static``, where the scripts in analysis/ read them.
     A fact that the kernel does not give is :data:`NOT_AVAILABLE`.
     """
     facts = parse_facts(read_files(FILES))
@@ -230,6 +237,7 @@ def sum_last_level_caches(cpus: set[int]) -> int | None:
     # (level, CPUs that share the cache) → bytes.
     caches: dict[tuple[int, tuple[int, ...]], int] = {}
     for cpu in sorted(cpus):
+        # A CPU before this one has counted the cache that both share.
         if any(cpu in sharing for _, sharing in caches):
             continue
         names = list_folder(f"{CPU_FOLDER}/cpu{cpu}/cache")
@@ -258,9 +266,9 @@ def _read_cache(cpu: int, name: str) -> tuple[int, tuple[int, ...], int] | None:
 
 
 def find_emulated_host_mark() -> str | None:
-    """Return the words by which the paper marks results of an emulated host.
+    """Return the words that mark results of an emulated host; None on other hosts.
 
-    None on other hosts.
+    schemas/constants/hosts.json has the words and the names of such hosts; papers read it, too.
     """
     from strata.util import constants
 
@@ -270,7 +278,10 @@ def find_emulated_host_mark() -> str | None:
 
 
 def read_available_memory() -> int | None:
-    """Return the bytes of memory that programs could still use; None where not known."""
+    """Return the bytes of memory that programs could still use; None where not known.
+
+    The kernel's estimate counts page cache that it could drop.
+    """
     return parse_kib(read_file(MEMORY), "MemAvailable")
 
 
@@ -291,7 +302,8 @@ def wait_for_freed_memory() -> None:
 def read_cpu_times(cpus: set[int]) -> tuple[int, ...]:
     """Return the ticks of these CPUs since the boot: user, nice, system, idle, iowait, irq, …
 
-    The order and number of columns are those of /proc/stat: softirq, steal and others may follow.
+    :func:`split_ticks` and :mod:`strata.measure.costs` rely on this order, which is that of
+    /proc/stat: softirq, steal and others may follow.
     The ticks are those of all CPUs where /proc/stat has a line for none of these.
     """
     # Name, such as cpu3 (cpu: all together) → its ticks.
@@ -325,7 +337,10 @@ def split_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
 
 
 def count_context_switches() -> int | None:
-    """Return how often the machine has switched between tasks; None where it is not counted."""
+    """Return how often the machine has switched between tasks since the boot.
+
+    None where the kernel does not count it.
+    """
     count = re.search(r"^ctxt (\d+)", read_file(STAT) or "", re.MULTILINE)
     return int(count[1]) if count else None
 
@@ -336,13 +351,14 @@ def compute_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fiel
     before, after: as of :func:`read_cpu_times`.
     A share that cannot be computed is :data:`NOT_AVAILABLE`.
     """
-    # Some of these counters sometimes go back.
+    # Some of these counters, such as iowait, sometimes go back.
     growth = tuple(max(0, late - early) for early, late in zip(before, after, strict=False))
-    parts = split_ticks(growth)
+    busy_and_steal = split_ticks(growth)
+    # As in split_ticks(): the columns after steal are parts of others.
     total = sum(growth[:8])
-    if parts is None or total == 0:
+    if busy_and_steal is None or total == 0:
         return {"steal_share": NOT_AVAILABLE, "busy_share": NOT_AVAILABLE}
-    busy, steal = parts
+    busy, steal = busy_and_steal
     return {
         "steal_share": NOT_AVAILABLE if steal is None else round(steal / total, 5),
         "busy_share": round(busy / total, 5),
@@ -352,6 +368,8 @@ def compute_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fiel
 def observe_moment(cpus: set[int]) -> Fields:
     """Return the host's current load, swap in use (bytes), temperature (°C) and frequency (MHz).
 
+    The keys are ``load1``, ``swap_used_bytes``, ``temperature_c`` and ``frequency_mhz``; records
+    hold them as ``observed.host.before`` and ``observed.host.after``.
     cpus: the frequency is that of the lowest-numbered one.
     A value that the kernel does not give is :data:`NOT_AVAILABLE`.
     """

@@ -18,7 +18,10 @@ def compute_power_of_two(
 ) -> tuple[int, str | None]:
     """Return the largest k for which 2^k elements fit in a fraction of the memory, and no sentence.
 
-    element_bytes: the size of an element.  HPC Challenge asks for half of the memory.
+    This is the rule ``memory-power``: workload.yaml has the parameters' names as keys.
+    machine: only `memory_bytes` is read.
+    fraction: from 0 to 1; HPC Challenge asks for half of the memory.
+    element_bytes: the size of an element.
     """
     elements = machine["memory_bytes"] * fraction / element_bytes
     return int(math.log2(elements)), None
@@ -34,6 +37,9 @@ def select_fitting_orders(
 ) -> tuple[list[int], str | None]:
     """Return the orders whose matrix fits in a fraction of the memory, and a sentence on the rest.
 
+    This is the rule ``fitting``: workload.yaml has the parameters' names as keys.
+    machine: `memory_bytes`, and for the sentence `systems`, how many systems share the host
+    (missing: 1).
     values: the published orders; a matrix takes `element_bytes` times the order to the `power`.
     multiple: where no order fits, the largest multiple of this number that does is returned.
     The sentence is None where all orders fit.
@@ -58,6 +64,8 @@ def select_fitting_orders(
 def compute_laps(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
     """Return the number of laps, reduced in proportion to large caches, and a sentence on that.
 
+    This is the rule ``by-cache``: workload.yaml has the parameters' names as keys.
+    machine: only `cache_bytes` is read.
     most: the number of laps where the last-level caches have at most `mib` MiB.
     Large caches make each run longer.  The sentence is None where nothing is reduced.  Caches of
     unknown size count as small.
@@ -89,7 +97,8 @@ OF_THE_CELL = ("cpus", "first-cpu", "client-last-cpu")
 def select_value_at_scale(value: object, scale: str) -> object:
     """Return a setting's value at a scale.
 
-    value: ``{tiny: …, standard: …, paper: …}``, or the value at every scale.
+    value: ``{tiny: …, standard: …, paper: …}``, or the value at every scale, which may be another
+    mapping.
     """
     return value[scale] if isinstance(value, dict) and scale in value else value
 
@@ -99,7 +108,8 @@ def resolve_rule(value: object, machine: Fields) -> tuple[object, str | None]:
 
     value: as in workload.yaml; literals, ``smallest`` and the rules :data:`OF_THE_CELL` stay.
     machine: as of :func:`strata.host.capacity.read_host_facts`; where several systems run at once,
-    the share of one.
+    the share of one, and `systems`, their number.
+    The schema of workload.yaml has checked the rule's name and keys.
     """
     if not isinstance(value, dict) or value["rule"] in (SMALLEST, *OF_THE_CELL):
         return value, None

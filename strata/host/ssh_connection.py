@@ -12,13 +12,17 @@ SILENCE_SECONDS = 60
 
 
 def socket_path(folder: str) -> str:
-    """Return the path of the ssh connection's socket in a system's folder."""
+    """Return the path of the ssh connection's socket in a system's folder.
+
+    ssh makes the socket, and other ssh commands find the kept connection by it.
+    """
     return os.path.join(folder, "ssh")
 
 
 def make_ssh_settings(folder: str) -> dict[str, str]:
     """Return the ssh options of a system's connection: no prompts, one shared connection kept open.
 
+    They hold for every command to one system: another ControlPath would mean another connection.
     folder: the system's folder, which holds the connection's socket.
     """
     return {

@@ -120,7 +120,8 @@ def make_state_command(*files: str, process: int | str = "self") -> list[str]:
     """Return the command that prints the state of a process, and the content of some more files.
 
     process: its process ID; "self": a program that starts where the command runs.
-    :func:`strata.host.observe.split_files` parses the output.
+    files: absolute paths; those that do not exist are left out.
+    :func:`strata.host.observe.split_files` parses the output, for :func:`parse_state`.
     """
     return ["sh", "-c", _PRINT_STATE, "strata", str(process), *files]
 
@@ -129,7 +130,7 @@ def parse_state(files: dict[str, str]) -> dict[str, str]:
     """Return name → value of a process's state, without the values that a system does not show.
 
     files: path → content, as :func:`make_state_command` prints them.
-    Records hold these names.
+    Records hold these names, and layers declare their differences from native by them.
     """
     # Name of a file in the process's folder → its text.
     texts = {
@@ -171,7 +172,7 @@ def parse_state(files: dict[str, str]) -> dict[str, str]:
 def _parse_status(text: str) -> dict[str, str]:
     """Return name → value of the parts of a state in :data:`_STATUS_FIELDS`.
 
-    text: of /proc/PID/status.
+    text: the text of /proc/PID/status.
     """
     fields = dict(re.findall(r"(?m)^(\w+):[ \t]*(.*?)[ \t]*$", text))
     state = {
@@ -236,7 +237,10 @@ def find_undeclared_values(state: dict[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def make_container_limit_options() -> list[str]:
-    """Return the options of Docker and Podman that set the declared limits in a container."""
+    """Return the options of Docker and Podman that set the declared limits in a container.
+
+    A container does not inherit them: the engine's daemon has limits of its own.
+    """
     options = []
     for name, limit in LIMITS.items():
         value = -1 if limit is None else limit
@@ -245,7 +249,10 @@ def make_container_limit_options() -> list[str]:
 
 
 def make_prlimit_options() -> list[str]:
-    """Return the options of the program ``prlimit`` that set the declared limits."""
+    """Return the options of the program ``prlimit`` that set the declared limits.
+
+    A virtual machine's ssh sessions get the limits by them.
+    """
     return [f"--{name}={'unlimited' if limit is None else limit}" for name, limit in LIMITS.items()]
 
 
@@ -253,9 +260,9 @@ def declare_state(processors: set[int]) -> None:
     """Give this process the declared state, which every child process then inherits.
 
     processors: the numbers of the CPUs to which the process is restricted.
-    Signals that the caller ignored stay ignored here, but not in child processes.  Raises nothing
-    where root's rights are missing: that part of the state stays, and
-    :func:`find_undeclared_values` reports it.
+    Signals that the caller ignored stay ignored here, but not in child processes.
+    Raises nothing where root's rights are missing: that part of the state stays, and
+    :func:`find_undeclared_values` must be called to find it.
     """
     _set_own_state(processors)
     set_process_state(os.getpid())
@@ -274,7 +281,7 @@ def _run_quietly(argv: list[str]) -> None:
 def _set_own_state(processors: set[int]) -> None:
     """Set those parts of this process's state that need no root, or that no other process can set.
 
-    processors: the numbers of the CPUs to which the process is restricted.
+    processors: the numbers of the CPUs to which the process is restricted.  Errors are ignored.
     """
     os.umask(UMASK)
     with contextlib.suppress(OSError):
@@ -283,11 +290,13 @@ def _set_own_state(processors: set[int]) -> None:
         is_ignored_by_python = number in (signal.SIGPIPE, signal.SIGXFSZ)
         if signal.getsignal(number) == signal.SIG_IGN and not is_ignored_by_python:
             # A handler keeps the caller's wish in this process, and is gone in a started program.
+            # SIGCHLD needs its default: exit codes of children are lost where it is ignored.
             handler = signal.SIG_DFL if number == signal.SIGCHLD else _do_nothing
             with contextlib.suppress(OSError, ValueError):
                 signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if os.geteuid() == 0:
+        # Root keeps none of the groups of the caller's login.
         with contextlib.suppress(OSError):
             os.setgroups([0])
     state = parse_state({f"/proc/self/{name}": _read_process_file(name) for name in _OWN_FILES})
@@ -307,7 +316,7 @@ def _reset_by_system_calls() -> None:
 
     libc = ctypes.CDLL(None)
     libc.personality(0)
-    # PR_SET_THP_DISABLE and PR_SET_MEMORY_MERGE.
+    # PR_SET_THP_DISABLE and PR_SET_MEMORY_MERGE, both off.
     libc.prctl(41, 0, 0, 0, 0)
     libc.prctl(67, 0, 0, 0, 0)
     # The numbers of set_mempolicy and sched_setattr on x86-64, and in the generic table.
@@ -327,6 +336,7 @@ def set_process_state(pid: int) -> None:
     """Set a process's limits, scheduling, priority, timer slack, I/O class and out-of-memory score.
 
     What this user may not set stays as it is.
+    pid: this process's own ID; or any, where root runs this file for :func:`declare_state`.
     """
     for name, limit in LIMITS.items():
         number = _LIMIT_NUMBERS.get(name, getattr(resource, f"RLIMIT_{name.upper()}", None))
@@ -343,6 +353,7 @@ def set_process_state(pid: int) -> None:
     for name, value in (("oom_score_adj", OOM_SCORE), ("timerslack_ns", TIMER_SLACK)):
         path = f"/proc/{pid}/{name}"
         with contextlib.suppress(OSError), open(path, "r+", encoding="ascii") as file:
+            # Writing may need a right even where the value stays the same.
             if file.read().strip() != str(value):
                 file.write(str(value))
     _run_quietly(["ionice", "--class", "none", "--pid", str(pid)])
@@ -374,6 +385,7 @@ def _read_process_file(name: str, process: str = "self") -> str:
 
 def list_online_cpus() -> set[int]:
     """Return the numbers of the machine's online CPUs."""
+    # Parsed here, since this module also runs without the rest of Strata.
     path = "/sys/devices/system/cpu/online"
     with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
         processors: set[int] = set()
@@ -402,7 +414,9 @@ def _leave_groups() -> None:
 def main(argv: list[str]) -> None:
     """Replace this process with a command in the declared state.
 
+    scripts/daemons.sh starts daemons by it.
     argv: the command; or ``--process PID``, which sets the state of that process and returns.
+    Raises OSError where the command cannot be started.
     """
     if argv[:1] == ["--process"]:
         set_process_state(int(argv[1]))

@@ -43,13 +43,13 @@ def _is_read_only(path: str) -> bool:
     return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
-def _find_access_remedy(closed: Sequence[str]) -> str:
+def _find_access_remedy(closed_paths: Sequence[str]) -> str:
     """Return what lets this user write to files or folders, as a clause for a message.
 
-    closed: the paths where the user may not write; they lie in the project, which is the working
-    directory.
+    closed_paths: the paths where the user may not write; they lie in the project, which is the
+    working directory.
     """
-    existing = [os.path.abspath(path) for path in closed if os.path.lexists(path)]
+    existing = [os.path.abspath(path) for path in closed_paths if os.path.lexists(path)]
     existing = existing or [os.getcwd()]
     if os.geteuid() == 0 or _is_read_only(existing[0]):
         return OTHER_CLONE
@@ -62,7 +62,10 @@ def _find_access_remedy(closed: Sequence[str]) -> str:
 
 
 def explain_error(error: OSError) -> str:
-    """Return a message on an error: which file could not be used, why, and what the user can do."""
+    """Return a message on an error: which file could not be used, why, and what the user can do.
+
+    An error that names no file gives its own text.
+    """
     if not isinstance(error.filename, str):
         return str(error)
     reason = explain_write_error(error, error.filename)
@@ -74,6 +77,8 @@ def explain_write_error(error: OSError, path: str) -> str:
     """Return why a file could not be written, and what the user can do, as a clause for a message.
 
     error: the error that was raised.  path: the file's path.
+    A file in the project gets a remedy where this user lacks the rights, one in the machine's
+    folder in any case: another folder, or disk, helps there.
     """
     reason = error.strerror or str(error)
     remedy = ""
@@ -95,7 +100,7 @@ def _is_in_folder(path: str, folder: str) -> bool:
 
 
 def require_project() -> None:
-    """Check that a run can write to the project in the working directory.
+    """Check that a run can write to the project in the working directory; change nothing.
 
     Raises UserError, with the remedy, where this user may not write to one of its output folders,
     or to a folder in one of them.  Snakemake's own is included: Snakemake would end with a

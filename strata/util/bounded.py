@@ -36,8 +36,10 @@ NamePart = Callable[[str], None]
 def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
     """Run `work` in another process, and yield each of its values as soon as it is known.
 
-    work: called with a function that names its parts; its values must be such as JSON holds.
-    Prints what `work` printed on standard error, and kills all processes of its group.
+    work: called with a function that names its parts; its values must be such as JSON holds.  What
+    it changes in memory stays in the other process.
+    Prints, on standard error, what `work` printed, and kills all processes of its group, also where
+    the caller stops early.
     Raises UserError, with the name of the part, where `work` raises any error, exceeds a limit or
     ends its process.
     """
@@ -69,6 +71,7 @@ def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
             os.close(printed)
         if text:
             progress.print_message(text.decode(errors="replace").rstrip("\n"))
+    # The kernel lets the file grow to this size and no further (RLIMIT_FSIZE).
     if size >= PRINTED:
         raise UserError(f"{part} was ended: it printed more than {PRINTED >> 20} MiB")
     if "failed" in message:
@@ -110,12 +113,12 @@ def _receive_lines(messages: int, worker: int) -> Iterator[bytes]:
             if not piece:
                 # The work closed the pipe.
                 poll.unregister(messages)
-            *lines, rest = piece.split(b"\n")
+            *lines, unfinished = piece.split(b"\n")
             if lines:
                 yield b"".join([*partial, lines[0]])
                 yield from lines[1:]
                 partial = []
-            partial.append(rest)
+            partial.append(unfinished)
     finally:
         os.close(worker_end)
 
@@ -137,7 +140,8 @@ def _run_worker(
 ) -> None:
     """Run the work in this process, the worker, and send its parts, its values, and how it ended.
 
-    Each message is a line of JSON with one key: part, value, done or failed.
+    Each message is a line of JSON with one key: part, value, done or failed; :func:`run_bounded`
+    relies on the keys.
     limit: seconds for each part of the work, after which SIGALRM ends the process.
     messages: descriptor of the pipe to the parent.  printed: descriptor of the file for all output.
     Makes the process the leader of a new group.  Never returns: the process exits.
@@ -186,6 +190,7 @@ def _run_worker(
         try:
             sys.stdout.flush()
         finally:
+            # This copy of the parent runs none of the parent's code for its exit.
             os._exit(exit_code)
 
 
@@ -193,8 +198,8 @@ def _isolate_process(messages: int, printed: int) -> int:
     """Give this process, the worker, its streams, limits and SIGALRM's default action.
 
     printed: descriptor of the file that becomes standard output and standard error.
-    Returns the new number of the descriptor `messages`.  All others above 2 are closed: a lock of
-    the parent is then free once the parent has ended.
+    messages: descriptor of the pipe to the parent; its new number is returned.  All others above 2
+    are closed: a lock of the parent is then free once the parent has ended.
     """
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for stream in (1, 2):

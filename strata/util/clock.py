@@ -4,7 +4,10 @@ import time
 
 
 def format_utc(moment: float) -> str:
-    """Format a moment, in seconds since the epoch, as UTC in ISO 8601 with milliseconds."""
+    """Format a moment, in seconds since the epoch, as UTC in ISO 8601 with milliseconds.
+
+    Records hold moments in this format, and analysis/read.R parses it.
+    """
     date_and_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
     milliseconds = int(moment % 1 * 1000)
     return f"{date_and_time}.{milliseconds:03d}Z"

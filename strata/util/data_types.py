@@ -9,7 +9,10 @@ TYPE_CHECKING = False
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> type:
-        """Return `dict` for every type that another module imports from here."""
+        """Return `dict` for every type that another module imports from here.
+
+        name: any; also a misspelled one, which only mypy finds.
+        """
         return dict
 
 else:

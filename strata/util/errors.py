@@ -11,6 +11,7 @@ def escape_controls(text: str) -> str:
 
     Control characters and changes of the writing direction become escape sequences.  Each line
     after the first begins with a bar, so that quoted text cannot pass for a message of Strata.
+    A text that was escaped before is returned unchanged: errors and messages both call this.
     """
     if text.isprintable():
         return text
@@ -28,7 +29,7 @@ class UserError(Exception):
     """
 
     def __init__(self, *lines: str) -> None:
-        """Keep the lines of the message as the attribute `args`."""
+        """Keep the lines of the message, not yet escaped, as the attribute `args`."""
         super().__init__(*lines)
 
     def __str__(self) -> str:

@@ -13,7 +13,10 @@ from strata.util.process import as_root, capture
 
 
 def read_json(path: str) -> Any:
-    """Return the object in a JSON file; None if the file is missing, damaged or holds no object."""
+    """Return the object in a JSON file; None if the file is missing, damaged or holds no object.
+
+    Raises OSError where the file exists and cannot be read.
+    """
     try:
         with open(path, encoding="utf-8") as file:
             value = json.load(file)
@@ -42,7 +45,8 @@ def read_text(paths: Sequence[str]) -> str:
 def write_text(path: str, text: str, lasting: bool = False) -> None:
     """Write a file atomically: a reader finds the whole old or the whole new content.
 
-    Makes missing parent folders; an existing file's mode and owner are not kept.
+    Makes missing parent folders; an existing file's mode and owner are not kept.  The new content
+    is in PATH.PID.part until it is whole; a killed process leaves that file.
     lasting: whether the new content is also flushed to disk, so that it survives a power failure.
     Raises MachineError where the file cannot be written.
     """
@@ -86,7 +90,8 @@ def write_json(path: str, value: object, indent: int | None = 1, lasting: bool =
 def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a table as a CSV file atomically, flushed to disk, as :func:`write_text` does.
 
-    columns: the names in the first line.  rows: the values of each further line, in that order.
+    columns: the names in the first line.  rows: the values of each further line, in that order;
+    None gives an empty field.
     """
     import csv
     import io
@@ -138,6 +143,7 @@ def remove_tree(path: str, unmount: bool = False) -> None:
             if os.geteuid() == 0:
                 raise
             options = ["--unmount"] if unmount else []
+            # Root runs the module as a program, without any package that this user has installed.
             argv = [sys.executable, "-I", "-S", trees.__file__, *options, os.path.abspath(path)]
             capture(as_root(argv), timeout=600)
     except trees.MountedError as error:

@@ -20,6 +20,7 @@ def hold_machine(wait: bool = True) -> contextlib.AbstractContextManager[bool]:
     """Hold the machine's lock during the block; yield whether it is held, as :func:`hold_lock`.
 
     No measurement of any run, user or checkout on this machine overlaps with a block that holds it.
+    The lock's path must stay, since other checkouts lock the same file (docs/privileges.md).
     wait: whether to wait for the lock; otherwise the block runs even without it.
     """
     folder = TEST_FOLDER or ("/run/lock" if os.path.isdir("/run/lock") else "/tmp")

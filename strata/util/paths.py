@@ -26,6 +26,7 @@ def cell_path(kind: str, environment: str, workload: str, repetition: int, suffi
 
     kind: the folder below results/: raw, pending, parsed, failed, tmp or logs/cells.
     suffix: the file's extension, without the dot.
+    The rules in rules/measure.smk and the scripts in analysis/ spell the same paths.
     """
     return f"results/{kind}/{environment}/{workload}/{repetition}.{suffix}"
 
@@ -63,15 +64,18 @@ def find_nearest_existing(path: str) -> str:
 
 
 def systems_folder() -> str:
-    """Return the path of the folder that holds one folder for each system under test."""
+    """Return the path of the folder that holds one folder for each system under test.
+
+    Each has the system's ID as its name.
+    """
     return os.path.join(home_folder(), "systems")
 
 
 def unfinished_folder(name: str) -> str:
     """Return the path of the folder in which an entry of the cache is built or removed.
 
-    name: the entry's name, made of its recipe hash.
-    The next process removes the files that a killed process left in the folder.
+    name: the entry's name, made of its recipe hash; "" gives the beginning of all such paths.
+    By that beginning, :mod:`strata.image.build` finds what killed processes left, and removes it.
     """
     return os.path.join(home_folder(), "images", f"building-{name}")
 

@@ -22,5 +22,8 @@ def find_parameter(word: str) -> str | None:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the values of a parameter as a list; a single value becomes a list of one."""
+    """Return the values of a parameter as a list; a single value, even None, becomes a list of one.
+
+    A list is returned itself, not a copy.
+    """
     return value if isinstance(value, list) else [value]

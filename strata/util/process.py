@@ -31,6 +31,7 @@ def read_start_time(pid: int) -> str | None:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
             # The fields after the name, which may hold anything: field 3, the state, comes first.
             fields = file.read().rpartition(")")[2].split()
+    # The second error comes where the process ends between the opening and the reading.
     except (FileNotFoundError, ProcessLookupError):
         return None
     is_zombie_or_dead = fields[0] in "ZX"
@@ -40,6 +41,7 @@ def read_start_time(pid: int) -> str | None:
 def identify_process(pid: int) -> Fields:
     """Return ``{pid, start}``, which identifies a process even after another one has the same ID.
 
+    The journal and other files keep it for :func:`is_alive`, which a later process calls.
     start: as of :func:`read_start_time`.
     """
     return {"pid": pid, "start": read_start_time(pid)}
@@ -97,7 +99,7 @@ def _wait_for_events(
         ended = {pid_of_descriptor[descriptor] for descriptor in ready & pid_of_descriptor.keys()}
         return ended, ready - pid_of_descriptor.keys()
     except ProcessLookupError:
-        # The process ended, and was reaped, before pidfd_open.
+        # The process ended, and was reaped, before pidfd_open.  The next call finds the others.
         return {pid}, set()
     finally:
         for descriptor in pid_of_descriptor:
@@ -165,6 +167,7 @@ def find_remedy(text: str) -> str:
     """Return what the user can do about the first known cause in a program's message.
 
     The text begins with a semicolon, to follow the message; it is empty where no cause is known.
+    The causes of :data:`REMEDIES` are tried in their order, in any case of letters.
     """
     for cause, remedy in REMEDIES.items():
         if cause.lower() in text.lower():
@@ -194,6 +197,7 @@ def run_together(
 ) -> list[tuple[int | None, float]]:
     """Run commands at the same time, until all have ended successfully or one of them fails.
 
+    commands: the command lines.
     outputs: for each command, a function that is called with the bytes that the command prints on
     either stream.  If one raises, all commands are ended, and the exception is raised here.
     timeout: seconds, which STRATA_PATIENCE multiplies, after which all commands are ended.
@@ -238,6 +242,7 @@ def run_together(
             for pid in ended & running.keys():
                 number = running.pop(pid)
                 results[number] = (reap_child(processes[number]), now - starts[number])
+            # The exit code is None as long as a command runs.
             has_failed = any(exit_code for exit_code, _ in results)
             if seconds_left <= 0 or ended.intersection(needed) or has_failed:
                 break
@@ -317,7 +322,8 @@ def _read_output(
     deadline = time.monotonic() + timeout
     while open_streams or not wait_for_process(process.pid, 0):
         seconds_left = deadline - time.monotonic()
-        # A child process may keep the streams open after the end of the command itself.
+        # A child process may keep the streams open after the end of the command itself: until they
+        # are closed, that end is no event.
         pids = () if open_streams else (process.pid,)
         _, ready = _wait_for_events(pids, open_streams, seconds_left)
         if seconds_left <= 0:
@@ -328,8 +334,8 @@ def _read_output(
             if not piece:
                 open_streams.discard(descriptor)
         if sum(map(len, contents.values())) > MOST_PRINTED:
-            most = f"{MOST_PRINTED >> 20} MiB"
-            raise MachineError(f"`{' '.join(argv)}` was ended: it printed more than {most}")
+            limit = f"{MOST_PRINTED >> 20} MiB"
+            raise MachineError(f"`{' '.join(argv)}` was ended: it printed more than {limit}")
     process.wait()
     texts = [content.decode(errors="replace") for content in contents.values()]
     output, errors = (text.replace("\r\n", "\n").replace("\r", "\n") for text in texts)
@@ -337,7 +343,10 @@ def _read_output(
 
 
 def has_root() -> bool:
-    """Return whether this process can run commands as root, also by sudo without a password."""
+    """Return whether this process can run commands as root, also by sudo without a password.
+
+    Asks sudo in each call; :func:`as_root` makes the command lines.
+    """
     import shutil
 
     if os.geteuid() == 0:
@@ -351,6 +360,7 @@ def as_root(argv: Sequence[str]) -> list[str]:
     """Return the command line that runs a command as root: through sudo, unless this user is root.
 
     sudo never asks for a password: the command fails instead.
+    docs/privileges.md lists every program that runs so: a new one must be added there.
     Raises UserError where sudo is needed and not installed.
     """
     if os.geteuid() == 0:

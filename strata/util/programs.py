@@ -38,7 +38,7 @@ _PROGRAM_SECONDS = 3600
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
 # The command, such as that of a sandbox, to which the command lines of R and Python are appended.
 _wrapper: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("wrapper", default=())
-# The beginning of the names of temporary folders.
+# The beginning of the names of temporary folders, also of those that scripts/scratch.sh makes.
 _SCRATCH = "strata-scratch-"
 # Starts the package `strata` of one folder in an isolated Python (-I), which also finds the
 # packages of this Python.
@@ -56,6 +56,7 @@ def temporary_folder(name: str, parent: str | None = None) -> Iterator[str]:
     """Make a temporary folder for the block and remove it afterwards; yield its path.
 
     The folder stays locked, which keeps :func:`remove_abandoned_folders` from removing it.
+    First removes what killed processes left in the parent folder.
     name: a part of the folder's name.  parent: the parent folder; None: the usual one (TMPDIR).
     Raises MachineError where the folder cannot be made.
     """
@@ -101,6 +102,7 @@ def _lock_folder(folder: str) -> int | None:
 def remove_abandoned_folders(parent: str | None = None) -> list[str]:
     """Remove this user's temporary folders whose process has ended, and return their paths.
 
+    Folders of scripts/scratch.sh are removed, too: a lock on a folder says that it is in use.
     parent: the parent folder; None: the usual one (TMPDIR).
     A folder that cannot be removed is left without an error.
     """
@@ -123,7 +125,7 @@ def clean_environment(**more: str) -> Iterator[Fields]:
 
     HOME and TMPDIR are temporary folders, which exist during the block only.
     more: additional environment variables, which override the fixed ones.
-    Results rely on the fixed ones.
+    Results rely on the fixed ones: other values can change the bytes of tables and papers.
     """
     with temporary_folder("home") as home:
         variables = {
@@ -140,6 +142,7 @@ def clean_environment(**more: str) -> Iterator[Fields]:
 def wrap_programs(arguments: Sequence[str]) -> Iterator[None]:
     """Run R and Python through a command, such as a sandbox, during the block.
 
+    git and :func:`run_tool` are not wrapped.
     arguments: the command, to which the command lines of R and Python are appended.
     """
     token = _wrapper.set(tuple(arguments))
@@ -221,15 +224,17 @@ def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]
     Raises UserError with the command's message where it refuses its input (exit code 1), and
     MachineError where it fails otherwise.
     """
-    names = ("site-packages", "dist-packages")
-    package_folders = [path for path in sys.path if os.path.basename(path) in names]
+    folder_names = ("site-packages", "dist-packages")
+    package_folders = [path for path in sys.path if os.path.basename(path) in folder_names]
     # The arguments of _START: the folder, and the folders of packages on a line each.
     start = [_START, os.path.abspath(folder), "\n".join(package_folders)]
     with clean_environment() as options:
         argv = [*_wrapper.get(), sys.executable, "-I", "-c", *start, *arguments]
         result = capture(argv, _remaining_seconds(), check=False, cwd=folder, **options)
     if result.returncode != 0:
+        # The exit codes of strata/__main__.py.
         error = UserError if result.returncode == 1 else MachineError
+        # Whoever prints this error adds the prefix again.
         raise error(_describe_failure(result).removeprefix("strata: "))
     return result
 
@@ -239,6 +244,7 @@ def run_git(
 ) -> subprocess.CompletedProcess[str]:
     """Run git in the clean environment, in a folder of any owner; return its exit code and output.
 
+    git never connects to a remote repository.
     project: the working directory.  arguments: git's arguments.
     check: whether an exit code other than 0 is an error.
     more: additional environment variables.

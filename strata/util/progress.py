@@ -11,7 +11,7 @@ from strata.util import paths
 from strata.util.errors import UserError, escape_controls
 from strata.util.files import read_json, write_json
 
-# When the run began, and how many cells were measured before, as the plan declares them.
+# When the run began, and how many cells of the plan had good results before: ``{begun, done}``.
 PATH = "results/tmp/run.json"
 
 # Seconds that this process has spent in blocks of `count_one_off`.
@@ -21,7 +21,8 @@ _spent_seconds = 0.0
 def record_start(done: int) -> None:
     """Record that a run begins now, in :data:`PATH`, for :func:`count_cells`.
 
-    done: how many cells have been measured already, as the plan declares them.
+    Call it once in a run, after the plan is written.  An earlier run's record is overwritten.
+    done: how many cells of the plan have good results already.
     """
     write_json(PATH, {"begun": time.time(), "done": done})
 
@@ -31,6 +32,7 @@ def count_cells() -> tuple[int, int, float | None]:
 
     The planned ones are those known so far.  The remaining time is an estimate by the pace since
     the run began; None where no cell was measured since.
+    The plan and its list of cells must exist; :func:`record_start` must have been called.
     """
     run = read_json(PATH) or {"begun": time.time(), "done": 0}
     with open(paths.CELLS, encoding="utf-8") as file:
@@ -62,7 +64,7 @@ def count_one_off() -> Iterator[None]:
     try:
         yield
     finally:
-        # This overwrites the time that blocks within this one have added: it is part of its time.
+        # This overwrites what blocks within this one have added: their time is a part of its time.
         _spent_seconds = spent_before + time.monotonic() - start
 
 
@@ -75,7 +77,10 @@ def read_one_off_seconds() -> float:
 
 
 def print_line(text: str) -> None:
-    """Print a line of a command's result on standard output, with control characters escaped."""
+    """Print a line of a command's result on standard output, with control characters escaped.
+
+    Raises OSError where the output is closed or full, which strata/__main__.py handles.
+    """
     print(escape_controls(text))
 
 
@@ -102,7 +107,8 @@ def print_message(text: str) -> None:
 def write_raw(text: str) -> None:
     """Write a text on standard error as it is, without a line break: for a line that changes.
 
-    A closed or full standard error is ignored.
+    The caller replaces control characters of foreign text.  A closed or full standard error is
+    ignored.
     """
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(text)
@@ -123,7 +129,10 @@ def print_error(error: Exception) -> None:
 
 
 def print_topic(topic: str, text: str) -> None:
-    """Print a message on standard error, with its topic, such as "image", as the prefix."""
+    """Print a message on standard error, with its topic, such as "image", as the prefix.
+
+    strata/experiment/measuring.py passes on the lines of the topics that it lists.
+    """
     print_message(f"{topic}: {text}")
 
 
@@ -141,7 +150,10 @@ def report_step(topic: str, text: str) -> Iterator[None]:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration, in seconds, as a text in seconds, minutes or hours."""
+    """Format a duration, in seconds, as a text such as ``45 s``, ``12 min`` or ``1.5 h``.
+
+    A smaller unit is used below 90 of it.
+    """
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 90 * 60:
@@ -150,7 +162,11 @@ def format_duration(seconds: float) -> str:
 
 
 def announce_cell(name: str) -> None:
-    """Print that a cell begins, and how many cells of the run are done."""
+    """Print that a cell begins, and how many cells of the run are done.
+
+    strata/experiment/measuring.py parses this line, and that of :func:`report_cell`.
+    name: the cell's environment, workload and repetition, as a phrase.
+    """
     done, planned, _ = count_cells()
     print_message(f"[{done} of {planned} done] {name} …")
 
@@ -158,7 +174,8 @@ def announce_cell(name: str) -> None:
 def report_cell(name: str, seconds: float, more: bool = False) -> None:
     """Print that a cell has ended, how long the cell took, and how long the remaining cells take.
 
-    seconds: duration of the cell.
+    strata/experiment/measuring.py parses this line.
+    name: as :func:`announce_cell` gets it.  seconds: how long the cell took.
     more: whether more cells may be added after those that are planned so far.
     """
     done, planned, remaining_seconds = count_cells()

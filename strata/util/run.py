@@ -28,7 +28,10 @@ _STEERING = (
 
 
 def drop_steering_variables() -> None:
-    """Remove environment variables of this process that would change how programs behave."""
+    """Remove environment variables of this process that would change how programs behave.
+
+    Call this before any program is started.
+    """
     for name in [name for name in os.environ if name.startswith(_STEERING)]:
         del os.environ[name]
 
@@ -36,6 +39,8 @@ def drop_steering_variables() -> None:
 def format_command(target: str) -> str:
     """Return the command that a person types to make a target of the same experiment.
 
+    The command comes from the variable that :func:`declare_run` has set; outside of a run it is a
+    plain call of Snakemake.
     target: a target of Snakemake.
     """
     return f"{os.environ.get(COMMAND, 'snakemake --cores 1')} {target}"
@@ -72,7 +77,8 @@ def make_command(argv: Sequence[str]) -> str:
 def declare_run(argv: Sequence[str]) -> None:
     """Declare this process the owner of a run, unless it belongs to a run that is active.
 
-    Sets the environment variables :data:`OWNER` and :data:`COMMAND`, which child processes inherit.
+    Sets the environment variables :data:`OWNER` and :data:`COMMAND`, which child processes inherit:
+    a process that starts a run of its own must leave them out.
     argv: the command line that started this process.
     """
     if not is_alive(_read_owner()):
@@ -82,7 +88,10 @@ def declare_run(argv: Sequence[str]) -> None:
 
 
 def _read_owner() -> Fields | None:
-    """Return the process that STRATA_OWNER names, ``{pid, start}``; None if that is unset."""
+    """Return the process that STRATA_OWNER names, ``{pid, start}``; None if that is unset.
+
+    Only :func:`declare_run` sets the variable, to ID:START.
+    """
     pid, _, start = os.environ.get(OWNER, "").partition(":")
     return {"pid": int(pid), "start": start} if pid else None
 
@@ -106,6 +115,8 @@ def end_with_run() -> None:
     """Arrange that this thread gets the signal RUN_ENDED as soon as the run has ended.
 
     Starts a thread that waits for that, unless this process owns the run or there is none.
+    :func:`strata.util.signals.raise_on_signals` must have been called: by its default action the
+    signal would end this process without clean-up.
     Raises UserError where the run has ended already.
     """
     process = identify_run()

@@ -10,7 +10,10 @@ RUN_ENDED = signal.SIGUSR1
 
 
 class Interrupted(BaseException):
-    """A signal asked this process to end; the message names the signal."""
+    """A signal asked this process to end; the message names the signal.
+
+    The exit status follows from that message (strata/__main__.py).
+    """
 
 
 # How many blocks of `delay_signals` are running, and the signal that came meanwhile.
@@ -22,7 +25,7 @@ def raise_on_signals() -> None:
     """Raise Interrupted at the first signal that asks this process to end, and ignore later ones.
 
     Sets the handlers of these signals; those that the caller ignores (``nohup``, a job in the
-    background) stay ignored.
+    background) stay ignored.  Only the main thread may call this.
     """
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -43,6 +46,7 @@ def restore_child_signal() -> None:
 def ignore_signals() -> None:
     """Ignore signals that ask this process to end, from now on.
 
+    This holds until the process ends, which then cleans up without interruption.
     Handlers that do nothing are set: children would inherit SIG_IGN, and do not inherit handlers.
     """
     for number in (*ENDING, RUN_ENDED):
@@ -66,6 +70,7 @@ def delay_signals() -> Iterator[None]:
     """Delay Interrupted to the end of the block.
 
     A child process that starts in the block is thereby always known to its caller, who can end it.
+    Blocks may be nested: only the end of the outermost one raises.
     """
     global _blocks, _pending
     _blocks += 1

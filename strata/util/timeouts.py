@@ -11,6 +11,7 @@ VARIABLE = "STRATA_PATIENCE"
 def read_patience() -> int:
     """Return the value of STRATA_PATIENCE, 1 if it is unset or empty.
 
+    scripts/daemons.sh reads the variable, too, and records hold the value as `patience`.
     Raises UserError where it is no whole number from 1 to 9999.
     """
     text = os.environ.get(VARIABLE) or "1"
@@ -20,5 +21,8 @@ def read_patience() -> int:
 
 
 def stretch(seconds: float) -> float:
-    """Return a time limit in seconds, multiplied by STRATA_PATIENCE."""
+    """Return a time limit in seconds, multiplied by STRATA_PATIENCE.
+
+    The functions of :mod:`strata.util.process` that run commands stretch their limits themselves.
+    """
     return seconds * read_patience()

@@ -1,6 +1,7 @@
 """Remove files and folders without touching file systems that are mounted in them.
 
-This module is also a program, which root runs: ``trees.py [--unmount] PATH``.
+This module is also a program, which root runs: ``trees.py [--unmount] PATH``.  So it imports
+nothing but the standard library.
 
 A walk holds one folder open and reaches each entry by its name there.  The kernel says on which
 mount an entry is (``mnt_id`` in /proc/self/fdinfo), whatever its path, file system or name.
@@ -29,6 +30,7 @@ class MountedError(OSError):
 def remove_tree(path: str, unmount: bool = False) -> None:
     """Remove a file, a link, or a folder with all its content; a missing path is no error.
 
+    Needs the rights itself: :func:`strata.util.files.remove_tree` asks root where they are missing.
     unmount: whether file systems mounted in the folder are unmounted first, even while in use.
     Raises MountedError, before anything is removed, where a file system is mounted in the folder
     and `unmount` is false, and OSError where the removal fails.
@@ -52,6 +54,7 @@ def remove_tree(path: str, unmount: bool = False) -> None:
                 _remove_entries(parent, name)
                 break
             except OSError as error:
+                # Another process has made a file in a folder that was just emptied.
                 if error.errno != errno.ENOTEMPTY or attempt == ATTEMPTS - 1:
                     raise
     finally:

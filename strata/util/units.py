@@ -23,17 +23,21 @@ def parse_amount(value: str | float | None) -> float | None:
 
     It is a share (0.05) for %, seconds for s, min and h, and bytes for KiB, MiB and GiB.
     A value that is no text is returned unchanged.
+    Raises ValueError or KeyError for other texts: callers have checked the value by a schema.
     """
     if not isinstance(value, str):
         return value
-    # The letters of all units.
+    # The letters of all units: those of a new one must be added.
     digits = value.rstrip("%bhimnsBGKM")
     unit = value.removeprefix(digits)
     return float(digits) * (UNITS | _SHARE_AND_TIME_UNITS)[unit]
 
 
 def format_ranges(values: Iterable[int]) -> str:
-    """Format whole numbers as the kernel writes lists of CPUs: 0, 1, 2, 5 give ``0-2,5``."""
+    """Format whole numbers as the kernel writes lists of CPUs: 0, 1, 2, 5 give ``0-2,5``.
+
+    values: different numbers in any order; none give an empty text.
+    """
     # Each range as its first number and its last.
     ranges: list[list[int]] = []
     for value in sorted(values):
@@ -47,7 +51,7 @@ def format_ranges(values: Iterable[int]) -> str:
 def parse_ranges(text: str) -> list[int]:
     """Parse whole numbers as the kernel writes lists of CPUs: ``0-2,5`` gives 0, 1, 2, 5.
 
-    Raises ValueError where the text is no such list.
+    An empty text gives no numbers.  Raises ValueError where the text is no such list.
     """
     values: list[int] = []
     for item in filter(None, text.strip().split(",")):

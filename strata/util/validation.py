@@ -13,7 +13,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import jsonschema
@@ -66,11 +66,13 @@ _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("d
 def _check_known_name(
     validator: Any, keyword: Fields, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
-    """Yield an error where a value is no declared name: the keyword `known`, ``{in, what, like}``.
+    """Yield an error where a value is no declared name: the keyword `known` of Strata's schemas.
 
-    in: the section of the document that declares the name, or a list of sections.
-    what: the kind of thing that the name stands for, for messages.
-    like: a schema that the name's declaration must fit.
+    The signature is that of jsonschema's keywords.
+    keyword: ``{in, what, like}``: the section of the document that declares the name, or a list of
+    sections; the kind of thing that the name stands for, for messages; and, where there is one, a
+    schema that the name's declaration must fit.
+    The document is the one that :func:`find_faults` checks, and the sections that it adds.
     No error is yielded where the value is no text, or the document has no such section.
     """
     if not isinstance(value, str):
@@ -100,6 +102,7 @@ def _check_pattern(
 ) -> Iterator[jsonschema.ValidationError]:
     """Yield an error where a text does not match a pattern: the keyword `pattern`.
 
+    It replaces jsonschema's keyword, whose signature it has.
     A final `$` matches only at the very end of the text; in Python, it also matches before a line
     break there.  Matching beyond PATTERN_SECONDS is an error, too.
     """
@@ -111,6 +114,7 @@ def _check_pattern(
     except TimeoutError:
         yield jsonschema.ValidationError(
             f"matching {pattern!r} takes more than {PATTERN_SECONDS} s: write a simpler pattern",
+            # By this name, _describe_error() shows the message as it is.
             validator="time",
         )
         return
@@ -123,6 +127,7 @@ def _limit_time() -> Iterator[None]:
     """Raise TimeoutError where the block takes longer than PATTERN_SECONDS.
 
     Uses SIGALRM and its timer, which only the main thread may set: in others nothing is limited.
+    A timer that the caller had set is lost.
     """
 
     def raise_timeout(number: int, frame: object) -> None:
@@ -142,7 +147,10 @@ def _limit_time() -> Iterator[None]:
 
 
 def _is_number(checker: jsonschema.TypeChecker, value: object) -> bool:
-    """Return whether a value is a finite number."""
+    """Return whether a value is a finite number: JSON has no other.
+
+    checker: jsonschema's, which decides what an integer is.
+    """
     return checker.is_type(value, "integer") or (isinstance(value, float) and math.isfinite(value))
 
 
@@ -178,7 +186,8 @@ def make_validator(schema: Fields, **options: object) -> Any:
 def load_schema(name: str) -> Any:
     """Return the validator of schemas/NAME.schema.json, loaded once for each process.
 
-    The schema may refer to other schemas in that folder.
+    The schema may refer to other schemas in that folder.  All callers share the validator: do not
+    change its schema.  Raises KeyError where there is no such schema.
     """
     schemas = {}
     for file_name in os.listdir(SCHEMAS):
@@ -199,6 +208,8 @@ def find_faults(
 ) -> list[Finding]:
     """Return a finding for each key at which data break the schema of a validator, sorted by key.
 
+    The list is empty where the data are valid; :func:`raise_findings` makes an error of it.
+    validator: as of :func:`make_validator` or :func:`load_schema`.
     prefix: a text put before each key.
     names: sections that declare names for the keyword `known`, in addition to those of `data`.
     """
@@ -217,7 +228,10 @@ def find_faults(
 
 
 def _describe_error(error: Any) -> list[Finding]:
-    """Convert an error of the validator to findings, whose keys begin with a dot."""
+    """Convert an error of the validator to findings, whose keys begin with a dot.
+
+    An error about unknown or missing keys gives a finding for each of them.
+    """
     error = best_match([error])
     key = "".join(f".{part}" for part in error.absolute_path)
     declared = error.schema.get("properties", {})
@@ -232,6 +246,7 @@ def _describe_error(error: Any) -> list[Finding]:
             (f"{key}.{name}", f"missing{_describe_demand(declared.get(name, {}))}")
             for name in missing
         ]
+    # The value is then a key itself, which the error's path lacks.
     if "propertyNames" in error.absolute_schema_path:
         key = f"{key}.{error.instance}"
     if error.validator in ("known", "time"):
@@ -267,6 +282,7 @@ def show_value(value: object) -> str:
 def _describe_demand(schema: Fields) -> str:
     """Return what a schema demands of a value, as the end of a sentence ("; must be …").
 
+    A description that begins with "must " is the whole demand; any other is added in parentheses.
     The text is empty where the schema declares nothing.
     """
     kinds = schema.get("type", [])
@@ -286,8 +302,8 @@ def _describe_demand(schema: Fields) -> str:
         description = f"of the form {schema['pattern']}"
     if not alternatives:
         return f"; must be {description}" if description else ""
-    *others, last = alternatives
-    demand = f"{', '.join(others)} or {last}" if others else last
+    *first_alternatives, last = alternatives
+    demand = f"{', '.join(first_alternatives)} or {last}" if first_alternatives else last
     return f"; must be {demand} ({description})" if description else f"; must be {demand}"
 
 
@@ -300,6 +316,7 @@ def convert_texts(validator: Any, data: Any) -> Any:
     errors = [error for error in validator.iter_errors(data) if isinstance(error.instance, str)]
     converted = copy.deepcopy(data) if errors else data
     for error in errors:
+        # A key stays text: JSON has no other keys.
         is_key = "propertyNames" in error.absolute_schema_path
         if is_key or not SPELLED_VALUE.fullmatch(error.instance):
             continue
@@ -316,14 +333,17 @@ def convert_texts(validator: Any, data: Any) -> Any:
 
 
 def suggest_name(word: str, known: list[str]) -> str:
-    """Return a hint for a message: the known name that was probably meant, or all known names."""
+    """Return a hint for a message: the known name that was probably meant, or all known names.
+
+    The hint is a clause for the end of the message, without a period.
+    """
     similar = difflib.get_close_matches(word, known, n=1)
     if similar:
         return f"did you mean '{similar[0]}'?"
     return "known are " + ", ".join(sorted(known)) if known else "none is known here"
 
 
-def find_unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Finding]:
+def find_unknown(key: str, name: str, known: Collection[str], kind: str) -> list[Finding]:
     """Return a finding where a name is not among the known ones, otherwise an empty list.
 
     key: the key at which the name is in its file.
@@ -337,6 +357,7 @@ def find_unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[F
 def raise_findings(source: str | Callable[[str], str], findings: list[Finding]) -> None:
     """Raise UserError with a line for each finding; do nothing where there is none.
 
+    Equal lines are written once.
     source: the name of the file, or a function that returns the name of the file that has a key.
     A finding whose key is empty is about the whole file.
     """
@@ -351,7 +372,11 @@ def raise_findings(source: str | Callable[[str], str], findings: list[Finding]) 
 
 
 def check_all(*checks: Callable[[], object]) -> None:
-    """Run all checks, and raise one UserError with the lines of all checks that raise UserError."""
+    """Run all checks, and raise one UserError with the lines of all checks that raise UserError.
+
+    Their results are ignored, so that no check may rely on an earlier one.  Equal lines are written
+    once.  Another error ends the call at once.
+    """
     lines: list[str] = []
     for check in checks:
         try:

@@ -75,6 +75,7 @@ def parse_text(source: str, text: str | bytes) -> Any:
 def _explain_problem(error: yaml.MarkedYAMLError, line: str) -> str | None:
     """Return the problem of a YAML error, in words that say what to write where the cause is known.
 
+    The causes are recognized by PyYAML's own messages; any other is returned as it is.
     line: the text of the line that the error is about.
     """
     problem: str | None = error.problem or error.context
@@ -113,6 +114,7 @@ def _count_values(node: yaml.Node, counts: dict[int, int]) -> int:
 def _check_keys(node: yaml.Node) -> None:
     """Check that each key in a node is text and appears once: YAML would silently take the last.
 
+    Call this after :func:`_count_values`: it walks into an alias each time that it is used.
     Raises MarkedYAMLError at the first key that is not.
     """
     names: list[object] = []

@@ -110,6 +110,7 @@ class LoadResults:
         """
         expected = self.users * self.seconds / cycle
         frequent = {}
+        # The share is in per cent: both sides of the comparison are a hundred times a count.
         for name, line in self.operations.items():
             if line["count"] and mix.get(name, 0) * expected >= 100 * FEWEST_OPERATIONS:
                 frequent[name] = line
@@ -159,6 +160,7 @@ def read_log(
 def require_books(log: Log, values: Object, same: Iterable[str] = ()) -> None:
     """Raise BrokenLogError unless the books of all sites, before and after, have the given values.
 
+    The books are what each application prints at its page of books, in its own keys.
     values: expected values by their keys, for example 0 faults.
     same: keys whose values, whatever they are, must be equal in all books.
     """
@@ -183,7 +185,8 @@ def require_growth(log: Log, key: str, added: float) -> None:
 def sum_events(log: Log, event: str) -> float:
     """Return how often an event occurred in all points, ramps and warm-ups included.
 
-    event: a key of the counters ``in_all``; one that never occurred is missing there.
+    event: a key of the counters ``in_all``, which the workload's visitor.py names in count_events;
+    an event that never occurred is missing there.
     """
     counters = [{event: 0, **line["in_all"]} for line in log.objects["drove"]]
     return sum(numbers(counters, event, zero=True))

@@ -30,7 +30,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return throughput, latencies and CPU use by `threads`, and by `test` if it is not read-only.
 
     Each point is between two observations of the host's CPUs, in the order of the log.  report.lua
-    prints sysbench's report, and database.sh the server's settings and counts.
+    prints sysbench's report, and database.sh the server's settings and counts.  workload.yaml
+    declares the metrics, and its figures are drawn by the two factors.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = [(test, threads) for test in parameters["tests"] for threads in parameters["threads"]]
@@ -61,7 +62,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def check_table(filled: Object, finished: Object, parameters: Object) -> None:
     """Raise BrokenLogError unless the server, its settings and its table are as expected.
 
-    filled, finished: the objects from before and after the sweep; all rows must be left.
+    filled, finished: the objects of database.sh from before and after the sweep; all rows must be
+    left.
     """
     server = filled["server"]
     require("MariaDB" in server, f"the server should be MariaDB, and is {server}")
@@ -101,6 +103,7 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
         reason = f"{kind} queries of {name} are {report[kind]:.0f} in {count:.0f} transactions"
         require(is_possible, reason)
     require_duration(f"the time of {name} is", time, seconds)
+    # The mean has six decimals: down to 0.005 ms they are exact enough for this tolerance.
     product, total = number(report, "mean_ms") * count, number(report, "sum_ms")
     require_close("mean latency × transactions", product, total, 1e-4)
     return report

@@ -20,6 +20,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the rate (transactions/s) and the mean latency (ms) by `test` and `clients`.
 
     database.sh prints the server's facts, a point for each pair, and the balances at the end.
+    workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = [(test, clients) for test in parameters["tests"] for clients in parameters["clients"]]
@@ -27,6 +28,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     [filled], [left] = log.objects["server"], log.objects["accounts_left"]
     require("PostgreSQL" in filled["server"], "this is not a log of PostgreSQL")
     require_parameters(filled, parameters, "branches", "buffer_bytes")
+    # pgbench makes 100,000 accounts for each branch.
     for content, key in ((filled, "accounts"), (left, "accounts_left")):
         require_equal(key, number(content, key), 100_000 * parameters["branches"])
     is_held = number(filled, "database_bytes") <= filled["buffer_bytes"]
@@ -40,6 +42,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         require_parameters(point.head, {**parameters, "clients": clients}, "clients", "seconds")
         rate = read_rate(point, test)
         values.append(value("rate", "transactions/s", rate, test=test, clients=clients))
+        # By Little's law: each client has one transaction under way.
         latency = 1000 * clients / rate
         values.append(value("latency", "ms", latency, test=test, clients=clients))
     return values

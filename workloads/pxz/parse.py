@@ -14,7 +14,8 @@ from kit.logs import Object, Value, read, seconds_worked, value
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the throughput, in MB/s of uncompressed text.
 
-    prepare.sh prints the object of the corpus, and measure.sh all others.
+    prepare.sh prints the object of the corpus, and measure.sh all others.  workload.yaml declares
+    the metric.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     log = read(lines, " corpus round_trip tool( pass)+ passes")

@@ -14,6 +14,7 @@ from kit.logs import Object, Value, read, seconds_worked, value
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the rate over all passes, and in the first pass, in GUPS: 1e9 updates per second.
 
+    The first pass is not one of all passes.  workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     # randomaccess.c prints the objects.

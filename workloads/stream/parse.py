@@ -11,7 +11,7 @@ BYTES = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return rates in GB/s: each kernel's mean and best rate, and the rate of the first trial.
 
-    The kernels are in the order of `BYTES`.
+    The kernels are in the order of `BYTES`, and their names are those of metrics in workload.yaml.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     # stream.c prints the objects.

@@ -31,7 +31,8 @@ if [ "$rw" = randrw ]; then
     options+=(--rwmixread=70)
 fi
 
-# Prints seconds in whole milliseconds: fio takes whole numbers of a unit.  Usage: in_ms SECONDS
+# Prints seconds in whole milliseconds, for example 500ms: fio takes whole numbers of a unit, and
+# parse.py expects this form among fio's options.  Usage: in_ms SECONDS
 in_ms() { awk -v s="$1" 'BEGIN {printf "%.0fms", 1000 * s}'; }
 
 options+=(--runtime="$(in_ms "$seconds")" --ramp_time="$(in_ms "$ramp")")

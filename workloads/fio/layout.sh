@@ -9,7 +9,8 @@ file=$1 bytes=$2 seed=$3
 folder=$(dirname -- "$file")
 spare=$((64 * 1024 * 1024)) # the file system is never filled to its last block
 
-# Removes the file, and ends with a message.  Usage: refuse WORD…
+# Removes the file, and ends the script with a message, which the failed cell's log holds.
+# Usage: refuse WORD…
 refuse() {
     rm -f -- "$file"
     echo "fio: $*" >&2

@@ -60,12 +60,14 @@ serve() {
         -c "listen_addresses=$address" -c "port=$port"
 }
 
-# Succeeds once the load's account can log in.  Usage: ready ADDRESS PORT
+# Succeeds if the load's account can log in; Strata repeats the check until it does.
+# Usage: ready ADDRESS PORT
 ready() {
     query "$1" "$2" 'SELECT 1' >/dev/null
 }
 
-# Reads tables and indexes once into the server's buffers, and prints facts of the server.
+# Reads tables and indexes once into the server's buffers, and prints facts of the server, whose
+# keys parse.py reads.
 # Usage: fill ADDRESS PORT
 fill() {
     query "$1" "$2" "SELECT json_build_object('server', version(),
@@ -98,7 +100,8 @@ measure() {
     printf '{"end": "%s"}\n' "$test-$clients"
 }
 
-# Prints the number of accounts, and the sums of the balances of accounts, branches and tellers.
+# Prints the number of accounts, and the sums of the balances of accounts, branches and tellers,
+# which parse.py expects to be equal.  Prints the log's last line.
 # Usage: finish ADDRESS PORT
 finish() {
     query "$1" "$2" "SELECT json_build_object(

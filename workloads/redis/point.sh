@@ -25,7 +25,8 @@ else
     seed=null
 fi
 
-# Sends a command to the server; fails unless it answers OK.  Usage: command_server WORD…
+# Sends a command to the server; ends the script with a message unless it answers OK.
+# Usage: command_server WORD…
 command_server() {
     local reply
     reply=$("${cli[@]}" "$@")
@@ -35,7 +36,8 @@ command_server() {
     fi
 }
 
-# Sends a query to the server, and prints its answer as lines of text.  Usage: query_server WORD…
+# Sends a query to the server, and prints its answer as lines of text, whose ends Redis writes as
+# carriage return and line feed.  Usage: query_server WORD…
 query_server() {
     "${cli[@]}" "$@" | tr -d '\r'
 }

@@ -43,18 +43,21 @@ query_new() {
         --no-align --tuples-only --dbname="$database" "$@"
 }
 
-# Loads the rows of a file into a table of the new database.  Usage: load_table TABLE FILE
+# Loads the rows of a file, which rows.py wrote, into a table of the new database.
+# Usage: load_table TABLE FILE
 load_table() {
     query_new --command="\\copy $1 from stdin" <"$2"
 }
 
-# Prints the rows of a table of the new database, as in a file of rows.  Usage: dump_table TABLE
+# Prints the rows of a table of the new database, as in a file of rows: fill_tables compares both.
+# Usage: dump_table TABLE
 dump_table() {
     query_new --command="\\copy $1 to stdout"
 }
 
 # Makes a new database, and starts its server at a socket, where the account of the database's name
-# needs no password.  Sets `server`, and `folder` and `database` for query_new.
+# needs no password.  Sets `server`, its process, and `folder` and `database` for query_new.  The
+# server ends by stop_new_database, or with the script.  Removes FOLDER and /data/prepared first.
 # Usage: start_new_database FOLDER DATABASE BUFFER_BYTES
 start_new_database() {
     local buffer_bytes=$3 bin
@@ -118,8 +121,9 @@ unpack_database() {
     chmod 710 "$1"
 }
 
-# Runs a server for each site, in the foreground, until SIGTERM.
+# Runs a server for each site, in the foreground, until SIGTERM.  CONNECTIONS: of each server.
 # Usage: serve_databases COUNT BUFFER_BYTES CONNECTIONS
+# The variables are not local: `serve` reads them in a process of its own.
 serve_databases() {
     buffer_bytes=$2 connections=$3
     # Runs the server of a site, in place of the process.  Usage: serve NUMBER
@@ -132,7 +136,8 @@ serve_databases() {
     supervise_each "$1" INT
 }
 
-# Succeeds once the servers of all sites answer.  Usage: databases_ready COUNT
+# Succeeds if the servers of all sites answer; Strata repeats the check until it does.
+# Usage: databases_ready COUNT
 databases_ready() {
     local number
     for ((number = 0; number < $1; number++)); do

@@ -31,8 +31,8 @@ set_database_options() {
 
 # Makes a new database, and starts its server with the array `options`.  The server listens at the
 # socket only, and lets root in without a password.  Sets `server`, its process, and the array
-# `at_socket`: a client's options for this server.  The server ends by stop_new_database, or with the
-# script.
+# `at_socket`: a client's options for this server.  The server ends by stop_new_database, or with
+# the script.
 # Usage: start_new_database FOLDER
 start_new_database() {
     at_socket=(--no-defaults --socket="$1/socket" --skip-ssl)

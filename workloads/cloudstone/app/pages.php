@@ -14,7 +14,10 @@ function escape_row(array $row): array
     return array_map(escape_html(...), $row);
 }
 
-/** Return the HTML of a list of events (EVENT_IN_LIST), under the number of all events. */
+/**
+ * Return the HTML of a list of events, under the number of all events.
+ * $events: rows of EVENT_IN_LIST.  visitor.py chooses among the links.
+ */
 function render_events(array $events, int $count): string
 {
     $items = '';
@@ -27,7 +30,10 @@ function render_events(array $events, int $count): string
     return "<p>$count events</p>\n<ul class=\"events\">\n$items</ul>\n";
 }
 
-/** Return the HTML of a list of tags, each as a link with its number of events. */
+/**
+ * Return the HTML of a list of tags, each as a link with its number of events.
+ * $tags: rows with tag and refcount.  visitor.py chooses among the links.
+ */
 function render_tags(array $tags): string
 {
     $items = [];
@@ -38,7 +44,10 @@ function render_tags(array $tags): string
     return '<ul class="tags">' . implode("\n", $items) . "</ul>\n";
 }
 
-/** Return the HTML of a list of people, each as a link with a picture. */
+/**
+ * Return the HTML of a list of people, each as a link with a picture.
+ * $people: rows with personid, username and thumbnail.  visitor.py chooses among the links.
+ */
 function render_people(array $people): string
 {
     $items = [];
@@ -164,7 +173,7 @@ function show_person(int $id): void
         HTML);
 }
 
-/** Print whether a name is taken, for the form for joining. */
+/** Print whether a name is taken, as the text "taken" or "free", for the form for joining. */
 function show_name_taken(): void
 {
     header('Content-Type: text/plain; charset=utf-8');
@@ -176,6 +185,7 @@ function show_name_taken(): void
 /**
  * Print the books, by which a run is checked: numbers of rows, and of rows that break a rule.
  * A tag counts its events, every event has a tag, and id_gen has the last id of each table.
+ * parse.py reads the keys: the tables' names, and `broken`, which must be 0.
  */
 function show_books(): void
 {

@@ -104,12 +104,12 @@ def read_probe(point: Point, probe_number: int, sites: int, parameters: Object) 
     passed = results.totals["passed"]
     require_equal(f"whether {name} passed", passed, not results.totals["failing"])
 
-    def tolerance(count: float) -> float:
+    def compute_tolerance(count: float) -> float:
         """Return the largest accepted difference from an expected count."""
         # One more: users may begin and end anywhere in the chain.
         return MIX_TOLERANCE * count + MOST_DEVIATIONS * math.sqrt(count) + 1
 
-    mix_fault = results.find_mix_fault(MIX, tolerance)
+    mix_fault = results.find_mix_fault(MIX, compute_tolerance)
     # Users of an overloaded system come to fewer of the later operations.  So a probe that fails
     # may have another mix, and a probe that passes may not.
     require(not passed or not mix_fault, f"the mix of {name} is not the published one: {mix_fault}")

@@ -29,10 +29,10 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     values = []
     for name in CALLS + MEMORY:
         call = calls[name]
-        time = number(call, "ns")
+        nanoseconds = number(call, "ns")
         duration = 1e9 * number(call, "seconds")
-        require_close("time × count", time * number(call, "count"), duration)
+        require_close("time × count", nanoseconds * number(call, "count"), duration)
         is_without_huge_pages = name.endswith("-huge") and call["huge_page_bytes"] == 0
         if not is_without_huge_pages:
-            values.append(value("time", "ns", time, call=name))
+            values.append(value("time", "ns", nanoseconds, call=name))
     return values

@@ -55,9 +55,9 @@ def _decode_lap(lines: list[str]) -> dict[str, list[Object]]:
             objects.append(decode_object(line, f"line {line_number}"))
     keys = [next(iter(content), "") for content in objects]
     start = keys.index("observed") if "observed" in keys else 0
-    fits = re.fullmatch(LAP_ORDER, " ".join(keys[start:]))
-    complete = all(content == {"done": True} for content in objects if "done" in content)
-    require(fits and complete, "the log is not that of one lap of a command")
+    is_in_order = re.fullmatch(LAP_ORDER, " ".join(keys[start:]))
+    is_complete = all(content == {"done": True} for content in objects if "done" in content)
+    require(is_in_order and is_complete, "the log is not that of one lap of a command")
     lap: dict[str, list[Object]] = {}
     for key, content in zip(keys[start:], objects[start:], strict=True):
         lap.setdefault(key, []).append(content)

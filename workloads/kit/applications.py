@@ -78,7 +78,10 @@ class LoadResults:
         self.driver_share = 100 * number(self.totals, "share")
 
     def require_idle(self) -> None:
-        """Raise BrokenLogError if a process of the load generator may have been the bottleneck."""
+        """Raise BrokenLogError if a process of the load generator may have been the bottleneck.
+
+        Each process has one thread: its share of a CPU matters, not their mean.
+        """
         busiest = number(self.totals, "busiest_share")
         reason = f"one of its processes was busy for {100 * busiest:.3g} % of the time"
         users = f"with {self.users} users"

@@ -171,6 +171,7 @@ def _split_points(
     """Return the points of a log in its order.
 
     positions, keys: the position in lines, from 0, and the first key of each object.
+    The order of the objects must have been checked: each "point" has its "end".
     Raises BrokenLogError if an object "end" names another point than the object "point" before it.
     """
     starts = [number for number, key in enumerate(keys) if key == "point"]
@@ -222,7 +223,8 @@ def _is_in_slice(moment: float, slices: list[list[float]]) -> bool:
     """Return whether a moment lies in a slice, from its thaw until its freeze is seen.
 
     moment: in microseconds since 1970; a moment just before the thaw may be one that was rounded.
-    slices: of each slice the moments of its thaw, of the request of its freeze, and of its freeze.
+    slices: as Strata adds them to the log: of each slice the moments of its thaw, of the request of
+    its freeze, and of its freeze.
     """
     return any(thawed - ROUNDING_US <= moment <= frozen for thawed, _, frozen in slices)
 
@@ -240,7 +242,10 @@ def settings(lines: list[str]) -> Object:
 
 
 def parse_number_or_text(text: str) -> str | float:
-    """Return the number that a text represents in decimal notation, or the text if it is none."""
+    """Return the number that a text represents in decimal notation, or the text if it is none.
+
+    A number with an exponent, or with a plus sign, stays a text.
+    """
     return float(text) if re.fullmatch(r"-?[0-9]+([.][0-9]+)?", text) else text
 
 

@@ -75,12 +75,12 @@ def check_size(result: Object, trials: list[Object], parameters: Object) -> None
     require_numbered(trials, "trial")
     require_equal("the number of trials", count, len(trials))
     worst = max(numbers(trials, "residual", zero=True))
-    verified = result["verified"] is True and worst < number(result, "limit")
-    require(verified, f"the solution of size {n:.0f} was not verified")
+    is_verified = result["verified"] is True and worst < number(result, "limit")
+    require(is_verified, f"the solution of size {n:.0f} was not verified")
     operations = count * (2 / 3 * n**3 + 2 * n**2)
     require_close("rate × time", number(result, "gflops_of_all") * seconds, 1e-9 * operations)
     # Times are printed with nine digits.
     is_long_enough = seconds >= parameters["min_seconds"] * (1 - 1e-8)
-    enough = count >= parameters["min_trials"] and is_long_enough
+    is_enough = count >= parameters["min_trials"] and is_long_enough
     reason = f"size {n:.0f} ran {count:.0f} trials in {seconds} s, less than the parameters say"
-    require(enough, reason)
+    require(is_enough, reason)

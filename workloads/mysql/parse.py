@@ -74,8 +74,8 @@ def check_table(filled: Object, finished: Object, parameters: Object) -> None:
     # The server rounds the size of its buffer pool, some versions up to a multiple of 128 MiB.
     excess = number(filled, "buffer_bytes") - parameters["buffer_bytes"]
     require(-(2**20) < excess < 2**27, f"buffer_bytes is off by {excess:.0f}")
-    fits = number(filled, "table_bytes") <= filled["buffer_bytes"]
-    require(fits, "the buffer pool does not hold the table")
+    is_held = number(filled, "table_bytes") <= filled["buffer_bytes"]
+    require(is_held, "the buffer pool does not hold the table")
     for key, expected in SETTINGS.items():
         require_equal(key, filled[key], expected)
 
@@ -90,7 +90,7 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
     name = point.head["point"]
     errors = [line for line in point.lines if "FATAL" in line or "ERROR" in line]
     require(not errors, f"sysbench reports an error of {name}")
-    count, time = number(report, "transactions"), number(report, "seconds")
+    count, duration = number(report, "transactions"), number(report, "seconds")
     ignored = number(report, "ignored", zero=True)
     require_parameters(report, point.head, "threads", "seed")
     require_equal("reconnects", report["reconnects"], 0)
@@ -102,7 +102,7 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
         is_possible = queries * count <= report[kind] <= queries * (count + ignored)
         reason = f"{kind} queries of {name} are {report[kind]:.0f} in {count:.0f} transactions"
         require(is_possible, reason)
-    require_duration(f"the time of {name} is", time, seconds)
+    require_duration(f"the time of {name} is", duration, seconds)
     # The mean has six decimals: down to 0.005 ms they are exact enough for this tolerance.
     product, total = number(report, "mean_ms") * count, number(report, "sum_ms")
     require_close("mean latency × transactions", product, total, 1e-4)

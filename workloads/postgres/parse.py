@@ -25,17 +25,18 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """
     grid = [(test, clients) for test in parameters["tests"] for clients in parameters["clients"]]
     log = read(lines, f" server( point history end){{{len(grid)}}} accounts_left")
-    [filled], [left] = log.objects["server"], log.objects["accounts_left"]
+    [filled], [finished] = log.objects["server"], log.objects["accounts_left"]
     require("PostgreSQL" in filled["server"], "this is not a log of PostgreSQL")
     require_parameters(filled, parameters, "branches", "buffer_bytes")
     # pgbench makes 100,000 accounts for each branch.
-    for content, key in ((filled, "accounts"), (left, "accounts_left")):
+    for content, key in ((filled, "accounts"), (finished, "accounts_left")):
         require_equal(key, number(content, key), 100_000 * parameters["branches"])
     is_held = number(filled, "database_bytes") <= filled["buffer_bytes"]
     require(is_held, "the server's buffers do not hold the database")
     require_equal("durability", (filled["fsync"], filled["commit"]), ("on", "on"))
     # Each transaction adds one number to an account, to a teller, and to a branch.
-    require_equal("the balances", left["balances"], left["balances"][:1] * 3)
+    balances = finished["balances"]
+    require_equal("the balances", balances, balances[:1] * 3)
     values = []
     for (test, clients), point in zip(grid, log.points, strict=True):
         require_equal("the point", point.head["point"], f"{test}-{clients}")

@@ -95,8 +95,8 @@ def check_rate(due: float, count: int, is_single: bool, head: Object) -> None:
         scatter = mean_gap
     # The first request is due after 0.1 s.
     expected = 0.1 + mean_gap * (count - 1)
-    near = abs(due - expected) <= 6 * scatter * math.sqrt(count)
-    require(near, f"the last request was due after {due} s, at this rate after {expected:.3f} s")
+    is_near = abs(due - expected) <= 6 * scatter * math.sqrt(count)
+    require(is_near, f"the last request was due after {due} s, at this rate after {expected:.3f} s")
 
 
 def find_percentile(latencies: list[float], share: float) -> float:

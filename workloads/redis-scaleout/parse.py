@@ -112,7 +112,8 @@ def list_values(point: Point, setup: str, servers: int, rate: float) -> list[Val
 def check_server(server: Object, seconds: float) -> None:
     """Raise BrokenLogError unless the counters of one server fit each other and show no failures.
 
-    server: what was added to the counters between two readings, and the time between these.
+    server: point.py's object of the server: what was added to each counter between two readings,
+    and the `seconds` between these.
     seconds: the least time, in seconds, that is accepted.
     """
     gets, sets = number(server, "gets"), number(server, "sets")

@@ -43,10 +43,10 @@ def read_point(point: Point, page: str, connections: int, parameters: Object) ->
     require(is_good, f"an answer had {head['bytes']} bytes, and the page has {BYTES[page]}")
     rate, offered = number(closed, "rate"), number(paced, "offered")
     require_close("the constant rate", offered, rate * head["percent"] / 100)
-    for name, half in (("closed", closed), ("paced", paced)):
-        requests = number(half, "rate") * number(half, "seconds")
-        require_close("rate × time", requests, number(half, name))
-    # The last request of a half may begin just before its end.
+    for name, result in (("closed", closed), ("paced", paced)):
+        requests = number(result, "rate") * number(result, "seconds")
+        require_close("rate × time", requests, number(result, name))
+    # The last request may begin just before the end.
     seconds = parameters["seconds"]
     require(closed["seconds"] >= seconds, "the closed loop ended before its time")
     due = offered * seconds

@@ -105,7 +105,7 @@ class Visitor(User):
         return cycle
 
     def draw_first_pause(self) -> float:
-        """Draw a part of the mean cycle, in seconds."""
+        """Draw a part of the mean cycle, in seconds, so that the users do not begin together."""
         return self.rng.random() * self.settings["cycle"]
 
     def do_operation(self, operation: str) -> None:

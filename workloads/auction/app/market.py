@@ -29,7 +29,10 @@ class Market:
     """
 
     def __init__(self, database: asyncpg.Pool, poll_seconds: float, item_seconds: float) -> None:
-        """Do nothing until the market is opened."""
+        """Do nothing until the market is opened, as by `async with market.open(broker)`.
+
+        poll_seconds, item_seconds: as the class describes them.
+        """
         self.database, self.poll_seconds, self.item_seconds = database, poll_seconds, item_seconds
         # By auction: the newest state that this process received, and the event of the next one.
         self.states: dict[int, dict] = {}

@@ -2,6 +2,8 @@
 # Runs one job on the file that layout.sh wrote: a ramp, which fio does not count, and then the time
 # that counts.
 # Usage: job.sh JOB FILE BYTES SECONDS RAMP_SECONDS SEED
+# Prints a line of JSON, fio's own JSON, and another line.  parse.py compares fio's options with its
+# list of the jobs (JOBS), which must have those of this script.
 set -euo pipefail
 
 job=$1 file=$2 bytes=$3 seconds=$4 ramp=$5 seed=$6

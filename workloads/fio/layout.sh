@@ -2,7 +2,7 @@
 # Writes the file that all jobs read and write: once from start to end, with random data that no
 # layer below can compress or deduplicate.  Refuses a file system without enough space, in memory,
 # or without O_DIRECT.
-# Usage: layout.sh FILE BYTES SEED
+# Usage: layout.sh FILE BYTES SEED      (prints an object "layout", which parse.py reads)
 set -euo pipefail
 
 file=$1 bytes=$2 seed=$3

@@ -4,6 +4,8 @@
 # Usage: point.sh warmup|point ADDRESS PORT CONNECTIONS PIPELINE TESTS BYTES KEYSPACE REQUESTS \
 #                 SEED CPU
 # TESTS: a list with commas; an empty CPU: not pinned.
+# Prints a line of JSON, the table of redis-benchmark, the counters, and another line, as parse.py
+# expects them.
 set -euo pipefail
 
 mode=$1 address=$2 port=$3 connections=$4 pipeline=$5 tests=$6 bytes=$7 keyspace=$8 requests=$9

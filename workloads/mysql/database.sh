@@ -159,7 +159,8 @@ make_seed() {
     echo $((($1 + 4096 * $2 + $3) % 2147483646 + 1))
 }
 
-# Loads the server for some time that does not count, and prints its counters.
+# Loads the server for some time that does not count, and prints its counters as the object
+# "warmed", from which the measurement's account begins.
 # Usage: warmup ADDRESS PORT TEST THREADS ROWS SECONDS SEED LAP
 warmup() {
     local address=$1 port=$2 test=$3 threads=$4 rows=$5 seconds=$6 seed
@@ -168,7 +169,7 @@ warmup() {
     account "$address" "$port" "$test" "$threads" warmed
 }
 
-# Loads the server and prints sysbench's report, as a point of the log.
+# Loads the server and prints sysbench's report, as a point of the log, whose keys parse.py reads.
 # Usage: measure ADDRESS PORT TEST THREADS ROWS SECONDS SEED LAP
 measure() {
     local address=$1 port=$2 test=$3 threads=$4 rows=$5 seconds=$6 seed

@@ -82,6 +82,7 @@ fill() {
 
 # Loads the server for some time that does not count, and again; prints pgbench's report of the
 # latter, and the transactions in the server's history, which pgbench empties at each start.
+# parse.py reads pgbench's lines and the keys.
 # Usage: measure ADDRESS PORT TEST CLIENTS WARMUP_SECONDS SECONDS SEED LAP
 measure() {
     local address=$1 port=$2 test=$3 clients=$4 warmup_seconds=$5 seconds=$6 load

@@ -16,6 +16,7 @@ IFS=, read -ra ports <<<"$3"
 # processor and its memory; prints them as JSON into the server's output, for readers of the log.
 # Usage: pin_server NUMBER PORT      (NUMBER: of the server in all systems, from 0)
 pin_server() {
+    # taskset prints the processors that this process may use, for example as 0-3,8.
     local cpus cpu node=0 path memory=bound
     mapfile -t cpus < <(taskset -cp $BASHPID | sed 's/.*: //' | tr , '\n' |
         awk -F- '{for (i = $1; i <= $NF; i++) print i}')

@@ -11,6 +11,7 @@ as_postgres=(setpriv --reuid=postgres --regid=postgres --clear-groups --)
 
 # Prints the folder with PostgreSQL's programs, of the newest version that is installed.
 find_program_folder() {
+    # Sorted as texts: all versions in question have two digits.
     local folders=(/usr/lib/postgresql/*/bin)
     echo "${folders[-1]}"
 }

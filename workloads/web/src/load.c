@@ -69,7 +69,9 @@ static int compare_times(const void *first, const void *second)
 }
 
 /* Waits for answers from the moment NOW until the moment UNTIL, or with 0 as long as the patience.
- * Fills EVENTS, and returns their number.  Ends the program if the patience ends without answer. */
+ * Fills EVENTS, and returns their number.  Ends the program if the patience ends without answer.
+ * The moments are seconds of the monotonic clock; UNTIL must be nearer than the patience, whose end
+ * is told from it by the whole seconds. */
 static int wait_for_answers(struct epoll_event events[64], double now, double until)
 {
 	struct timespec wait = {PATIENCE_SECONDS, 0};

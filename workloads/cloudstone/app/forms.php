@@ -70,7 +70,7 @@ function read_fields(array $fields): array
     return $values;
 }
 
-/** Show the form for logging in. */
+/** Show the form for logging in; visitor.py expects the heading. */
 function show_login(): void
 {
     print_page('Log in', render_form('/login', LOGIN, 'Log in'));
@@ -106,7 +106,7 @@ function log_out(): void
     redirect('/');
 }
 
-/** Show the form for joining. */
+/** Show the form for joining; visitor.py expects the heading. */
 function show_person_form(): void
 {
     print_page('Join', render_form('/people', PERSON + ADDRESS + PICTURE, 'Join'));
@@ -147,7 +147,7 @@ function add_person(): void
     redirect("/people/$id");
 }
 
-/** Show the form for a new event. */
+/** Show the form for a new event, whose heading visitor.py expects.  Throws Refused (403). */
 function show_event_form(): void
 {
     require_login();
@@ -210,7 +210,10 @@ function add_event(): void
     redirect("/events/$id");
 }
 
-/** Give an event a tag, which may be new, inside a transaction; count the tag's events. */
+/**
+ * Give an event a tag, which may be new, inside a transaction; count the tag's events.
+ * Callers give the tags of an event in sorted order, so that transactions do not wait in a circle.
+ */
 function add_tag(int $event, string $tag): void
 {
     $sql = 'SELECT socialeventtagid FROM socialeventtag WHERE tag = ? FOR UPDATE';

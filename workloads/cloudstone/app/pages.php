@@ -58,7 +58,7 @@ function render_people(array $people): string
     return '<ul class="people">' . implode("\n", $items) . "</ul>\n";
 }
 
-/** Show the newest events, and the tags of most events. */
+/** Show the newest events, and the 50 tags with the most events; visitor.py expects the heading. */
 function show_home(): void
 {
     $events = fetch_rows(EVENT_IN_LIST . NEWEST, EVENTS_OF_A_PAGE);
@@ -68,7 +68,10 @@ function show_home(): void
     print_page('Events', render_events($events, $count) . "<h2>Tags</h2>\n" . render_tags($tags));
 }
 
-/** Show the newest events with the tag of the request; a tag that nobody gave has none. */
+/**
+ * Show the newest events with the tag of the request; a tag that nobody gave has none.
+ * visitor.py expects the heading with the tag.
+ */
 function show_search(): void
 {
     $name = trim((string)($_GET['tag'] ?? ''));
@@ -86,6 +89,7 @@ function show_search(): void
 
 /**
  * Show an event with its place, tags, attendees and comments.
+ * visitor.py expects the heading of the attendees, and "You attend" after it has sent the form.
  * Throws Refused (404) for an unknown event.
  */
 function show_event(int $id): void
@@ -147,6 +151,7 @@ function render_comments(int $event): string
 
 /**
  * Show a person with friends, and the newest events that the person posted.
+ * visitor.py expects the heading "Friends", and the person's name as the title.
  * Throws Refused (404) for an unknown person.
  */
 function show_person(int $id): void
@@ -173,7 +178,7 @@ function show_person(int $id): void
         HTML);
 }
 
-/** Print whether a name is taken, as the text "taken" or "free", for the form for joining. */
+/** Print whether a name is taken, as the line "taken" or "free"; visitor.py expects "free". */
 function show_name_taken(): void
 {
     header('Content-Type: text/plain; charset=utf-8');

@@ -138,7 +138,8 @@ finish() {
     echo '{"done": true}'
 }
 
-# Loads the server by sysbench, which prints its report as report.lua writes it.
+# Loads the server by sysbench, which prints its report as report.lua writes it; that file reads the
+# variable TRANSACTIONS.
 # Usage: run_sysbench ADDRESS PORT TEST THREADS ROWS SECONDS SEED
 run_sysbench() {
     local address=$1 port=$2 test=$3 threads=$4 rows=$5 seconds=$6 seed=$7

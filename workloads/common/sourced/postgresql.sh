@@ -93,9 +93,9 @@ stop_new_database() {
     wait "$server"
 }
 
-# Makes the database that every cell starts with, and packs it into /data/prepared.  The folder of
-# the calling script has schema.sql, data_set.py, which writes the rows, indexes.sql and
-# procedures.sql.  In a cell the account of the database's name needs no password at the socket,
+# Makes the database that every cell starts with, and packs it into /data/prepared.  $home, which
+# holds nothing else, is made and removed.  The folder of the calling script has schema.sql,
+# data_set.py, which writes the rows, indexes.sql and procedures.sql.  In a cell the account of the database's name needs no password at the socket,
 # since a sandbox may hide which user connects.
 # Usage: make_database DATABASE BUFFER_BYTES WORD…    (arguments of data_set.py, after the folder)
 make_database() {

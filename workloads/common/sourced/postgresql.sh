@@ -95,8 +95,8 @@ stop_new_database() {
 
 # Makes the database that every cell starts with, and packs it into /data/prepared.  $home, which
 # holds nothing else, is made and removed.  The folder of the calling script has schema.sql,
-# data_set.py, which writes the rows, indexes.sql and procedures.sql.  In a cell the account of the database's name needs no password at the socket,
-# since a sandbox may hide which user connects.
+# data_set.py, which writes the rows, indexes.sql and procedures.sql.  In a cell the account of the
+# database's name needs no password at the socket, since a sandbox may hide which user connects.
 # Usage: make_database DATABASE BUFFER_BYTES WORD…    (arguments of data_set.py, after the folder)
 make_database() {
     local sources=${0%/*} database=$1 buffer_bytes=$2

@@ -68,6 +68,7 @@ FLOWS = {
 def find_limit(operation: str, cycle: float) -> float | None:
     """Return the seconds within which an answer is in time; None for an operation without limit.
 
+    The load generator counts late answers by it, and parse.py leaves out operations without one.
     cycle: the mean time between the beginnings of a user's operations, in seconds, to which the
     limits are proportional.
     """

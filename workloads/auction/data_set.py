@@ -35,17 +35,17 @@ MINUTE = datetime.timedelta(minutes=1)
 
 
 def name_person(person: int) -> str:
-    """Return the name of a person; persons are numbered from 1."""
+    """Return the name of a person, with which the visitor logs in; persons are numbered from 1."""
     return f"user{person}"
 
 
 def make_password(person: int) -> str:
-    """Return the password of a person."""
+    """Return the password of a person, with which the visitor logs in."""
     return f"secret-{person}"
 
 
 def count_auctions(users: int) -> int:
-    """Return the number of auctions that so many users attend."""
+    """Return the number of auctions that so many users attend: the open ones, numbered from 1."""
     return math.ceil(users / USERS_OF_AN_AUCTION)
 
 
@@ -88,11 +88,17 @@ class AuctionData:
         self.bids = {item: self._draw_bids(item) for item in self.sold_items}
 
     def make_rng(self, kind: str, number: int) -> random.Random:
-        """Return the random numbers of one row: `kind` and `number` say of which."""
+        """Return the random numbers of one row: the same for each call with its kind and number.
+
+        kind: such as "item".  number: of the row among those of its kind.
+        """
         return random.Random(f"{self.seed} {kind} {number}")
 
     def list_tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
-        """Yield every table with its rows, in the order in which the tables are filled."""
+        """Yield the name of every table with its rows, in the order in which the tables are filled.
+
+        The columns of the rows are those of schema.sql, in its order.
+        """
         yield "people", map(self.make_person, self.persons)
         yield "auctions", map(self.make_auction, self.auctions)
         yield "items", map(self.make_item, self.items)
@@ -103,7 +109,10 @@ class AuctionData:
         yield "images", ((item, item % PICTURES + 1) for item in self.items)
 
     def make_person(self, number: int) -> tuple:
-        """Return the row of a person."""
+        """Return the row of a person: number, name, salt, secret, e-mail, address and balance.
+
+        auctions.py compares the secret, SHA-256 of salt and password, at the login.
+        """
         rng, name = self.make_rng("person", number), name_person(number)
         salt = f"{rng.getrandbits(64):016x}"
         secret = hashlib.sha256((salt + make_password(number)).encode()).hexdigest()
@@ -111,7 +120,11 @@ class AuctionData:
         return number, name, salt, secret, f"{name}@example.org", address, BALANCE
 
     def make_auction(self, number: int) -> tuple:
-        """Return the row of an auction, which is over or offers its first item."""
+        """Return the row of an auction, which is over or offers its first item.
+
+        The columns: number, name, category, current item, listing, seq, price, leader, bids and
+        closes.  An auction that is over has no current item.
+        """
         category = CATEGORIES[number % len(CATEGORIES)]
         rng = self.make_rng("auction", number)
         name = f"{draw_text(rng, 1).capitalize()} {category.lower()} {number}"
@@ -125,6 +138,7 @@ class AuctionData:
         """Return the row of an item: number, title, description, price, owner, auction, turn.
 
         A sold item belongs to the last bidder, and has no turn.
+        The order of the draws binds the data of a seed; make_purchase repeats the first one.
         """
         auction, turn = locate_item(number)
         rng = self.make_rng("item", number)
@@ -137,7 +151,10 @@ class AuctionData:
         return number, title, description, starting, owner, auction, turn
 
     def _draw_bids(self, item: int) -> list[Bid]:
-        """Draw the bids for a sold item, each of them higher than the one before."""
+        """Draw the bids for a sold item, in their order: one to four, each higher than the last.
+
+        The last one bought the item.
+        """
         auction, listing = locate_item(item)
         rng = self.make_rng("bids", item)
         # More than every starting price.
@@ -152,12 +169,15 @@ class AuctionData:
         return bids
 
     def make_bids(self) -> Iterator[tuple]:
-        """Yield the rows of all bids: number, id, and the fields of Bid."""
+        """Yield the rows of all bids, numbered from 1: number, id, and the fields of Bid."""
         for number, bid in enumerate(itertools.chain.from_iterable(self.bids.values()), 1):
             yield number, uuid.UUID(int=self.make_rng("bid", number).getrandbits(128)), *bid
 
     def make_purchase(self, number: int, item: int) -> tuple:
-        """Return the row of the purchase of a sold item, which the last bidder paid for."""
+        """Return the row of the purchase of a sold item, which the last bidder paid for.
+
+        The columns: number, auction, listing, item, seller, buyer, amount in cents, and moment.
+        """
         bid = self.bids[item][-1]
         # The owner whom make_item draws first.
         seller = self.make_rng("item", item).randint(1, len(self.persons))
@@ -165,7 +185,10 @@ class AuctionData:
         return number, bid.auction, bid.listing, item, seller, bid.person, bid.amount, made
 
     def make_attendances(self) -> Iterator[tuple]:
-        """Yield the rows of attendances: every bidder attended the auction, from start to end."""
+        """Yield the rows of attendances: every bidder attended the auction, from start to end.
+
+        The columns: number, auction, person, and the moments of coming and going.
+        """
         bids = itertools.chain.from_iterable(self.bids.values())
         pairs = sorted({(bid.auction, bid.person) for bid in bids})
         for number, (auction, person) in enumerate(pairs, 1):

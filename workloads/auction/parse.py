@@ -43,7 +43,8 @@ class Probe(NamedTuple):
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the number of users, and the values of the first and the highest passing probe.
 
-    The object "found" at the log's end is the result that search.py prints.
+    The object "found" at the log's end is the result that search.py prints.  workload.yaml declares
+    the metrics, and selects the values of the two probes by the factor `load`: first or highest.
     Raises BrokenLogError if no probe has the published mix, or if a check fails.
     """
     sites = int(parameters["systems"])
@@ -92,7 +93,8 @@ def read_probe(point: Point, probe_number: int, sites: int, parameters: Object) 
     """Read and check a probe of the search.
 
     probe_number: from 1.  sites: number of sites that the users load.
-    Raises BrokenLogError if the settings are others, or if a passing probe has another mix.
+    Raises BrokenLogError if the settings are not those of the parameters, or if a passing probe has
+    another mix than the published one.
     """
     name, users = f"probe-{probe_number}", int(number(point.head, "users"))
     settings = {"users": users, "sites": sites, "auctions": math.ceil(users / USERS_OF_AN_AUCTION)}
@@ -102,12 +104,12 @@ def read_probe(point: Point, probe_number: int, sites: int, parameters: Object) 
     passed = results.totals["passed"]
     require_equal(f"whether {name} passed", passed, not results.totals["failing"])
 
-    def tolerance(count: float) -> float:
+    def compute_tolerance(count: float) -> float:
         """Return the largest accepted difference from an expected count."""
         # One more: users may begin and end anywhere in the chain.
         return MIX_TOLERANCE * count + MOST_DEVIATIONS * math.sqrt(count) + 1
 
-    mix_fault = results.find_mix_fault(MIX, tolerance)
+    mix_fault = results.find_mix_fault(MIX, compute_tolerance)
     # Users of an overloaded system come to fewer of the later operations.  So a probe that fails
     # may have another mix, and a probe that passes may not.
     require(not passed or not mix_fault, f"the mix of {name} is not the published one: {mix_fault}")
@@ -118,8 +120,10 @@ def read_probe(point: Point, probe_number: int, sites: int, parameters: Object) 
 def check_search(probes: list[Probe], result: Object, parameters: Object) -> None:
     """Raise BrokenLogError unless the result of the search follows from its probes.
 
+    probes: in the order of the log.
     result: the object "found" with the number of probes, the highest number of users that passed
     (0 if none passed), and the lowest number that failed.
+    The class Search of search.py chooses the probes.
     """
     require_equal("the users of the first probe", probes[0].users, parameters["start_users"])
     failing = [probe.users for probe in probes if not probe.passed]

@@ -32,9 +32,10 @@ def find_failures(
 ) -> list[str]:
     """Return the names of operations that do not pass, among them RARE and LOAD.
 
-    counts: the answers of each operation.
+    counts: the answers of each operation, by its name.
     late: how many of them came too late, for each operation with a limit.
     delay, cycle: the mean delay of operations, and the mean cycle, in seconds.
+    The log has the names as `failing`: parse.py only asks whether there are any.
     """
     failures = []
     rare_count = rare_late = 0
@@ -63,7 +64,11 @@ class Search:
     """
 
     def __init__(self, start: int, max_users: int, resolution: float, confirmations: int) -> None:
-        """Begin without outcomes."""
+        """Begin without outcomes.
+
+        start, max_users: numbers of users.  resolution: a share, such as 0.1.
+        confirmations: how often the highest pass must pass again.
+        """
         self.start, self.max_users = start, max_users
         self.resolution, self.confirmations = resolution, confirmations
         # How often each number of users has passed; only numbers below all that failed.
@@ -87,7 +92,10 @@ class Search:
                 del self.passes[number]
 
     def choose_users(self) -> int | None:
-        """Return the number of users to try next; None once the search is over."""
+        """Return the number of users to try next; None once the search is over.
+
+        The phases: doubling or halving, then bisection, then confirmation of the highest pass.
+        """
         highest, failure = self.highest_pass, self.lowest_failure
         if highest == 0:
             if failure is None:
@@ -107,6 +115,8 @@ def search_most_users(*arguments: str) -> None:
     """Probe one number of users after another until the search is over, and print its result.
 
     arguments: of the command line.  Prints the books of the sites before and after all probes.
+    check_search of parse.py repeats the search's reasoning from the printed probes.
+    If bids are undecided after DECISION_SECONDS, the search still ends; parse.py refuses its log.
     """
     settings = driver.read_settings(*arguments)
     addresses, ports, *_ = arguments

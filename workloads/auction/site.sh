@@ -38,14 +38,16 @@ prepare_servers() {
     install -d -o rabbitmq -g rabbitmq "$home/broker"
 }
 
-# Runs PostgreSQL.  Usage: serve_auction_database BUFFER_BYTES PROCESSES
+# Runs PostgreSQL, in the foreground, for PROCESSES of the application.
+# Usage: serve_auction_database BUFFER_BYTES PROCESSES
 serve_auction_database() {
     local buffer_bytes=$1 processes=$2
     # Each process of the application keeps up to eight connections (CONNECTIONS in auctions.py).
     serve_databases 1 "$buffer_bytes" "$((8 * processes + 20))"
 }
 
-# Runs RabbitMQ, and epmd, the name server of Erlang's nodes; both listen on the loopback only.
+# Runs RabbitMQ, and epmd, the name server of Erlang's nodes; both listen on the loopback only.  The
+# broker's account has the cell's password, as AUCTION_BROKER of serve_application expects.
 # Usage: serve_broker PORT,DISTRIBUTION_PORT,NAMES_PORT
 serve_broker() {
     local folder=$home/broker
@@ -92,7 +94,8 @@ END
     supervise TERM
 }
 
-# Runs the application's processes; each one listens on a socket of its own.
+# Runs the application's processes; each one listens on a socket of its own, to which serve_pages
+# passes requests.  app/auctions.py reads the variables AUCTION_….
 # Usage: serve_application PROCESSES BROKER_PORTS POLL_SECONDS ITEM_SECONDS
 serve_application() {
     local processes=$1 broker_port=${2%%,*}
@@ -158,7 +161,7 @@ CONF
     supervise_each 1 TERM
 }
 
-# Succeeds once a server answers.
+# Succeeds if a server answers; Strata repeats the check until it does.
 # Usage: check_server database | check_server application PROCESSES
 check_server() {
     case $1 in

@@ -44,7 +44,10 @@ class Visitor(User):
     arrival_share = 0.75
 
     def __init__(self, *arguments: Any) -> None:
-        """Begin without a login.  arguments: of User."""
+        """Begin without a login.  arguments: of User.
+
+        The point's settings must also have `users`, the number at each site, and `cycle`.
+        """
         super().__init__(*arguments)
         first = data_set.PERSONS_OF_A_USER * self.number_at_site + 1
         # The persons as whom the user logs in, one after the other.
@@ -64,11 +67,14 @@ class Visitor(User):
 
     @classmethod
     def find_latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
-        """Return the published limit, which shortens with the cycle."""
+        """Return the published limit in seconds, which shortens with the cycle; None: no limit."""
         return chain.find_limit(operation, settings["cycle"])
 
     def arrive(self) -> None:
-        """Start within a session, if the operation that was drawn as the last one is in one."""
+        """Start within a session, if the operation that was drawn as the last one is in one.
+
+        The operations that lead there are done now, in the ramp, and do not count.
+        """
         super().arrive()
         if self.last_operation not in ("HomePage", "Logout"):
             self.do_operation("Login")
@@ -79,7 +85,10 @@ class Visitor(User):
             self.do_operation("AddItem")
 
     def check_operations(self) -> None:
-        """Do every operation once, and wait until the bid is decided."""
+        """Do every operation once, and wait until the site shows the bid as decided.
+
+        There is no limit of time here: the timeout of the warm-up's step ends the wait.
+        """
         super().check_operations()
         self.log_in(self.persons[0])
         while self.bid not in self._fetch_page("/bids", "bid"):
@@ -96,11 +105,14 @@ class Visitor(User):
         return cycle
 
     def draw_first_pause(self) -> float:
-        """Draw a part of the mean cycle, in seconds."""
+        """Draw a part of the mean cycle, in seconds, so that the users do not begin together."""
         return self.rng.random() * self.settings["cycle"]
 
     def do_operation(self, operation: str) -> None:
-        """Do an operation, by its name.  Raises WrongAnswerError for a wrong answer."""
+        """Do an operation, by its name in chain.MIX, and keep what the next operations need.
+
+        Raises WrongAnswerError for a wrong answer.
+        """
         match operation:
             case "HomePage":
                 self.fetch_files()
@@ -147,6 +159,7 @@ class Visitor(User):
     def take_part(self, operation: str) -> None:
         """Do an operation in an auction: join it, watch it, bid in it, or leave it.
 
+        The event `bids` is counted for parse.py, which compares it with the databases' new bids.
         Raises WrongAnswerError for a wrong answer.
         """
         auction = f"/auctions/{self.auction}"
@@ -174,13 +187,16 @@ class Visitor(User):
                 raise WrongAnswerError(f"GET {path}: the file lacks {part!r}")
 
     def log_in(self, person: int) -> None:
-        """Log in as a person, by number."""
+        """Log in as a person, by number, whom `person` then names; the browser gets a cookie."""
         self.person = person
         name, password = data_set.name_person(person), data_set.make_password(person)
         self._call("POST", "/login", {"name": name, "password": password}, person=person)
 
     def wait_for_bid(self) -> None:
-        """Wait until the attended auction changes, or until the site answers that it did not."""
+        """Wait until the attended auction changes, or until the site answers that it did not.
+
+        Sets `state` if it changed.  Raises WrongAnswerError if the state is not newer.
+        """
         known = self.state["seq"]
         path = f"/api/auctions/{self.auction}/next?after={known}"
         # 204: nothing changed in the time for which the site waits.
@@ -191,7 +207,7 @@ class Visitor(User):
             self.state = state
 
     def place_bid(self, item: int, amount: int) -> None:
-        """Bid an amount, in cents, for an item in the attended auction."""
+        """Bid an amount, in cents, for an item in the attended auction, and keep the bid's id."""
         fields = {"item": item, "amount": amount}
         self.bid = self._call("POST", f"/auctions/{self.auction}/bids", fields, 202)["bid"]
 

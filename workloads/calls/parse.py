@@ -12,6 +12,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the mean time of each kind of call (ns), in the order of `CALLS` and `MEMORY`.
 
     Memory that the program requests on huge pages is left out where the kernel put none there.
+    workload.yaml declares the metric `time`; the factor `call` is the name that calls.c prints.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     # calls.c prints the objects.
@@ -21,16 +22,17 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_parameters(header, parameters, "seconds")
     calls = {call["call"]: call for call in log.objects["call"]}
     require_equal("the calls", sorted(calls), sorted(CALLS + MEMORY))
+    # A step of workload.yaml prints this line; the cell's record and the paper show its value.
     filter_lines = [line for line in lines if "/proc/self/status:Seccomp:" in line]
     is_known = len(filter_lines) == 1
     require(is_known, "the log does not say once whether system calls are filtered")
     values = []
     for name in CALLS + MEMORY:
         call = calls[name]
-        time = number(call, "ns")
+        nanoseconds = number(call, "ns")
         duration = 1e9 * number(call, "seconds")
-        require_close("time × count", time * number(call, "count"), duration)
+        require_close("time × count", nanoseconds * number(call, "count"), duration)
         is_without_huge_pages = name.endswith("-huge") and call["huge_page_bytes"] == 0
         if not is_without_huge_pages:
-            values.append(value("time", "ns", time, call=name))
+            values.append(value("time", "ns", nanoseconds, call=name))
     return values

@@ -32,7 +32,10 @@ MINUTES_OF_A_YEAR = 365 * 24 * 60
 
 
 def count_rows(users: int) -> dict[str, int]:
-    """Return the numbers of persons, tags and events that are made for a number of users."""
+    """Return the numbers of `persons`, `tags` and `events` that are made for a number of users.
+
+    The visitor draws rows of these numbers: both must count alike.
+    """
     users = max(users, FEWEST_USERS)
     # As in the original's data, there are at most 5000 tags, and three events for each.
     tags = round(5000 * math.tanh(users / 20000))
@@ -40,17 +43,17 @@ def count_rows(users: int) -> dict[str, int]:
 
 
 def name_person(person: int) -> str:
-    """Return the name of a person of the data set; persons are numbered from 1."""
+    """Return the name of a person of the data set, by which visitors log in; numbered from 1."""
     return f"person{person}"
 
 
 def make_password(person: int) -> str:
-    """Return the password of a person of the data set."""
+    """Return the password of a person of the data set, by which visitors log in."""
     return f"open-{person}-sesame"
 
 
 def name_tag(tag: int) -> str:
-    """Return the text of a tag of the data set; tags are numbered from 1."""
+    """Return the text of a tag of the data set, as links have it; tags are numbered from 1."""
     return f"{WORDS[tag % len(WORDS)]}-{tag}"
 
 
@@ -74,7 +77,7 @@ def locate_address(address: list[str]) -> tuple[str, str]:
 
 
 def _draw_telephone(rng: random.Random) -> str:
-    """Draw a telephone number."""
+    """Draw a telephone number, such as 555-1234567."""
     return f"555-{rng.randint(1000000, 9999999)}"
 
 
@@ -116,6 +119,7 @@ class EventData:
     def draw_tags(self) -> list[tuple[int, int]]:
         """Draw the tags of all events, as sorted pairs of tag and event.
 
+        They are the first draws, since the table of tags counts the events of each.
         Every tag is on at least the three events of its number.
         """
         pairs = []
@@ -127,13 +131,19 @@ class EventData:
         return sorted(pairs)
 
     def make_addresses(self, count: int) -> Iterator[tuple]:
-        """Yield the rows of addresses, first of all persons, then of all events."""
+        """Yield the rows of addresses, first of all persons, then of all events.
+
+        The columns: number, the address as from draw_address, latitude and longitude.
+        """
         for number in range(1, count + 1):
             address = draw_address(self.rng)
             yield number, *address, *locate_address(address)
 
     def make_person(self, number: int) -> tuple:
-        """Return the row of a person, whose address has the same number."""
+        """Return the row of a person, whose address has the same number.
+
+        The columns are those of schema.sql, in its order.  Calls must come in the order of numbers.
+        """
         rng, username = self.rng, name_person(number)
         salt = f"{rng.getrandbits(64):016x}"
         secret = hashlib.sha256((salt + make_password(number)).encode()).hexdigest()
@@ -145,7 +155,10 @@ class EventData:
         return number, *account, telephone, summary, "UTC", *pictures, number
 
     def make_event(self, number: int) -> tuple:
-        """Return the row of an event, whose address comes after those of all persons."""
+        """Return the row of an event, whose address comes after those of all persons.
+
+        The columns are those of schema.sql, in its order.  Calls must come in the order of numbers.
+        """
         rng, name = self.rng, f"event-{number % PICTURES}"
         created = YEAR + datetime.timedelta(minutes=rng.randrange(MINUTES_OF_A_YEAR))
         minutes = MINUTES_OF_A_YEAR + rng.randrange(MINUTES_OF_A_YEAR)
@@ -169,7 +182,10 @@ class EventData:
         return [(person, event) for person in sorted(attendees)]
 
     def make_comments(self) -> Iterator[tuple]:
-        """Yield the rows of the comments on all events."""
+        """Yield the rows of the comments on all events, up to 20 on each.
+
+        The columns: number, event, person, rating (1 to 5), text and moment.
+        """
         number = 0
         for event in self.events:
             for _ in range(self.rng.randint(0, 20)):
@@ -181,7 +197,10 @@ class EventData:
 
 
 def make_files(seed: int) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of every file that rows name."""
+    """Yield name and content of every file that rows name, in make_person and make_event.
+
+    The order of the draws decides the files of every seed.
+    """
     # Other random numbers than those of the rows.
     rng = random.Random(-seed - 1)
     for number in range(PICTURES):

@@ -26,6 +26,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
     Latencies have the factor `operation`; if there are several sites, all values have `instances`.
     Each point is between two observations of the CPUs, in the order of the log.
+    workload.yaml declares the metrics.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     instances = len(parameters["web_ports"]) * int(parameters["systems"])
     points = f"{{{len(parameters['users'])}}}"
@@ -52,7 +54,7 @@ def list_values(
 ) -> list[Value]:
     """Check the mix and the load generator at a point; return latencies, strain and rate.
 
-    cycle: mean seconds between the operations of a user.
+    results: of the point.  cycle: mean seconds between the operations of a user.
     mix_points: the tolerance of the mix, in percentage points.
     factors: the factors of all values.
     Raises BrokenLogError if the mix is another one, or if the load generator was the bottleneck.
@@ -73,6 +75,7 @@ def list_values(
     for metric, key in (("latency", "mean_ms"), ("p90", "p90_ms")):
         for name, line in frequent.items():
             values.append(value(metric, "ms", line[key], operation=name, **factors))
+    # The largest mean latency, relative to the operation's published threshold.
     strain = max(line["mean_ms"] / THRESHOLDS[name] for name, line in frequent.items())
     values.append(value("strain", "%", 100 * strain, **factors))
     values.append(value("rate", "operations/s", results.totals["rate"], **factors))

@@ -22,12 +22,13 @@ source "${0%/*}/../common/sourced/nginx.sh"
 # The application's account, which may use only its schema, and the file with the cell's password.
 user=events schema=events secret=/data/password
 
-# Succeeds if the databases have a system of their own.  Usage: has_database_system ROLES
+# Succeeds if the databases have a system of their own: ROLES, a list with commas, has several then.
+# Usage: has_database_system ROLES
 has_database_system() {
     [[ $1 == *,* ]]
 }
 
-# Sets the array `options` to those of an instance's database server.
+# Sets the array `options` to those of an instance's database server.  serve_databases adds others.
 # Usage: set_server_options FOLDER BUFFER_BYTES LOG_BYTES
 set_server_options() {
     set_database_options "$@"
@@ -59,7 +60,8 @@ make_event_data() {
     pack_data "$home"
 }
 
-# Unpacks the data for each instance.  Fails unless it has a port of each list, and enough data.
+# Unpacks the data for each instance.  Ends the script with a message unless an instance has a port
+# of each list, and the data suffice for the largest of USERS.
 # Usage: prepare_instances WEB_PORTS GEOCODER_PORTS USERS LOADED_USERS DATABASE_PORTS ROLES
 prepare_instances() {
     local ports geocoders databases users loaded_users=$4 roles=$6
@@ -100,7 +102,8 @@ serve_databases() {
     supervise_each "${#ports[@]}" TERM
 }
 
-# Runs Tomcat with the geocoder.  Usage: serve_geocoders ADDRESS PORTS
+# Runs Tomcat with the geocoder for each instance; geocoder/server.xml reads address and port.
+# Usage: serve_geocoders ADDRESS PORTS
 serve_geocoders() {
     local address=$1 ports
     IFS=, read -ra ports <<<"$2"
@@ -121,7 +124,8 @@ serve_geocoders() {
     supervise_each "${#ports[@]}" TERM
 }
 
-# Runs php-fpm, with a pool of CHILDREN processes for each instance.
+# Runs php-fpm, with a pool of CHILDREN processes for each instance.  app/fpm.conf and app/base.php
+# read the exported variables.
 # Usage: serve_programs ADDRESS GEOCODER_PORTS CHILDREN DATABASE_ADDRESS DATABASE_PORTS ROLES
 serve_programs() {
     local address=$1 database_address=$4 roles=$6 ports database_ports program
@@ -176,7 +180,9 @@ CONF
     supervise_each "${#ports[@]}" TERM
 }
 
-# Succeeds once a server of every instance answers.  Usage: check_servers database|php PORTS
+# Succeeds if a server of every instance answers; Strata repeats the check until they do.  PORTS:
+# only their number counts.
+# Usage: check_servers database|php PORTS
 check_servers() {
     local number ports
     IFS=, read -ra ports <<<"$2"

@@ -26,7 +26,10 @@ ATTENDING = 0.1
 
 @functools.cache
 def make_uploads(width: int, height: int) -> list[bytes]:
-    """Return the pictures of one size, in pixels, that users upload; they are made once."""
+    """Return the pictures (PNG) of one size, in pixels, that users upload; they are made once.
+
+    All users share them, and no user's random numbers are drawn for them.
+    """
     return [draw_picture(random.Random(number), width, height, 3) for number in range(UPLOADS)]
 
 
@@ -43,7 +46,10 @@ class Visitor(User):
     arrival_share = 0.5
 
     def __init__(self, *arguments: Any) -> None:
-        """Begin without a login, in a new browser.  arguments: of User."""
+        """Begin without a login, in a new browser.  arguments: of User.
+
+        The point's settings must also have `cycle` and `loaded_users`, for whom the data are made.
+        """
         super().__init__(*arguments)
         # The numbers of persons, tags and events in the data set.
         self.row_counts = data_set.count_rows(self.settings["loaded_users"])
@@ -56,7 +62,10 @@ class Visitor(User):
         self.open_browser()
 
     def open_browser(self) -> None:
-        """Start a browser that has all of the site's own files, or none, as drawn."""
+        """Start a browser that has all of the site's own files, or none, as drawn (one draw).
+
+        It has no files that users uploaded.
+        """
         self.keeps_static_files = self.rng.random() >= chain.EMPTY_CACHES
         self.fetched_files: set[str] = set()
 
@@ -76,6 +85,8 @@ class Visitor(User):
     def do_operation(self, operation: str) -> None:
         """Do an operation on a link of the page that is shown, or else on a drawn row.
 
+        operation: a name of chain.MIX.  Counts it as an event: parse.py compares the numbers of
+        AddPerson and AddEvent with the database's new rows.
         Raises WrongAnswerError for a wrong answer.
         """
         match operation:
@@ -114,7 +125,7 @@ class Visitor(User):
         self.count_events(**{operation: 1})
 
     def log_in(self) -> None:
-        """Log in as a person that is drawn, in a new browser; log out before, if logged in."""
+        """Log out if logged in, start a new browser, and log in as a drawn person of the data set."""
         if self.person is not None:
             self.request("POST", "/logout", 303, allow_redirects=False)
         self.open_browser()
@@ -128,6 +139,7 @@ class Visitor(User):
         """Choose a link of the page that is shown, or a row of the data set if there is none.
 
         link: whose group is the name in links of this kind.  kind: a key of `row_counts`.
+        Either way takes one draw.
         name: returns the name of the row with a number.
         """
         if links := link.findall(self.content):
@@ -137,7 +149,8 @@ class Visitor(User):
     def fetch_page(self, method: str, path: str, expected: str, **options: Any) -> str:
         """Fetch a page with the files that the browser lacks; return and keep its content.
 
-        expected: a text of the page.  options: of `request`.
+        expected: a text that only this page has, as app/pages.php or app/forms.php prints it.
+        options: of `request`.
         Raises WrongAnswerError if the page lacks this text, or if a file is empty.
         """
         self.content = self.request(method, path, **options)[1].decode()

@@ -7,6 +7,7 @@ set -eu
 
 runs=$1 limit=$2 kept=$3 command=$4
 shift 4
+# A warm-up may have no runs: then nothing is printed.
 [ "$runs" -gt 0 ] || exit 0
 folder=/data/work
 if [ "$(pwd)" != / ] && [ -z "$(ls -A "$folder")" ]; then

@@ -24,6 +24,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     Times and further metrics are means over the lap's runs.  CPU time and memory are those of the
     system's control group, which the harness reads before and after the runs; where the host has no
     group for the system, they are those of the command's processes.
+    The parameter `patterns` declares the further metrics; workload.yaml declares the others.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     objects = _decode_lap(lines)
@@ -54,9 +55,9 @@ def _decode_lap(lines: list[str]) -> dict[str, list[Object]]:
             objects.append(decode_object(line, f"line {line_number}"))
     keys = [next(iter(content), "") for content in objects]
     start = keys.index("observed") if "observed" in keys else 0
-    fits = re.fullmatch(LAP_ORDER, " ".join(keys[start:]))
-    complete = all(content == {"done": True} for content in objects if "done" in content)
-    require(fits and complete, "the log is not that of one lap of a command")
+    is_in_order = re.fullmatch(LAP_ORDER, " ".join(keys[start:]))
+    is_complete = all(content == {"done": True} for content in objects if "done" in content)
+    require(is_in_order and is_complete, "the log is not that of one lap of a command")
     lap: dict[str, list[Object]] = {}
     for key, content in zip(keys[start:], objects[start:], strict=True):
         lap.setdefault(key, []).append(content)
@@ -97,19 +98,23 @@ def _measure_resources(runs: list[Object], observed: list[Object]) -> list[Value
 
 
 def _match_patterns(printed: list[Object], patterns: list[str]) -> list[Value]:
-    """Return for each pattern the mean over the runs of its last match in what a run printed.
+    """Return one value for each pattern: the mean over the runs of the last match in the output.
 
-    printed: timed.c's object of each run.  patterns: NAME[:UNIT[:SIDE]]=REGEX.
+    printed: timed.c's object of each run, with the end of its output as `printed`.
+    patterns: NAME[:UNIT[:SIDE]]=REGEX, with the unit "units" unless given.  SIDE, lower or
+    higher, says which values are better, and does not matter here.
     Raises BrokenLogError if a run printed no match, or one that is no number.
     """
     values = []
     for pattern in patterns:
+        # The expression may contain "=", the name and the unit may not.
         declared, _, regex = pattern.partition("=")
         # The unit is the text after the first colon; a value without one is in "units".
         name, unit = [*declared.split(":"), "units"][:2]
         numbers = []
         for content in printed:
             text = content["printed"]
+            # With a group in the expression, a match is the text of the group.
             matches = re.findall(regex, text, re.MULTILINE)
             last_text = text.strip()[-200:] or "nothing"
             reason = f"{name}: nothing that a run printed matches {regex!r}; it printed last: "

@@ -4,6 +4,7 @@
 #   serve state NAME              prints "running", its exit code, or that it printed too much
 #   serve end NAME SECONDS        sends SIGTERM; prints its exit code, or "killed" after the time
 #   serve output NAME             prints its output
+# strata/measure/servers.py calls it, and reads what it prints.
 set -euo pipefail
 
 folder=/tmp/strata-servers

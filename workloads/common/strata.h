@@ -20,7 +20,8 @@ static inline double read_monotonic_clock(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Returns the seconds since the epoch, by the clock that all systems of a host share. */
+/* Returns the seconds since the epoch, by the clock that all systems of a host share.  Strata's
+ * slices, with which parsers compare the end of a run, are of this clock. */
 static inline double read_epoch_clock(void)
 {
     struct timespec t;
@@ -34,7 +35,7 @@ static inline long long to_microseconds(double seconds)
     return (long long)(seconds * 1e6 + 0.5);
 }
 
-/* Returns a truth value as a text of JSON. */
+/* Returns "true" or "false", as JSON has them. */
 static inline const char *format_bool(int value)
 {
     return value ? "true" : "false";
@@ -47,8 +48,8 @@ static inline void exit_with_error(const char *name, const char *reason)
     exit(2);
 }
 
-/* Returns the text that follows option NAME; ends the program if it is missing.  Each option
- * is followed by a text. */
+/* Returns the text that follows option NAME; ends the program if it is missing.  The arguments are
+ * pairs of an option and a text: an option at an even place is not found. */
 static inline const char *get_option(int argc, char **argv, const char *name)
 {
     for (int i = 1; i + 1 < argc; i += 2)

@@ -30,12 +30,18 @@ _MASK = 2**64 - 1
 
 
 def format_money(cents: int) -> str:
-    """Return an amount as the database prints it, for example 9.99."""
+    """Return an amount as the database prints it, for example 9.99.
+
+    cents: at least 0.
+    """
     return f"{cents // 100}.{cents % 100:02d}"
 
 
 def add_tax(net: int) -> tuple[int, int]:
-    """Return tax and total of a net amount, all in cents; halves of a cent are rounded up."""
+    """Return tax and total of a net amount, all in cents; halves of a cent are rounded up.
+
+    The function purchase of procedures.sql has the same tax.
+    """
     tax = (net * TAX_PER_10000 + 5000) // 10000
     return tax, net + tax
 
@@ -62,7 +68,7 @@ class ShopData:
         return (mixed ^ (mixed >> 31)) % count
 
     def choose_value(self, table: str, row: int, field: int, values: list[str]) -> str:
-        """Choose one of the values for a field of a row."""
+        """Choose one of the values for a field of a row, by draw_number with the same arguments."""
         return values[self.draw_number(table, row, field, len(values))]
 
     def make_product(self, number: int) -> tuple:
@@ -78,7 +84,7 @@ class ShopData:
         return number, category, " ".join(title), f"{first} {last}", price, special, related
 
     def draw_price(self, product: int) -> int:
-        """Draw the price of a product, in cents."""
+        """Draw the price of a product, in cents: the field 6, of which make_product has the others."""
         return 999 + self.draw_number("products", product, 6, 2001)
 
     def draw_stock(self, product: int) -> int:
@@ -87,7 +93,7 @@ class ShopData:
         return 10 * pieces if product % 10_000 == 0 else pieces
 
     def draw_lines(self, order: int) -> list[tuple[int, int]]:
-        """Draw product and quantity of each line of an order."""
+        """Draw product and quantity of each line of an order, at most MOST_LINES."""
         lines = []
         for line in range(1 + self.draw_number("orders", order, 2, MOST_LINES)):
             # Each line has two fields of the order.
@@ -97,11 +103,14 @@ class ShopData:
         return lines
 
     def draw_buyer(self, order: int) -> int:
-        """Draw the customer of an order."""
+        """Draw the customer of an order: a customer's number, from 1."""
         return 1 + self.draw_number("orders", order, 0, self.customers)
 
     def make_order(self, number: int) -> tuple:
-        """Return the row of an order: number, customer, date, net, tax and total."""
+        """Return the row of an order: number, customer, date, net, tax and total.
+
+        The amounts are texts such as 9.99, and follow from the order's lines.
+        """
         month = 1 + (number - 1) // self.monthly_orders
         date = datetime.date(2013, month, 1 + self.draw_number("orders", number, 1, 28))
         net = 0
@@ -111,7 +120,10 @@ class ShopData:
         return number, self.draw_buyer(number), date, *amounts
 
     def make_customer(self, number: int) -> tuple:
-        """Return the row of a customer, in the order of the table's columns."""
+        """Return the row of a customer, in the order of the table's columns (schema.sql).
+
+        The visitor logs in by the user name and PASSWORD.
+        """
         draw = functools.partial(self.draw_number, "customers", number)
         choose = functools.partial(self.choose_value, "customers", number)
         username = f"user{number}"
@@ -138,7 +150,10 @@ class ShopData:
                 yield buyer, order, number, product
 
     def list_tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
-        """Yield every table with its rows, in the order in which the tables are filled."""
+        """Yield the name of every table with its rows, in the order in which the tables are filled.
+
+        The columns of the rows are those of schema.sql, in its order.
+        """
         products = range(1, self.products + 1)
         yield "categories", enumerate(CATEGORIES, 1)
         yield "products", map(self.make_product, products)

@@ -20,7 +20,11 @@ ADDING_EVENTS = {"orders": "orders", "customers": "customers", "new_cents": "cen
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values of each number of `customers`; latencies have the factor `operation`."""
+    """Return the values of each number of `customers`; latencies have the factor `operation`.
+
+    workload.yaml declares the metrics.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
+    """
     threads = parameters["threads"]
     shops = len(parameters["ports"]) * int(parameters["systems"])
     log = read_log(lines, shops, OPERATIONS, ["login", "new"], f"{{{len(threads)}}}")
@@ -50,7 +54,8 @@ def list_values(results: LoadResults, users: int) -> list[Value]:
     require_equal("orders", orders, counted["orders"] + counted["rolled_back"])
     pages = (counts["purchase"], counts["browse"])
     require_equal("purchases and searches", pages, (orders, counted["searches"]))
-    # An order counts by its last page, and its first page may lie before the time that counts.
+    # An order counts by its last page, and its first page may lie before the time that counts:
+    # for at most one order of each user.
     entered = counts["login"] + counts["new"]
     reason = f"{entered} customers came in for {orders} orders"
     require(abs(entered - orders) <= results.users, reason)

@@ -20,21 +20,24 @@ make_shop_data() {
     make_database shop "$buffer_bytes" "$size" "$seed"
 }
 
-# Unpacks the database for each shop.  Usage: prepare_shops PORTS
+# Unpacks the database for the shop of each port.  Usage: prepare_shops PORTS
 prepare_shops() {
     local ports
     IFS=, read -ra ports <<<"$1"
     prepare_sites "${#ports[@]}" web
 }
 
-# Runs PostgreSQL for each shop.  Usage: serve_shop_databases PORTS BUFFER_BYTES
+# Runs PostgreSQL for each shop, in the foreground.
+# Usage: serve_shop_databases PORTS BUFFER_BYTES
 serve_shop_databases() {
+    # Each process of Apache keeps one connection.
     local ports buffer_bytes=$2 connections=200
     IFS=, read -ra ports <<<"$1"
     serve_databases "${#ports[@]}" "$buffer_bytes" "$connections"
 }
 
 # Runs Apache for each shop, with a process for each of the largest number of USERS, and four more.
+# apache.conf reads the variables SHOP_….
 # Usage: serve_pages ADDRESS PORTS USERS
 serve_pages() {
     local users php ports address=$1
@@ -56,7 +59,8 @@ serve_pages() {
     supervise_each "${#ports[@]}" TERM
 }
 
-# Succeeds once all databases answer.  Usage: check_databases PORTS
+# Succeeds if all databases answer; Strata repeats the check until they do.
+# Usage: check_databases PORTS
 check_databases() {
     local ports
     IFS=, read -ra ports <<<"$1"

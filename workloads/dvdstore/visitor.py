@@ -49,7 +49,10 @@ class Visitor(User):
     paced = False
 
     def __init__(self, *arguments: Any) -> None:
-        """Begin before the first round, in the shop of the settings.  arguments: of User."""
+        """Begin before the first round, in the shop of the settings.  arguments: of User.
+
+        The point's settings must also have `size`, `data_seed` and `think`, in seconds.
+        """
         super().__init__(*arguments)
         self.shop = data_set.ShopData(self.settings["size"], self.settings["data_seed"])
         # The content of the last page, the rounds until now, the seconds that the pages of this
@@ -69,6 +72,7 @@ class Visitor(User):
         """Do one round: come in, search, and buy.
 
         operation: "login" or "new" for a round of a known or a new customer, otherwise "order".
+        parse.py compares the counted events with the databases' new rows and amounts.
         Raises WrongAnswerError for a wrong answer.
         """
         self.rounds += 1
@@ -103,7 +107,7 @@ class Visitor(User):
         self.count_events(customers=int(not is_known))
 
     def draw_search(self) -> dict[str, str]:
-        """Draw the fields of a search: `by`, `words` and `limit`."""
+        """Draw the fields of a search, which browse.php reads: `by`, `words` and `limit`."""
         by = self.rng.choice(["category", "actor", "title"])
         if by == "category":
             words = str(self.rng.randint(1, len(data_set.CATEGORIES)))
@@ -115,17 +119,25 @@ class Visitor(User):
         return {"by": by, "words": words, "limit": str(self.rng.randint(1, MOST_FOUND))}
 
     def search_products(self, **fields: str) -> dict[str, str]:
-        """Search for products; return the attributes of the page.  fields: as of draw_search."""
+        """Search for products; return the attributes of the page, as fetch_page does.
+
+        fields: as of draw_search.
+        """
         return self.fetch_page("browse", query=f"?{urllib.parse.urlencode(fields)}")
 
     def buy_basket(self, basket: dict[int, int]) -> dict[str, str]:
-        """Buy a basket, product → quantity; return the attributes of the page."""
+        """Buy a basket, product → quantity, as the customer who is logged in.
+
+        Returns the attributes of the page: `order`, 0 if it was rolled back, and else `total`.
+        """
         fields = {f"quantity[{product}]": quantity for product, quantity in basket.items()}
         return self.fetch_page("purchase", fields)
 
     def fetch_page(self, name: str, fields: dict | None = None, query: str = "") -> dict[str, str]:
         """Fetch a page into `content`, and return the attributes of its element `main`.
 
+        The attributes are those that print_page of shop.php writes, without their prefix `data-`.
+        The page's latency is recorded, and added to the round's `seconds`.
         name: of the page, without `.php`.  fields: of a form that is sent; None for a GET.
         Raises WrongAnswerError if another page answers, or a part of the page is missing.
         """

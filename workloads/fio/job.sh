@@ -2,6 +2,8 @@
 # Runs one job on the file that layout.sh wrote: a ramp, which fio does not count, and then the time
 # that counts.
 # Usage: job.sh JOB FILE BYTES SECONDS RAMP_SECONDS SEED
+# Prints a line of JSON, fio's own JSON, and another line.  parse.py compares fio's options with its
+# list of the jobs (JOBS), which must have those of this script.
 set -euo pipefail
 
 job=$1 file=$2 bytes=$3 seconds=$4 ramp=$5 seed=$6
@@ -31,7 +33,8 @@ if [ "$rw" = randrw ]; then
     options+=(--rwmixread=70)
 fi
 
-# Prints seconds in whole milliseconds: fio takes whole numbers of a unit.  Usage: in_ms SECONDS
+# Prints seconds in whole milliseconds, for example 500ms: fio takes whole numbers of a unit, and
+# parse.py expects this form among fio's options.  Usage: in_ms SECONDS
 in_ms() { awk -v s="$1" 'BEGIN {printf "%.0fms", 1000 * s}'; }
 
 options+=(--runtime="$(in_ms "$seconds")" --ramp_time="$(in_ms "$ramp")")

@@ -2,14 +2,15 @@
 # Writes the file that all jobs read and write: once from start to end, with random data that no
 # layer below can compress or deduplicate.  Refuses a file system without enough space, in memory,
 # or without O_DIRECT.
-# Usage: layout.sh FILE BYTES SEED
+# Usage: layout.sh FILE BYTES SEED      (prints an object "layout", which parse.py reads)
 set -euo pipefail
 
 file=$1 bytes=$2 seed=$3
 folder=$(dirname -- "$file")
 spare=$((64 * 1024 * 1024)) # the file system is never filled to its last block
 
-# Removes the file, and ends with a message.  Usage: refuse WORD…
+# Removes the file, and ends the script with a message, which the failed cell's log holds.
+# Usage: refuse WORD…
 refuse() {
     rm -f -- "$file"
     echo "fio: $*" >&2

@@ -48,6 +48,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
     Percentiles of the latency also have the factor `percentile`, a text such as "99.00".
     The job `fsync` has the rate, and the 99th percentile of its fsyncs instead of latencies.
+    workload.yaml declares the metrics, and selects values for its figures by these factors.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     jobs = parameters["jobs"]
@@ -72,6 +73,7 @@ def read_job(point: Point, layout: Object, parameters: Object) -> list[Value]:
     operation, block, _, threads = JOBS[name]
     require_parameters(point.head, parameters, "bytes", "seconds", "ramp_seconds")
     text = "\n".join(point.lines)
+    # Lines of text, such as warnings, may come before and after fio's JSON.
     output = decode_object(text[text.find("{") : text.rfind("}") + 1], f"{name}: fio's output")
     [group] = output["jobs"]
     require_equal(f"{name}: the version", output["fio version"], layout["tool"])
@@ -100,7 +102,8 @@ def read_job(point: Point, layout: Object, parameters: Object) -> list[Value]:
 def check_options(name: str, options: Object, layout: Object, parameters: Object) -> None:
     """Raise BrokenLogError unless fio ran a job with the options that its parameters demand.
 
-    options: fio's own list, all texts.  layout: its key "layout" is the path of the file.
+    options: fio's own list, all texts, by the names of fio's options; job.sh sets them.
+    layout: its key "layout" is the path of the file.
     """
     operation, block, depth, threads = JOBS[name]
     options_of_job = {
@@ -123,7 +126,7 @@ def check_side(name: str, side: Object, block: int, threads: int, seconds: float
     """Raise BrokenLogError unless the counts of a job in one direction fit each other.
 
     name: job and direction, for messages.  side: fio's object of the direction.
-    block: in bytes.  threads: of the job.  seconds: for which it should run.
+    block: in bytes.  threads: of the job.  seconds: for which it should run, without the ramp.
     """
     failed = (side["short_ios"], side["drop_ios"])
     require_equal(f"{name}: incomplete and dropped operations", failed, (0, 0))
@@ -170,6 +173,7 @@ def measure_latencies(latencies: Object, job: str, direction: str) -> list[Value
     """Return the mean completion latency in one direction, and its percentiles, in µs.
 
     latencies: fio's object of completion latencies, in ns.
+    Percentiles beyond which there are too few operations are left out.
     """
     factors = {"job": job, "direction": direction}
     values = [value("latency", "us", number(latencies, "mean") / 1000, **factors)]

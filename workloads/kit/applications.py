@@ -78,7 +78,10 @@ class LoadResults:
         self.driver_share = 100 * number(self.totals, "share")
 
     def require_idle(self) -> None:
-        """Raise BrokenLogError if a process of the load generator may have been the bottleneck."""
+        """Raise BrokenLogError if a process of the load generator may have been the bottleneck.
+
+        Each process has one thread: its share of a CPU matters, not their mean.
+        """
         busiest = number(self.totals, "busiest_share")
         reason = f"one of its processes was busy for {100 * busiest:.3g} % of the time"
         users = f"with {self.users} users"
@@ -110,6 +113,7 @@ class LoadResults:
         """
         expected = self.users * self.seconds / cycle
         frequent = {}
+        # The share is in per cent: both sides of the comparison are a hundred times a count.
         for name, line in self.operations.items():
             if line["count"] and mix.get(name, 0) * expected >= 100 * FEWEST_OPERATIONS:
                 frequent[name] = line
@@ -159,6 +163,7 @@ def read_log(
 def require_books(log: Log, values: Object, same: Iterable[str] = ()) -> None:
     """Raise BrokenLogError unless the books of all sites, before and after, have the given values.
 
+    The books are what each application prints at its page of books, in its own keys.
     values: expected values by their keys, for example 0 faults.
     same: keys whose values, whatever they are, must be equal in all books.
     """
@@ -183,7 +188,8 @@ def require_growth(log: Log, key: str, added: float) -> None:
 def sum_events(log: Log, event: str) -> float:
     """Return how often an event occurred in all points, ramps and warm-ups included.
 
-    event: a key of the counters ``in_all``; one that never occurred is missing there.
+    event: a key of the counters ``in_all``, which the workload's visitor.py names in count_events;
+    an event that never occurred is missing there.
     """
     counters = [{event: 0, **line["in_all"]} for line in log.objects["drove"]]
     return sum(numbers(counters, event, zero=True))

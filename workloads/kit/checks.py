@@ -34,6 +34,7 @@ def format_plain(value: object) -> str:
     """Return a number as text with up to 15 significant digits, and a text unchanged.
 
     Exponent and decimal point are omitted where the number does not need them.
+    Values of different laps are matched by this text (kit.logs.Value.key), which must stay so.
     """
     return f"{value:.15g}" if isinstance(value, int | float) else str(value)
 
@@ -45,7 +46,7 @@ def number(content: Object, key: str, zero: bool = False) -> float:
     Raises BrokenLogError if it is missing, no number, infinite, negative, or 0 unless allowed.
     """
     value = content.get(key, "missing")
-    # Not isinstance: to Python true and false are integers, too.
+    # By type, since isinstance would let true and false pass as integers.
     is_finite = type(value) in (int, float) and math.isfinite(value)
     is_allowed = is_finite and (value > 0 or (zero and value == 0))
     # A broken log may hold a long text here: the message gets 60 characters of it.
@@ -68,7 +69,7 @@ def require_equal(name: str, logged: object, expected: object) -> None:
 
 
 def _shorten(value: object) -> str:
-    """Return a value as text for a message: a number in full, others cut to 200 characters."""
+    """Return a value as text for a message: a number in full, all else cut to 200 characters."""
     return format_plain(value) if isinstance(value, int | float) else repr(value)[:200]
 
 
@@ -86,7 +87,8 @@ def require_parameters(content: Object, parameters: Object, *keys: str) -> None:
     """Raise BrokenLogError unless an object of the log repeats the numbers of the parameters.
 
     content: the object in which a program prints the settings with which it ran.
-    parameters: the cell's parameters.  keys: the keys to compare, which both must have.
+    parameters: the cell's parameters, by the names that workload.yaml declares.
+    keys: the keys to compare, which both must have.
     """
     for key in keys:
         require_equal(key, number(content, key, zero=True), parameters[key])
@@ -121,7 +123,7 @@ def require_duration(name: str, seconds: float, expected: float) -> None:
 def require_pinned(head: Object, processor: int | None) -> None:
     """Raise BrokenLogError unless the load generator was pinned to the given CPU.
 
-    head: the object that opens a point.
+    head: the object that opens a point; the workload's script prints its key "cpu".
     processor: the number of the CPU; None: the load generator was not pinned.
     """
     require_equal("the processor of the load generator", head["cpu"], processor)

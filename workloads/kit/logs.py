@@ -48,7 +48,10 @@ class Value(namedtuple("Value", ["metric", "unit", "value", "factors"], defaults
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The metric and the sorted texts NAME=FACTOR, which identify the value in its log."""
+        """The metric and the sorted texts NAME=FACTOR, which identify the value in its log.
+
+        Strata averages the values of several laps that have the same key.
+        """
         factors = [f"{name}={format_plain(factor)}" for name, factor in self.factors.items()]
         return (self.metric, *sorted(factors))
 
@@ -80,6 +83,7 @@ def guard_parser(parse: Parser) -> Parser:
     """Return a parser that raises BrokenLogError for every error of a given parser.
 
     The returned parser also raises BrokenLogError if a factor is neither a number nor a text.
+    Strata wraps the function `parse` of each workload in this, so that parsers need no such checks.
     """
 
     def guarded_parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -100,6 +104,7 @@ def guard_parser(parse: Parser) -> Parser:
             TypeError,
             ValueError,
         ) as error:
+            # An error may quote a long text of the log: the message is cut to 300 characters.
             reason = f"the log cannot be read: {type(error).__name__}: {error}"
             raise BrokenLogError(reason[:300]) from error
 
@@ -109,7 +114,9 @@ def guard_parser(parse: Parser) -> Parser:
 def value(metric: str, unit: str, number: float, **factors: object) -> Value:
     """Return a value with its factors; factors that are None are left out.
 
-    metric, unit: as workload.yaml declares them.  factors: numbers or texts by their names.
+    metric, unit: as workload.yaml declares them; Strata refuses others.
+    factors: numbers or texts by their names.  They become columns of the tables, by which
+    workload.yaml's figures and the claims select values.
     """
     present = {name: factor for name, factor in factors.items() if factor is not None}
     return Value(metric, unit, float(number), present)
@@ -134,7 +141,7 @@ def read(lines: list[str], order: str) -> Log:
     """Decode the objects of a log, and check that they are complete and in the expected order.
 
     order: regular expression for the first keys of all objects, each after a space, without the
-    last one, "done".  The programs in the image print their first keys for this.
+    last one, "done".  A program that prints another first key needs another order here.
     A point goes from an object "point" to the object "end" of the same name.  A run that went on in
     slices (:func:`seconds_worked`) has an object "slices" after "done", which Strata adds.
     Raises BrokenLogError if an object is incomplete, missing or out of order.
@@ -164,6 +171,7 @@ def _split_points(
     """Return the points of a log in its order.
 
     positions, keys: the position in lines, from 0, and the first key of each object.
+    The order of the objects must have been checked: each "point" has its "end".
     Raises BrokenLogError if an object "end" names another point than the object "point" before it.
     """
     starts = [number for number, key in enumerate(keys) if key == "point"]
@@ -215,7 +223,8 @@ def _is_in_slice(moment: float, slices: list[list[float]]) -> bool:
     """Return whether a moment lies in a slice, from its thaw until its freeze is seen.
 
     moment: in microseconds since 1970; a moment just before the thaw may be one that was rounded.
-    slices: of each slice the moments of its thaw, of the request of its freeze, and of its freeze.
+    slices: as Strata adds them to the log: of each slice the moments of its thaw, of the request of
+    its freeze, and of its freeze.
     """
     return any(thawed - ROUNDING_US <= moment <= frozen for thawed, _, frozen in slices)
 
@@ -233,7 +242,10 @@ def settings(lines: list[str]) -> Object:
 
 
 def parse_number_or_text(text: str) -> str | float:
-    """Return the number that a text represents in decimal notation, or the text if it is none."""
+    """Return the number that a text represents in decimal notation, or the text if it is none.
+
+    A number with an exponent, or with a plus sign, stays a text.
+    """
     return float(text) if re.fullmatch(r"-?[0-9]+([.][0-9]+)?", text) else text
 
 
@@ -242,6 +254,7 @@ def check_cpu_usage(observed: list[Object], seconds: float) -> tuple[float, floa
 
     observed: the objects from before and after a run, with `seconds`, `busy_seconds` and `cpus`.
     seconds: duration of the run between them.
+    Strata prints them where a step of workload.yaml observes the CPUs.
     Returns the busy time in CPU seconds, and the utilisation, 1 if all CPUs were always busy.
     Raises BrokenLogError if the observations contradict each other or the duration.
     """

@@ -11,20 +11,22 @@ from kit.checks import (
 )
 from kit.logs import Point, settings
 
-# The ports of each further system that is up are higher by a multiple of this number.
+# The ports of each further system that is up are higher by a multiple of this number, which is
+# MAX_SYSTEMS of strata/experiment/plan.py.
 PORT_STEP = 64
 
 
 def read_netperf(
     point: Point, expected: Object, port: int, cpu: int | None, parameters: Object
 ) -> Object:
-    """Return netperf's lines KEY=value at a point of a sweep, after checking them.
+    """Return netperf's values by their keys at a point of a sweep, after checking them.
 
+    The point's script chooses the keys by netperf's option -k.
     expected: values by their keys that the lines must have.
     port: the server's port in the parameters.
     cpu: the number of the CPU to which the client must be pinned; None: it is not pinned.
     parameters: the cell's parameters, among them seconds.
-    Raises BrokenLogError if the test had other settings or was too short.
+    Raises BrokenLogError if the test had other settings or another port, or was too short.
     """
     require(point.head["tool"].startswith("Netperf "), "this is not a log of netperf")
     require_parameters(point.head, parameters, "seconds")

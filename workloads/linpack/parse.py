@@ -15,7 +15,7 @@ from kit.logs import Log, Object, Value, read, seconds_worked, value
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the rate of all trials of each matrix (GFLOPS), then those of its first write (GB/s).
 
-    The factor `order` is the order of the matrix.
+    The factor `order` is the order of the matrix.  workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     # linpack.c prints for each size the first write, its trials, and the result of all trials.
@@ -27,6 +27,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     orders = []
     trials: list[Object] = []
     for line in log.objects["n"]:
+        # Only the result of a size has the key "trials"; each trial has "trial".
         if "trials" not in line:
             trials.append(line)
             continue
@@ -43,6 +44,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_equal("the sizes that were written first", written, parameters["sizes"])
     for line in first_writes:
         seconds = number(line, "seconds")
+        # A square matrix of numbers of eight bytes.
         gigabytes = 8e-9 * number(line, "first") ** 2
         printed = number(line, "gb_per_second")
         require_close("rate × time of the first write", printed * seconds, gigabytes)
@@ -73,12 +75,12 @@ def check_size(result: Object, trials: list[Object], parameters: Object) -> None
     require_numbered(trials, "trial")
     require_equal("the number of trials", count, len(trials))
     worst = max(numbers(trials, "residual", zero=True))
-    verified = result["verified"] is True and worst < number(result, "limit")
-    require(verified, f"the solution of size {n:.0f} was not verified")
+    is_verified = result["verified"] is True and worst < number(result, "limit")
+    require(is_verified, f"the solution of size {n:.0f} was not verified")
     operations = count * (2 / 3 * n**3 + 2 * n**2)
     require_close("rate × time", number(result, "gflops_of_all") * seconds, 1e-9 * operations)
     # Times are printed with nine digits.
     is_long_enough = seconds >= parameters["min_seconds"] * (1 - 1e-8)
-    enough = count >= parameters["min_trials"] and is_long_enough
+    is_enough = count >= parameters["min_trials"] and is_long_enough
     reason = f"size {n:.0f} ran {count:.0f} trials in {seconds} s, less than the parameters say"
-    require(enough, reason)
+    require(is_enough, reason)

@@ -5,8 +5,9 @@ from kit.logs import Object, Value, read, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rate at which the lines were taken, in lines/s.
+    """Return the rate at which the container engine, or a reader, took the lines, in lines/s.
 
+    workload.yaml declares the metric.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     # logs.c prints the objects.

@@ -20,7 +20,8 @@ home=/data/mysql
 # The account of the load, which may use only its schema, and the file with the cell's password.
 user=sbtest schema=sbtest secret=/data/password
 
-# Sets the array `options` to those with which the data are made and used.
+# Sets the array `options` to those with which the data are made and used.  parse.py requires some
+# of them (SETTINGS there).
 # Usage: set_server_options BUFFER_BYTES LOG_BYTES
 set_server_options() {
     set_database_options "$home" "$1" "$2"
@@ -48,7 +49,8 @@ query() {
         --batch --raw --skip-column-names "$schema" --execute="$3"
 }
 
-# Makes the database that every cell starts with, and packs it into /data/prepared.
+# Makes the database that every cell starts with, and packs it into /data/prepared.  Ends the script
+# if the table lacks rows.
 # Usage: make_data ROWS BUFFER_BYTES LOG_BYTES
 make_data() {
     local rows=$1 buffer_bytes=$2 log_bytes=$3 loaded
@@ -101,12 +103,14 @@ serve() {
     run_database "$home" "$user" % "$schema" ALL
 }
 
-# Succeeds once the load's account can log in.  Usage: ready ADDRESS PORT
+# Succeeds if the load's account can log in; Strata repeats the check until it does.
+# Usage: ready ADDRESS PORT
 ready() {
     query "$1" "$2" 'SELECT 1' >/dev/null
 }
 
-# Reads the table and its index once, which fills the buffer pool, and prints facts of the server.
+# Reads the table and its index once, which fills the buffer pool, and prints facts of the server,
+# whose keys parse.py reads.
 # Usage: fill ADDRESS PORT
 fill() {
     query "$1" "$2" "
@@ -124,7 +128,8 @@ fill() {
             'max_connections', @@max_connections, 'table_open_cache', @@table_open_cache)"
 }
 
-# Prints the numbers of rows in table and index: every transaction that deletes a row puts it back.
+# Prints the numbers of rows in table and index: every transaction that deletes a row puts it back,
+# so that parse.py expects all rows.  Prints the log's last line.
 # Usage: finish ADDRESS PORT
 finish() {
     query "$1" "$2" "SELECT JSON_OBJECT(
@@ -133,7 +138,8 @@ finish() {
     echo '{"done": true}'
 }
 
-# Loads the server by sysbench, which prints its report as report.lua writes it.
+# Loads the server by sysbench, which prints its report as report.lua writes it; that file reads the
+# variable TRANSACTIONS.
 # Usage: run_sysbench ADDRESS PORT TEST THREADS ROWS SECONDS SEED
 run_sysbench() {
     local address=$1 port=$2 test=$3 threads=$4 rows=$5 seconds=$6 seed=$7
@@ -147,13 +153,15 @@ run_sysbench() {
 }
 
 # Prints another seed for each run in a cell: a lap that repeated another's updates would change
-# nothing.  Seeds begin at 1: sysbench replaces 0 by the time.
+# nothing.  Seeds begin at 1: sysbench replaces 0 by the time.  RUN is below 4096, so that no two
+# laps share a seed.
 # Usage: make_seed SEED LAP RUN      (RUN: number of the run in the lap)
 make_seed() {
     echo $((($1 + 4096 * $2 + $3) % 2147483646 + 1))
 }
 
-# Loads the server for some time that does not count, and prints its counters.
+# Loads the server for some time that does not count, and prints its counters as the object
+# "warmed", from which the measurement's account begins.
 # Usage: warmup ADDRESS PORT TEST THREADS ROWS SECONDS SEED LAP
 warmup() {
     local address=$1 port=$2 test=$3 threads=$4 rows=$5 seconds=$6 seed
@@ -162,7 +170,7 @@ warmup() {
     account "$address" "$port" "$test" "$threads" warmed
 }
 
-# Loads the server and prints sysbench's report, as a point of the log.
+# Loads the server and prints sysbench's report, as a point of the log, whose keys parse.py reads.
 # Usage: measure ADDRESS PORT TEST THREADS ROWS SECONDS SEED LAP
 measure() {
     local address=$1 port=$2 test=$3 threads=$4 rows=$5 seconds=$6 seed
@@ -173,7 +181,8 @@ measure() {
     printf '{"end": "%s"}\n' "$test-$threads"
 }
 
-# Prints the server's counters, under KEY (`accounted` unless given) with the name of the point.
+# Prints the server's counters since its start, under KEY (`accounted` unless given) with the name
+# of the point.  parse.py subtracts those of the warm-up.
 # Usage: account ADDRESS PORT TEST THREADS [KEY]
 account() {
     local address=$1 port=$2 test=$3 threads=$4 key=${5:-accounted}

@@ -30,7 +30,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return throughput, latencies and CPU use by `threads`, and by `test` if it is not read-only.
 
     Each point is between two observations of the host's CPUs, in the order of the log.  report.lua
-    prints sysbench's report, and database.sh the server's settings and counts.
+    prints sysbench's report, and database.sh the server's settings and counts.  workload.yaml
+    declares the metrics, and its figures are drawn by the two factors.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = [(test, threads) for test in parameters["tests"] for threads in parameters["threads"]]
@@ -61,7 +62,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def check_table(filled: Object, finished: Object, parameters: Object) -> None:
     """Raise BrokenLogError unless the server, its settings and its table are as expected.
 
-    filled, finished: the objects from before and after the sweep; all rows must be left.
+    filled, finished: the objects of database.sh from before and after the sweep; all rows must be
+    left.
     """
     server = filled["server"]
     require("MariaDB" in server, f"the server should be MariaDB, and is {server}")
@@ -72,8 +74,8 @@ def check_table(filled: Object, finished: Object, parameters: Object) -> None:
     # The server rounds the size of its buffer pool, some versions up to a multiple of 128 MiB.
     excess = number(filled, "buffer_bytes") - parameters["buffer_bytes"]
     require(-(2**20) < excess < 2**27, f"buffer_bytes is off by {excess:.0f}")
-    fits = number(filled, "table_bytes") <= filled["buffer_bytes"]
-    require(fits, "the buffer pool does not hold the table")
+    is_held = number(filled, "table_bytes") <= filled["buffer_bytes"]
+    require(is_held, "the buffer pool does not hold the table")
     for key, expected in SETTINGS.items():
         require_equal(key, filled[key], expected)
 
@@ -88,7 +90,7 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
     name = point.head["point"]
     errors = [line for line in point.lines if "FATAL" in line or "ERROR" in line]
     require(not errors, f"sysbench reports an error of {name}")
-    count, time = number(report, "transactions"), number(report, "seconds")
+    count, duration = number(report, "transactions"), number(report, "seconds")
     ignored = number(report, "ignored", zero=True)
     require_parameters(report, point.head, "threads", "seed")
     require_equal("reconnects", report["reconnects"], 0)
@@ -100,7 +102,8 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
         is_possible = queries * count <= report[kind] <= queries * (count + ignored)
         reason = f"{kind} queries of {name} are {report[kind]:.0f} in {count:.0f} transactions"
         require(is_possible, reason)
-    require_duration(f"the time of {name} is", time, seconds)
+    require_duration(f"the time of {name} is", duration, seconds)
+    # The mean has six decimals: down to 0.005 ms they are exact enough for this tolerance.
     product, total = number(report, "mean_ms") * count, number(report, "sum_ms")
     require_close("mean latency × transactions", product, total, 1e-4)
     return report

@@ -12,6 +12,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the latencies of each `test`: with both ends on two CPUs, and the mean with one CPU.
 
     The log has the points in the order of the parameters: by placement, then by test.
+    workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     tests = parameters["tests"]
@@ -51,7 +52,7 @@ def read_point(point: Point, test: str, placement: str, parameters: Object) -> l
     tolerance = 0.006 / elapsed + 2 / received + 6e-4 / mean
     require_close("time per transaction", mean, 1e6 * elapsed / received, tolerance)
     # A lost datagram stops the exchange until the time is over: then the mean over all the time is
-    # longer than that of the round trips.
+    # longer than that of the round trips.  point.sh makes the second of these two tests, too.
     reason = f"round trips took {timed_mean} µs, and by their number {mean} µs: was a packet lost?"
     require(timed_mean <= 1 + 1.05 * mean and mean <= 1 + 2 * timed_mean, reason)
     if placement == "together":

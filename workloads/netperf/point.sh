@@ -4,6 +4,7 @@
 # Usage: point.sh warmup|point ADDRESS PORT DATA_PORT TEST REQUEST_BYTES RESPONSE_BYTES SECONDS \
 #                 apart|together CLIENT_CPU SERVER_CPU
 # The client runs on CLIENT_CPU (apart; an empty one: not pinned) or on SERVER_CPU (together).
+# Prints a line of JSON, netperf's values as KEY=value, and another line; parse.py reads the keys.
 set -euo pipefail
 
 mode=$1 address=$2 port=$3 data_port=$4 test=$5 request=$6 response=$7 seconds=$8
@@ -31,6 +32,7 @@ output=$("${pin[@]}" netperf -4 -P 0 -Z "$(</data/password)" -H "$address" -p "$
     -L "$local_address" -P ",$data_port" -r "$request,$response" -k "$keys")
 printf '%s\n' "$output"
 # After a lost datagram netperf waits for the end of the test: most of the time is in no round trip.
+# parse.py has the same limit.
 awk -F= '
     /^RT_LATENCY=/ { all = $2 }
     /^MEAN_LATENCY=/ { timed = $2 }

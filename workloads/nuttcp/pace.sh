@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Sourced by nuttcp's scripts: makes the kernel pace the connections of certain ports.
 
-# Prints environment variables, one a line, that load pace.so (src/pace.c) into a program.
+# Prints environment variables, one a line, that load pace.so (src/pace.c) into a program, and tell
+# it the ports and the rate of each connection in bytes per second.
 # Usage: pacing_variables PORTS MBIT_PER_SECOND
 # PORTS: a list with commas, of consecutive ports.  MBIT_PER_SECOND: of all connections together.
 pacing_variables() {

@@ -20,7 +20,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
     If there are several connections, their number is the factor `connections`.  The factor
     `rate=not-reached` marks the cost of a transfer that was slower than its fixed rate: such a cost
-    compares with no other.
+    compares with no other.  workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     directions, measures = parameters["directions"], parameters["measures"]
@@ -51,7 +51,10 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def make_factors(direction: str, parameters: Object) -> Object:
-    """Return the factors of a transfer by nuttcp: its direction, and its connections if several."""
+    """Return the factors of a transfer by nuttcp: its direction, and its connections if several.
+
+    A factor that is None is left out of the value.
+    """
     streams = parameters["streams"]
     return {"direction": direction, "connections": streams if streams != 1 else None}
 
@@ -61,7 +64,9 @@ def read_cost(
 ) -> list[Value]:
     """Check the transfer at the fixed rate, and return the CPU's cost of it.
 
-    before, after: the observations of the host's CPUs before and after the transfer.
+    before, after: the observations of the host's CPUs before and after the transfer; their
+    `cycles` is None where the host does not count cycles.
+    Returns `cpu_seconds_per_gb`, and before it `cycles_per_byte` if cycles were counted.
     Raises BrokenLogError if the rate was exceeded, or cycles were counted on one side only.
     """
     rate = parameters["rate_mbit"]
@@ -69,12 +74,12 @@ def read_cost(
     reached = paced["rate_Mbps"]
     # The content of the socket's buffer at the start is not paced.
     require(reached <= 1.1 * rate, f"the rate should be {rate} Mbit/s, and was {reached}")
+    # A megabyte of nuttcp has 2^20 bytes.
     copied_bytes = paced["megabytes"] * 2**20
     busy_seconds, _ = check_cpu_usage([before, after], paced["real_seconds"])
     factors = make_factors(direction, parameters)
     factors["rate"] = "not-reached" if reached < 0.9 * rate else None
     values = []
-    # Not every host counts cycles.
     is_consistent = (before["cycles"] is None) == (after["cycles"] is None)
     require(is_consistent, "the cycles were not counted both before and after")
     if before["cycles"] is not None:
@@ -131,7 +136,7 @@ def read_stream(point: Point, direction: str, parameters: Object) -> float:
     seconds = number(report, "ELAPSED_TIME")
     copied_bytes = number(report, "LOCAL_BYTES_XFERD")
     rate = number(report, "THROUGHPUT")
-    # The time is printed in hundredths of a second.
+    # The time is printed in hundredths of a second, and the rate in hundredths of a Mbit/s.
     require_close("rate × time", rate * seconds, copied_bytes * 8 / 1e6, 0.006 / seconds + 1e-4)
     # Bytes in the sockets' buffers at the end, at most 16 MiB, are counted at one end only.
     tolerance = max(0.02, 2**24 / copied_bytes)

@@ -2,6 +2,7 @@
 # Transfers bulk data by netperf, to the system under test (receive: TCP_STREAM) or from it
 # (transmit: TCP_MAERTS).
 # Usage: stream.sh ADDRESS PORT DATA_PORT DIRECTION SECONDS CPU     (an empty CPU: not pinned)
+# Prints a line of JSON, netperf's values as KEY=value, and another line; parse.py reads the keys.
 set -euo pipefail
 
 address=$1 port=$2 data_port=$3 direction=$4 seconds=$5 cpu=$6

@@ -60,12 +60,14 @@ serve() {
         -c "listen_addresses=$address" -c "port=$port"
 }
 
-# Succeeds once the load's account can log in.  Usage: ready ADDRESS PORT
+# Succeeds if the load's account can log in; Strata repeats the check until it does.
+# Usage: ready ADDRESS PORT
 ready() {
     query "$1" "$2" 'SELECT 1' >/dev/null
 }
 
-# Reads tables and indexes once into the server's buffers, and prints facts of the server.
+# Reads tables and indexes once into the server's buffers, and prints facts of the server, whose
+# keys parse.py reads.
 # Usage: fill ADDRESS PORT
 fill() {
     query "$1" "$2" "SELECT json_build_object('server', version(),
@@ -80,6 +82,7 @@ fill() {
 
 # Loads the server for some time that does not count, and again; prints pgbench's report of the
 # latter, and the transactions in the server's history, which pgbench empties at each start.
+# parse.py reads pgbench's lines and the keys.
 # Usage: measure ADDRESS PORT TEST CLIENTS WARMUP_SECONDS SECONDS SEED LAP
 measure() {
     local address=$1 port=$2 test=$3 clients=$4 warmup_seconds=$5 seconds=$6 load
@@ -98,7 +101,8 @@ measure() {
     printf '{"end": "%s"}\n' "$test-$clients"
 }
 
-# Prints the number of accounts, and the sums of the balances of accounts, branches and tellers.
+# Prints the number of accounts, and the sums of the balances of accounts, branches and tellers,
+# which parse.py expects to be equal.  Prints the log's last line.
 # Usage: finish ADDRESS PORT
 finish() {
     query "$1" "$2" "SELECT json_build_object(

@@ -20,26 +20,30 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the rate (transactions/s) and the mean latency (ms) by `test` and `clients`.
 
     database.sh prints the server's facts, a point for each pair, and the balances at the end.
+    workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = [(test, clients) for test in parameters["tests"] for clients in parameters["clients"]]
     log = read(lines, f" server( point history end){{{len(grid)}}} accounts_left")
-    [filled], [left] = log.objects["server"], log.objects["accounts_left"]
+    [filled], [finished] = log.objects["server"], log.objects["accounts_left"]
     require("PostgreSQL" in filled["server"], "this is not a log of PostgreSQL")
     require_parameters(filled, parameters, "branches", "buffer_bytes")
-    for content, key in ((filled, "accounts"), (left, "accounts_left")):
+    # pgbench makes 100,000 accounts for each branch.
+    for content, key in ((filled, "accounts"), (finished, "accounts_left")):
         require_equal(key, number(content, key), 100_000 * parameters["branches"])
     is_held = number(filled, "database_bytes") <= filled["buffer_bytes"]
     require(is_held, "the server's buffers do not hold the database")
     require_equal("durability", (filled["fsync"], filled["commit"]), ("on", "on"))
     # Each transaction adds one number to an account, to a teller, and to a branch.
-    require_equal("the balances", left["balances"], left["balances"][:1] * 3)
+    balances = finished["balances"]
+    require_equal("the balances", balances, balances[:1] * 3)
     values = []
     for (test, clients), point in zip(grid, log.points, strict=True):
         require_equal("the point", point.head["point"], f"{test}-{clients}")
         require_parameters(point.head, {**parameters, "clients": clients}, "clients", "seconds")
         rate = read_rate(point, test)
         values.append(value("rate", "transactions/s", rate, test=test, clients=clients))
+        # By Little's law: each client has one transaction under way.
         latency = 1000 * clients / rate
         values.append(value("latency", "ms", latency, test=test, clients=clients))
     return values

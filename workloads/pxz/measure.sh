@@ -2,7 +2,8 @@
 # Compresses FILE by parallel xz, with the text in the page cache, and discards the result.
 # Usage: measure.sh warmup|run FILE THREADS LEVEL MIN_SECONDS [BLOCK_BYTES]
 # The warm-up reads the file into the cache, and proves that decompression restores it.  A run
-# repeats the compression for at least MIN_SECONDS.  Prints one JSON object a line.
+# repeats the compression for at least MIN_SECONDS.  Prints one JSON object a line, whose keys
+# parse.py reads.
 set -euo pipefail
 
 mode=$1 file=$2 threads=$3 level=$4 min_seconds=$5 block_bytes=${6:-}

@@ -14,7 +14,8 @@ from kit.logs import Object, Value, read, seconds_worked, value
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the throughput, in MB/s of uncompressed text.
 
-    prepare.sh prints the object of the corpus, and measure.sh all others.
+    prepare.sh prints the object of the corpus, and measure.sh all others.  workload.yaml declares
+    the metric.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     log = read(lines, " corpus round_trip tool( pass)+ passes")
@@ -39,8 +40,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_equal("bytes_of_all", compressed, header["bytes"] * len(passes))
     require_equal("microseconds_of_all", microseconds, sum(numbers(passes, "microseconds")))
     # The program's limit is in whole microseconds.
-    enough = microseconds >= int(parameters["min_seconds"] * 1e6)
-    require(enough, f"the passes took {microseconds:.0f} µs, less than the parameters say")
+    is_long_enough = microseconds >= int(parameters["min_seconds"] * 1e6)
+    require(is_long_enough, f"the passes took {microseconds:.0f} µs, less than the parameters say")
     runs = [line | {"seconds": 1e-6 * line["microseconds"]} for line in passes]
     seconds = seconds_worked(log, runs, 1e-6 * microseconds)
     return [value("throughput", "MB/s", 1e-6 * compressed / seconds)]

@@ -7,13 +7,14 @@ set -euo pipefail
 output=$1 bytes=$2 file=${3:-} sha1=${4:-}
 dictionary=/usr/share/dictd/gcide.dict.dz
 
-# Ends with a message.  Usage: fail MESSAGE
+# Ends the script with a message, which the failed cell's log holds.  Usage: fail MESSAGE
 fail() {
     echo "$1" >&2
     exit 1
 }
 
-# Writes the first BYTES of a command's output to OUTPUT; the command is cut off then.
+# Writes the first BYTES of a command's output to OUTPUT, or all if they are fewer; the command is
+# cut off after them.  COMMAND: without arguments, such as a function of this script.
 # Usage: write_first COMMAND
 write_first() {
     local status=0
@@ -30,7 +31,7 @@ unpack_dictionary() {
     gzip -dc <"$dictionary"
 }
 
-# Prints the dictionary's text again and again.
+# Prints the dictionary's text again and again; without end, since write_first cuts it off.
 repeat_text() {
     while cat -- "$output.once"; do :; done
 }

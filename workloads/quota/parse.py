@@ -19,6 +19,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return percentiles of latency (ms) and throttled periods by `load` and busy `neighbour`.
 
     Throttled periods are left out where the host does not count them.
+    point.py prints the requests of each point, and Strata the usage of the system's control group
+    and of the neighbour.  workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     loads, busy_loads = parameters["loads"], parameters["busy"]
@@ -35,6 +37,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         require_equal("the neighbour", usage["neighbour"], "busy")
         possible = number(usage, "processors") * number(usage, "seconds")
         share = number(usage, "cpu_seconds") / possible
+        # The clock ticks and the moments of two readings explain up to 5 % more than all.
         reason = f"the neighbour used {share:.0%} of the processors' time"
         require(LEAST_OF_NEIGHBOUR <= share <= 1.05, reason)
     return values
@@ -46,7 +49,8 @@ def read_point(
     """Check one point, and return its values as :func:`parse` describes.
 
     load: "single", or a number of per cent.  neighbour: "busy", or None without one.
-    observed: what the system's control group had used before and after the point.
+    observed: Strata's objects of the system's control group before and after the point, with the
+    number of periods in which it was `throttled` until then; None where the host does not count.
     Raises BrokenLogError if the point had another load, or times that are impossible.
     """
     is_single = load == "single"
@@ -80,9 +84,10 @@ def check_rate(due: float, count: int, is_single: bool, head: Object) -> None:
     is_single: whether the load is "single".  head: the object that opens the point.
     The time of the last request scatters by the scatter of a gap times the root of the number of
     gaps; six times that are accepted.
+    The constants must agree with SINGLE_GAP and FIRST_MOMENT of point.py.
     """
     if is_single:
-        # point.py draws these gaps evenly from 0.1 to 0.2 s.
+        # These gaps are drawn evenly from 0.1 to 0.2 s, whose standard deviation is 0.1 / √12.
         mean_gap, scatter = 0.15, 0.03
     else:
         # An exponential distribution scatters by its mean.
@@ -90,10 +95,13 @@ def check_rate(due: float, count: int, is_single: bool, head: Object) -> None:
         scatter = mean_gap
     # The first request is due after 0.1 s.
     expected = 0.1 + mean_gap * (count - 1)
-    near = abs(due - expected) <= 6 * scatter * math.sqrt(count)
-    require(near, f"the last request was due after {due} s, at this rate after {expected:.3f} s")
+    is_near = abs(due - expected) <= 6 * scatter * math.sqrt(count)
+    require(is_near, f"the last request was due after {due} s, at this rate after {expected:.3f} s")
 
 
 def find_percentile(latencies: list[float], share: float) -> float:
-    """Return the latency that at least a share of the requests did not exceed (nearest rank)."""
+    """Return the latency that at least a share of the requests did not exceed (nearest rank).
+
+    share: above 0, and at most 1.
+    """
     return sorted(latencies)[math.ceil(share * len(latencies)) - 1]

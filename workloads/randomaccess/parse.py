@@ -14,6 +14,7 @@ from kit.logs import Object, Value, read, seconds_worked, value
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the rate over all passes, and in the first pass, in GUPS: 1e9 updates per second.
 
+    The object of all passes leaves out the first one.  workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     # randomaccess.c prints the objects.
@@ -30,8 +31,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_equal("the number of passes", number(total, "passes"), len(passes))
     require_parameters(total, parameters, "passes")
     wrong_share = number(total, "wrong_share", zero=True)
-    verified = total["verified"] is True and wrong_share <= number(total, "limit")
-    require(verified, "the table was not verified")
+    is_verified = total["verified"] is True and wrong_share <= number(total, "limit")
+    require(is_verified, "the table was not verified")
     seconds, first_seconds = number(total, "seconds"), number(first, "seconds")
     # In units of 1e9 updates.
     done = number(total, "gups_of_all") * seconds

@@ -25,7 +25,9 @@ LARGEST_CPU_USAGE = 105
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the values by `setup` and `servers`, and the speed-up of many servers over one.
 
-    The points are in the order of the parameter `setups`, which always has a baseline.
+    The points are in the order of the parameter `setups`, which always has a baseline; point.py
+    prints them.  workload.yaml declares the metrics.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     setups = parameters["setups"]
     servers = len(parameters["ports"]) * int(parameters["systems"])
@@ -38,6 +40,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         rates[setup] = read_rate(point, count, parameters["seconds"])
         values += list_values(point, setup, count, rates[setup])
     for setup in setups:
+        # `half` shows whether servers or load generators are the bottleneck: no speed-up.
         if setup in ("scale-out", "pinned"):
             speedup = rates[setup] / rates["baseline"]
             values.append(value("speedup", "×", speedup, setup=setup, servers=servers))
@@ -47,7 +50,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def check_settings(point: Point, setup: str, servers: int, parameters: Object) -> None:
     """Raise BrokenLogError unless a point ran with the cell's settings, and all servers took part.
 
-    servers: number of servers of the set-up.
+    setup: a value of the parameter `setups`.  servers: number of servers of the set-up.
+    Raises it also if a server holds none of the checked keys.
     """
     head, checked = point.head, point.objects[0]
     require_equal("the set-up", head["point"], setup)
@@ -67,7 +71,7 @@ def check_settings(point: Point, setup: str, servers: int, parameters: Object) -
 
 
 def read_rate(point: Point, servers: int, seconds: float) -> float:
-    """Return the requests per second of all servers of a point, after checking the counters.
+    """Return the requests per second of all servers of a point, after checking point.py's counts.
 
     seconds: the least time between two readings of a server's counters.
     Raises BrokenLogError if counts contradict each other, or if the mix of requests is another one.
@@ -108,7 +112,8 @@ def list_values(point: Point, setup: str, servers: int, rate: float) -> list[Val
 def check_server(server: Object, seconds: float) -> None:
     """Raise BrokenLogError unless the counters of one server fit each other and show no failures.
 
-    server: what was added to the counters between two readings, and the time between these.
+    server: point.py's object of the server: what was added to each counter between two readings,
+    and the `seconds` between these.
     seconds: the least time, in seconds, that is accepted.
     """
     gets, sets = number(server, "gets"), number(server, "sets")

@@ -78,6 +78,7 @@ class Settings(NamedTuple):
 def read_settings(setup: str, *arguments: str) -> Settings:
     """Return the settings of the command line.
 
+    arguments: as the module's usage lists them after SETUP; workload.yaml passes them in that order.
     Raises WrongAnswerError unless the lists of ports are equally long, and a multiple of the
     addresses.
     """
@@ -102,7 +103,7 @@ def read_settings(setup: str, *arguments: str) -> Settings:
 
 
 def query_server(target: Target, *words: str, text: str | None = None) -> str:
-    """Return the answer to a command, or to the commands of a text.
+    """Return the answer to a command, or to the commands of a text, as redis-cli prints it.
 
     words: the command.  text: the commands, one on each line, if there are no words.
     Raises WrongAnswerError if redis-cli fails.
@@ -138,6 +139,7 @@ class Proxies:
     def start(self, settings: Settings, password: str) -> None:
         """Start the proxies, and wait until they answer.
 
+        password: of the servers, which the configurations in `folder` hold.
         Raises WrongAnswerError if they do not answer within READY_SECONDS.
         """
         pool = f"  redis: true\n  redis_auth: {password}\n  hash: fnv1a_64\n"
@@ -211,6 +213,7 @@ def read_counters(target: Target) -> dict[str, float]:
 
     gets, sets: requests.  hits, misses: keys that GET found or not.  failed: rejected or failed
     requests.
+    print_rates prints their differences between two readings by the same keys.
     """
     lines = query_server(target, "info", "all").splitlines()
     fields = dict(line.split(":", 1) for line in lines if ":" in line)
@@ -242,7 +245,10 @@ def read_cpu_seconds(processes: Sequence[Process]) -> float:
 
 
 def check_answers(target: Target) -> None:
-    """Write and read some keys.  Raises WrongAnswerError unless every answer is correct."""
+    """Write and read some keys, which stay.  Raises WrongAnswerError unless every answer is correct.
+
+    target: of a server or of the proxies.
+    """
     # Values differ, so that a wrong one is noticed.  Keys differ in their first bytes: twemproxy's
     # hash would put keys that differ only in the last byte on one or two servers.
     commands = [f"set {number}:check {number * 7919}\n" for number in CHECKED_KEYS]
@@ -277,7 +283,10 @@ def start_generators(
 
 
 def read_last_lines(folder: Path) -> str:
-    """Return the last three lines of the load generators' outputs that are no results."""
+    """Return the last three lines of the load generators' outputs that are no results.
+
+    folder: in which start_generators has written the outputs, as generator1 and so on.
+    """
     texts = [file.read_text(errors="replace") for file in folder.glob("generator*")]
     lines = "\n".join(texts).replace("\r", "\n").splitlines()
     # A result, in CSV, begins with a quotation mark.
@@ -285,7 +294,10 @@ def read_last_lines(folder: Path) -> str:
 
 
 def end_process(process: Process, number: int) -> None:
-    """Send a signal to a process, and wait for its end."""
+    """Send a signal to a process, and wait for its end, without a limit of time.
+
+    number: of the signal.
+    """
     process.send_signal(number)
     process.wait()
 
@@ -333,6 +345,7 @@ def print_rates(before: list[dict[str, float]], after: list[dict[str, float]]) -
     """Print what was added to each server's counters, its rate, and the rate of all servers.
 
     before, after: the counters of each server (read_counters) at two moments.
+    parse.py reads the keys, among them `seconds` between the moments.
     """
     rate_of_all = gets = sets = 0.0
     for number, (first, last) in enumerate(zip(before, after, strict=True)):
@@ -349,8 +362,9 @@ def print_rates(before: list[dict[str, float]], after: list[dict[str, float]]) -
 
 
 def measure_setup(settings: Settings) -> None:
-    """Measure one set-up, and print the results.
+    """Measure one set-up, and print the results as a point of the log, whose keys parse.py reads.
 
+    The servers are empty before and after it.
     Writes and removes a temporary folder, and sets REDISCLI_AUTH for all children.
     Raises WrongAnswerError if an answer is wrong or a program fails.
     """
@@ -396,7 +410,7 @@ def read_versions(target: Target) -> dict[str, str | None]:
 
 
 def fill_servers(argv: list[str], requests: int, seed: int) -> None:
-    """Send SET requests with drawn keys.
+    """Send SET requests with drawn keys, 50 connections at once, and wait until they are answered.
 
     argv: redis-benchmark with the options of all its processes.  requests: their number.
     Raises WrongAnswerError if redis-benchmark fails.

@@ -13,9 +13,10 @@ kind=$1 address=$2 part=$4
 IFS=, read -ra ports <<<"$3"
 
 # Sets the array `pin`, which stands before a server's command, to the options that bind it to a
-# processor and its memory; prints them as JSON.
+# processor and its memory; prints them as JSON into the server's output, for readers of the log.
 # Usage: pin_server NUMBER PORT      (NUMBER: of the server in all systems, from 0)
 pin_server() {
+    # taskset prints the processors that this process may use, for example as 0-3,8.
     local cpus cpu node=0 path memory=bound
     mapfile -t cpus < <(taskset -cp $BASHPID | sed 's/.*: //' | tr , '\n' |
         awk -F- '{for (i = $1; i <= $NF; i++) print i}')
@@ -33,7 +34,8 @@ pin_server() {
     printf '{"pinned": %d, "cpu": %d, "node": %d, "memory": "%s"}\n' "$2" "$cpu" "$node" "$memory"
 }
 
-# Runs the server with a number in this system, in place of the process.  Usage: serve NUMBER
+# Runs the server with a number in this system, from 0, in place of the process.
+# Usage: serve NUMBER
 serve() {
     local port=${ports[$1]} pin=()
     local folder=/data/redis-$port

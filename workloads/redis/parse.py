@@ -23,6 +23,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
     The rate is in requests/s, and latencies are in ms.
     The log has the points in the order of the parameters: by connections, then by pipelining.
+    point.sh prints them.  workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = list(itertools.product(parameters["connections"], parameters["pipelines"]))
@@ -36,6 +37,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def read_point(point: Point, connections: int, pipeline: int, parameters: Object) -> list[Value]:
     """Check one point, and return its values as :func:`parse` describes.
 
+    The values are in the order of `METRICS`, then of the commands.
     pipeline: requests that a connection sends at once, a factor only if they are several.
     Raises BrokenLogError if the point had other settings, or client and server disagree.
     """
@@ -83,6 +85,7 @@ def read_table(lines: list[str]) -> dict[str, dict[str, float]]:
 def check_server(lines: list[str], tests: list[str], requests: int) -> None:
     """Raise BrokenLogError unless the server's counters show all requests, no others and no errors.
 
+    lines: of a point; point.sh resets the counters before it, and prints them after it.
     tests: the commands, in lower case.  requests: of each command.
     """
     counter_lines = [line.rstrip() for line in lines if line.startswith("cmdstat_")]
@@ -112,6 +115,6 @@ def check_row(row: dict[str, float], under_way: int, requests: int) -> None:
     require(min(row["rps"], row["avg"], row["p99"]) > 0, "a rate or a latency is zero")
     mean = row["rps"] * row["avg"] / 1000
     # redis-benchmark takes the time in whole milliseconds, and rounds the latency to microseconds.
-    most = under_way * (1.02 + 1.5 * row["rps"] / requests / 1000) + row["rps"] * 5e-7
+    largest = under_way * (1.02 + 1.5 * row["rps"] / requests / 1000) + row["rps"] * 5e-7
     reason = f"rate and latency do not agree with {under_way} requests under way"
-    require(0.1 * under_way <= mean <= most, reason)
+    require(0.1 * under_way <= mean <= largest, reason)

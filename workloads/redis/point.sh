@@ -4,6 +4,8 @@
 # Usage: point.sh warmup|point ADDRESS PORT CONNECTIONS PIPELINE TESTS BYTES KEYSPACE REQUESTS \
 #                 SEED CPU
 # TESTS: a list with commas; an empty CPU: not pinned.
+# Prints a line of JSON, the table of redis-benchmark, the counters, and another line, as parse.py
+# expects them.
 set -euo pipefail
 
 mode=$1 address=$2 port=$3 connections=$4 pipeline=$5 tests=$6 bytes=$7 keyspace=$8 requests=$9
@@ -25,7 +27,8 @@ else
     seed=null
 fi
 
-# Sends a command to the server; fails unless it answers OK.  Usage: command_server WORD…
+# Sends a command to the server; ends the script with a message unless it answers OK.
+# Usage: command_server WORD…
 command_server() {
     local reply
     reply=$("${cli[@]}" "$@")
@@ -35,7 +38,8 @@ command_server() {
     fi
 }
 
-# Sends a query to the server, and prints its answer as lines of text.  Usage: query_server WORD…
+# Sends a query to the server, and prints its answer as lines of text, whose ends Redis writes as
+# carriage return and line feed.  Usage: query_server WORD…
 query_server() {
     "${cli[@]}" "$@" | tr -d '\r'
 }

@@ -10,6 +10,8 @@ from kit.logs import Object, Value, read, value
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return each runtime's times (ms) and rates (1/s), or the reason why it cannot start here.
 
+    A runtime that cannot start has only the value 1 of `unavailable`, with the factor `reason`.
+    workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     # start.py prints the objects.
@@ -19,7 +21,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     for row in log["runtime"]:
         runtime = row["runtime"]
         if "unavailable" in row:
-            # Numbers, for example of processes, differ from run to run.
+            # A factor must be equal in all laps and repetitions, and numbers, for example of
+            # processes, differ from run to run.
             reason = re.sub("[0-9]{2,}", "N", " ".join(row["unavailable"].split()))[:200]
             values.append(value("unavailable", "runtimes", 1, runtime=runtime, reason=reason))
         else:
@@ -31,7 +34,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def read_starts(rows: list[Object], runtime: str, parameters: Object) -> list[Value]:
     """Return percentiles (ms) of the single starts by one runtime: of all their time and its parts.
 
-    rows: start.py's objects of the starts by all runtimes.
+    rows: start.py's objects of the starts by all runtimes, with the seconds until the sandbox was
+    removed, and until its command began.
+    Raises BrokenLogError unless the starts are as many as the parameters say, and possible.
     """
     starts = [row for row in rows if row["runtime"] == runtime]
     require_numbered(starts, "start", 0)
@@ -59,6 +64,7 @@ def read_rates(rows: list[Object], runtime: str, parameters: Object) -> list[Val
     """Return the rates (starts/s) of one runtime by the number of starts at the same time.
 
     rows: start.py's objects of the starts at the same time by all runtimes, in random order.
+    Raises BrokenLogError unless the starts are as many as the parameters say.
     """
     order = parameters["together"]
     points = [row for row in rows if row["runtime"] == runtime]

@@ -33,6 +33,8 @@ COMMANDS = {
 def write_bundles(slots: int) -> None:
     """Write the small root of all sandboxes, and a bundle for each slot, below /run.
 
+    start.sh has made /run empty and of this program's own.  `COMMANDS` name the paths.
+    slots: the largest number of starts at the same time.
     A bundle is what OCI runtimes start; its sandbox gets a control group below this process's own.
     """
     for name in ("dev", "etc", "proc", "run", "sys", "tmp", "usr"):
@@ -82,6 +84,8 @@ def main(runtimes: str, starts: str, together: str, each: str, seed: str) -> Non
     """Try every runtime, then start the command by the runtimes that work, and print each time.
 
     The arguments are texts of the command line, as the module's usage describes them.
+    parse.py reads the objects by their keys.  The seed and the order of the draws decide in which
+    order the runtimes start.
     """
     counts = [int(count) for count in together.split(",")]
     chance = random.Random(seed)

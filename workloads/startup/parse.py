@@ -10,7 +10,8 @@ WAYS = {"created": "created", "boot": "booted", "snapshot": "restored"}
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the time to the first command (s), memory (MB) and time of removal (s), by `start`.
 
-    Memory and removal are left out if the log does not have them.
+    Strata itself prints the start.  Memory and removal are left out if the log does not have them.
+    workload.yaml declares the metrics.
     Raises BrokenLogError unless the log has one start, in the way that the parameter `way` demands;
     containers are always created, and a machine without a snapshot boots.
     """

@@ -11,7 +11,7 @@ BYTES = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return rates in GB/s: each kernel's mean and best rate, and the rate of the first trial.
 
-    The kernels are in the order of `BYTES`.
+    The kernels are in the order of `BYTES`, and their names are those of metrics in workload.yaml.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     # stream.c prints the objects.
@@ -22,8 +22,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_parameters(header, parameters, "threads", "elements", "trials")
     require_equal("the kernels", [line["kernel"] for line in kernels], list(BYTES))
     error = number(check, "error", zero=True)
-    verified = check["verified"] is True and error <= number(check, "limit")
-    require(verified, "the result was not verified")
+    is_verified = check["verified"] is True and error <= number(check, "limit")
+    require(is_verified, "the result was not verified")
     rates, best_rates = [], []
     for line in kernels:
         gigabytes = 1e-9 * BYTES[line["kernel"]] * header["elements"]

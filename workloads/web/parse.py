@@ -7,7 +7,7 @@ from kit.logs import Object, Point, Value, read, value
 
 # Bytes of each page, to which the head of an answer adds some hundreds.
 BYTES = {"small": 1000, "100kB": 100_000}
-# Then ten requests took longer than the 99th percentile.
+# Of this many requests ten took longer than the 99th percentile.
 FEWEST = 1000
 
 
@@ -15,7 +15,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the rate and the percentiles of latency of every page and number of connections.
 
     The rate is in requests/s, and percentiles are in ms.  The 99th percentile is left out if it is
-    one of fewer than :data:`FEWEST` requests.
+    one of fewer than :data:`FEWEST` requests.  load.c prints the points, and workload.yaml declares
+    the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = list(itertools.product(parameters["pages"], parameters["connections"]))
@@ -30,7 +31,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def read_point(point: Point, page: str, connections: int, parameters: Object) -> list[Value]:
     """Check one point, and return the closed loop's rate, and the latency at a constant rate.
 
-    page: a key of `BYTES`.
+    page: a key of `BYTES`.  connections: their number in the parameters.
     Raises BrokenLogError if the point had other settings, or its counts do not fit its rates.
     """
     head, (closed, paced) = point.head, point.objects
@@ -42,10 +43,10 @@ def read_point(point: Point, page: str, connections: int, parameters: Object) ->
     require(is_good, f"an answer had {head['bytes']} bytes, and the page has {BYTES[page]}")
     rate, offered = number(closed, "rate"), number(paced, "offered")
     require_close("the constant rate", offered, rate * head["percent"] / 100)
-    for name, half in (("closed", closed), ("paced", paced)):
-        requests = number(half, "rate") * number(half, "seconds")
-        require_close("rate × time", requests, number(half, name))
-    # The last request of a half may begin just before its end.
+    for name, result in (("closed", closed), ("paced", paced)):
+        requests = number(result, "rate") * number(result, "seconds")
+        require_close("rate × time", requests, number(result, name))
+    # The last request may begin just before the end.
     seconds = parameters["seconds"]
     require(closed["seconds"] >= seconds, "the closed loop ended before its time")
     due = offered * seconds

@@ -33,7 +33,11 @@ Handler = Callable[[Request, int], Awaitable[Response]]
 
 @contextlib.asynccontextmanager
 async def open_site(site: Starlette) -> AsyncIterator[None]:
-    """Keep database and market open, as `site.state`, while the process serves."""
+    """Keep database and market open while the process serves.
+
+    Sets site.state.database, a pool of connections, and site.state.market, which the handlers use.
+    Reads the environment's variables AUCTION_…, which site.sh exports.
+    """
     poll_seconds = float(os.environ["AUCTION_POLL_SECONDS"])
     item_seconds = float(os.environ["AUCTION_ITEM_SECONDS"])
     url = os.environ["AUCTION_DATABASE"]
@@ -53,11 +57,11 @@ async def open_site(site: Starlette) -> AsyncIterator[None]:
 def make_route(method: str, path: str, handle: Handler) -> Route:
     """Return a route for persons who are logged in; others get the status 401.
 
-    path: below /api.
+    path: below /api.  handle: gets the request and the person's number.
     """
 
     async def answer(request: Request) -> Response:
-        """Find the person by the session's cookie, and call the handler."""
+        """Find the person by the session's cookie, which log_in sets, and call the handler."""
         person = await request.app.state.database.fetchval(
             "SELECT person FROM sessions WHERE token = $1", request.cookies.get("session", "")
         )
@@ -71,8 +75,9 @@ def make_route(method: str, path: str, handle: Handler) -> Route:
 async def read_fields(request: Request, **types: type) -> list:
     """Return the values of fields in the object that was sent, in the order of `types`.
 
-    types: the type of each field.
-    Raises HTTPException (422) unless each field is there and has exactly its type.
+    types: the type of each field, by the field's name.
+    Raises HTTPException (422) unless each field is there and has exactly its type: true is no
+    integer.
     """
     try:
         body = await request.json()
@@ -89,6 +94,7 @@ def make_handler(
 ) -> Handler:
     """Return a handler that runs one statement, and answers with its first row or all its rows.
 
+    sql: with $1, $2 and so on for the values of `names`, then of `types`, in their order.
     names: the statement's first values: `person`, names in the path, or `skip`, the number of rows
     before the requested page.
     types: fields of the request (see read_fields), which are the statement's further values.
@@ -117,7 +123,7 @@ def make_handler(
 
 
 async def log_in(request: Request) -> Response:
-    """Answer Login: begin a session, whose token the browser keeps.
+    """Answer Login: begin a session, whose token the browser keeps in the cookie `session`.
 
     Raises HTTPException (403) for a wrong name or password.
     """
@@ -141,7 +147,7 @@ async def log_in(request: Request) -> Response:
 
 
 async def log_out(request: Request, person: int) -> Response:
-    """Answer Logout: end the session, and the person's attendance of auctions."""
+    """Answer Logout: end the session, and the person's attendance of auctions, in one transaction."""
     token = request.cookies["session"]
     async with request.app.state.database.acquire() as connection, connection.transaction():
         await connection.execute("DELETE FROM sessions WHERE token = $1", token)
@@ -183,7 +189,10 @@ async def join_auction(request: Request, person: int) -> Response:
 
 
 async def require_open_auction(request: Request) -> dict:
-    """Return the state of the path's auction.  Raises HTTPException (404) unless it is open."""
+    """Return the state of the path's auction, a row of the view `state` (schema.sql).
+
+    Raises HTTPException (404) unless it is open.
+    """
     state = await request.app.state.market.fetch_state(request.path_params["auction"])
     if state is None:
         raise HTTPException(404, "there is no such auction, or it is over")
@@ -193,6 +202,7 @@ async def require_open_auction(request: Request) -> dict:
 async def wait_for_bid(request: Request, _: int) -> Response:
     """Answer GetNextBid: the auction's state once it is newer than the browser's.
 
+    The browser sends the `seq` of the state that it knows as `after`.
     The answer is empty (204) if nothing happens for AUCTION_POLL_SECONDS.
     """
     known = int(request.query_params["after"])
@@ -251,7 +261,10 @@ async def add_image(request: Request, person: int) -> Response:
 
 
 async def show_books(request: Request) -> Response:
-    """Answer with the books of the database (procedures.sql): counts and faults."""
+    """Answer with the books of the database (procedures.sql): counts and faults.
+
+    parse.py reads them, and search.py waits by them for the decision of all bids.
+    """
     books = await request.app.state.database.fetchval("SELECT books()::text")
     return Response(books, media_type="application/json")
 

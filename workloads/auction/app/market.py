@@ -29,7 +29,10 @@ class Market:
     """
 
     def __init__(self, database: asyncpg.Pool, poll_seconds: float, item_seconds: float) -> None:
-        """Do nothing until the market is opened."""
+        """Do nothing until the market is opened, as by `async with market.open(broker)`.
+
+        poll_seconds, item_seconds: as the class describes them.
+        """
         self.database, self.poll_seconds, self.item_seconds = database, poll_seconds, item_seconds
         # By auction: the newest state that this process received, and the event of the next one.
         self.states: dict[int, dict] = {}
@@ -37,7 +40,10 @@ class Market:
 
     @contextlib.asynccontextmanager
     async def open(self, broker: str) -> AsyncIterator[None]:
-        """Decide bids and sell items while the context lasts.  broker: the broker's URL."""
+        """Decide bids and sell items while the context lasts.  broker: the broker's URL.
+
+        Declares the exchange "news" and the durable queue "bids", which all processes share.
+        """
         async with await aio_pika.connect(broker) as connection:
             # Publishing waits until the broker has confirmed.
             self.channel = await connection.channel()
@@ -61,7 +67,10 @@ class Market:
                 await sales
 
     async def queue_bid(self, auction: int, item: int, person: int, amount: int) -> str:
-        """Put a bid of `amount` cents into the durable queue, and return the bid's id."""
+        """Put a bid of `amount` cents into the durable queue, and return the bid's id.
+
+        _decide_bid of any process reads the message's keys.  Returns once the broker has confirmed.
+        """
         bid = str(uuid.uuid4())
         fields = {"id": bid, "auction": auction, "item": item, "person": person, "amount": amount}
         message = aio_pika.Message(
@@ -71,14 +80,17 @@ class Market:
         return bid
 
     async def fetch_state(self, auction: int) -> dict | None:
-        """Return the state of an auction; None if there is no such auction, or if it is over."""
+        """Return the state of an auction, a row of the view `state` by its columns.
+
+        None if there is no such auction, or if it is over.
+        """
         record = await self.database.fetchrow("SELECT * FROM state WHERE auction = $1", auction)
         return None if record is None else dict(record)
 
     async def wait_for_state(self, auction: int, known_seq: int) -> dict | None:
         """Return an open auction's state once its `seq` exceeds a known one.
 
-        Returns None if nothing happens within poll_seconds.
+        Returns None if nothing happens within poll_seconds.  The auction must be open.
         """
         # The event is taken before the state is read, so that no news in between is missed.
         news = self._get_news_event(auction)
@@ -92,7 +104,10 @@ class Market:
         return None
 
     def _get_news_event(self, auction: int) -> asyncio.Event:
-        """Return the event that is set when this process receives the auction's next state."""
+        """Return the event that is set when this process receives the auction's next state.
+
+        Each event is set once: _receive_news drops it, and the next call makes another.
+        """
         return self.news.setdefault(auction, asyncio.Event())
 
     async def _receive_news(self, message: aio_pika.abc.AbstractIncomingMessage) -> None:
@@ -105,7 +120,10 @@ class Market:
             self.news.pop(auction, asyncio.Event()).set()
 
     async def _publish_state(self, state: asyncpg.Record | None) -> None:
-        """Send the state of an auction to all processes; None: nothing changed."""
+        """Send the state of an auction to all processes, whose _receive_news reads it.
+
+        None: nothing changed, and nothing is sent.
+        """
         if state is not None:
             message = aio_pika.Message(json.dumps(dict(state)).encode())
             await self.exchange.publish(message, routing_key="")
@@ -113,7 +131,8 @@ class Market:
     async def _decide_bid(self, message: aio_pika.abc.AbstractIncomingMessage) -> None:
         """Decide a bid of the queue, and publish the auction's state if it was accepted.
 
-        After an error the bid goes back into the queue.
+        After an error the bid goes back into the queue.  The function decide of procedures.sql
+        ignores a bid that it has decided before.
         """
         async with message.process(requeue=True):
             bid = json.loads(message.body)
@@ -123,7 +142,10 @@ class Market:
             await self._publish_state(await self.database.fetchrow(sql, *values))
 
     async def _sell_items(self, closing: asyncio.Event) -> None:
-        """Sell the items whose time is over, one after another, until the market closes."""
+        """Sell the items whose time is over, one after another, until `closing` is set.
+
+        All processes do this: the function sell of procedures.sql lets only one sell an item.
+        """
         while not closing.is_set():
             state = await self.database.fetchrow("SELECT * FROM sell()")
             await self._publish_state(state)

@@ -18,7 +18,8 @@ static int request[2], answer[2]; /* the pipes to and from a process that return
 enum access { TOUCH, AGAIN, MAPPED, ACCESSES };
 static const char *const ACCESS_NAME[ACCESSES] = {"touch", "again", "mapped"};
 
-/* Makes one call of a kind before SMALL, and returns whether it succeeded. */
+/* Makes one call of a kind before SMALL, and returns whether it succeeded.  start_echo() must have
+ * set up the pipes. */
 static int make_call(enum call kind)
 {
     struct stat file;
@@ -34,6 +35,7 @@ static int make_call(enum call kind)
         return page != MAP_FAILED && munmap(page, PAGE) == 0;
     }
     pid_t child = fork();
+    /* The program is this one, whose main() ends at once under the name "true". */
     if (child == 0)
         _exit(execl("/proc/self/exe", "true", (char *)NULL));
     return waitpid(child, &status, 0) == child && status == 0;
@@ -66,7 +68,7 @@ static int touch_memory(enum call kind, double sums[ACCESSES], long long *huge_b
 
 /* Makes calls of a kind for LIMIT seconds, and prints their number and time; for memory it prints
  * them for each access.  The first batch is a warm-up: COUNT starts below zero, and the batch's
- * time is dropped.  Ends the program if a call fails. */
+ * time is dropped.  Ends the program if a call fails.  parse.py reads the names and keys. */
 static void measure(enum call kind, double limit)
 {
     int is_memory = kind >= SMALL;
@@ -86,6 +88,7 @@ static void measure(enum call kind, double limit)
         count += COUNT[kind];
     }
     for (int i = 0; i < (is_memory ? ACCESSES : 1); i++) {
+        /* The first two passes are TOUCH and AGAIN. */
         long long calls = i == MAPPED ? count * (PASSES - 2) : count;
         printf("{\"call\": \"%s%s\", \"count\": %lld, \"seconds\": %.9g, \"ns\": %.9g, "
                "\"huge_page_bytes\": %lld}\n",
@@ -95,7 +98,8 @@ static void measure(enum call kind, double limit)
     fflush(stdout);
 }
 
-/* Starts a process that returns each byte of one pipe by the other, until this process ends. */
+/* Starts a process that returns each byte of one pipe by the other, until this process ends.  Sets
+ * the pipes; ends the program if there are none. */
 static void start_echo(void)
 {
     if (pipe(request) != 0 || pipe(answer) != 0)
@@ -109,7 +113,8 @@ static void start_echo(void)
     }
 }
 
-/* Measures all kinds of calls in an order that seed and lap determine, and prints the log. */
+/* Measures all kinds of calls in an order that seed and lap determine, and prints the log, whose
+ * first and last line parse.py expects.  The order of the draws binds the order of the kinds. */
 int main(int argc, char **argv)
 {
     /* This process is the program that make_call() starts. */

@@ -10,7 +10,10 @@ class Refused extends Exception
 {
 }
 
-/** Return the connection to this instance's database, which is opened once for each request. */
+/**
+ * Return the connection to this instance's database, which is opened once for each request.
+ * site.sh exports the variables DATABASE….  Every error of the database is a PDOException.
+ */
 function open_database(): PDO
 {
     static $connection = null;
@@ -24,7 +27,7 @@ function open_database(): PDO
     return $connection;
 }
 
-/** Return all rows of a query, each as an array of values by their columns. */
+/** Return all rows of a query, each as an array of values by columns.  $values: of placeholders. */
 function fetch_rows(string $sql, mixed ...$values): array
 {
     $query = open_database()->prepare($sql);
@@ -32,7 +35,7 @@ function fetch_rows(string $sql, mixed ...$values): array
     return $query->fetchAll();
 }
 
-/** Return the first row of a query, or null. */
+/** Return the first row of a query, as fetch_rows() does, or null if there is none. */
 function fetch_row(string $sql, mixed ...$values): ?array
 {
     return fetch_rows($sql, ...$values)[0] ?? null;
@@ -46,7 +49,8 @@ function execute_statement(string $sql, mixed ...$values): void
 
 /**
  * Run work in a transaction, which does all of it or nothing, and return its result.
- * After a conflict with another transaction the work is done again, up to ten times in all.
+ * After a conflict with another transaction the work is done again, up to ten times in all: it must
+ * change nothing but the database.
  */
 function run_transaction(callable $work): mixed
 {
@@ -72,7 +76,8 @@ function run_transaction(callable $work): mixed
 
 /**
  * Return a new id for a row of a table, inside a transaction.
- * Other transactions wait for ids of this table until this one ends, so that no id is lost.
+ * Other transactions wait for ids of this table until this one ends, so that no id is lost:
+ * show_books() counts an id_gen that differs from the table's last id as broken.
  */
 function reserve_id(string $table): int
 {
@@ -81,7 +86,7 @@ function reserve_id(string $table): int
     return (int)open_database()->lastInsertId();
 }
 
-/** Return the id of the person who is logged in, or null. */
+/** Return the id of the person who is logged in, which log_in() keeps in the session, or null. */
 function get_person_id(): ?int
 {
     return $_SESSION['person'] ?? null;
@@ -109,7 +114,7 @@ function escape_html(string|int|float $text): string
     return htmlspecialchars((string)$text, ENT_QUOTES | ENT_SUBSTITUTE | ENT_HTML5);
 }
 
-/** Return the path of a stored file, whose name the site has made. */
+/** Return the path of a stored file, whose name the site has made; the name is not checked. */
 function find_file(string $name): string
 {
     return getenv('FILES') . "/$name";
@@ -127,7 +132,7 @@ function find_upload(string $field): string
 
 /**
  * Store an uploaded picture, and a small version of it; return the names of both files.
- * $field: of the form.  $name: of the files, without an ending.
+ * $field: of the form.  $name: of the files, without an ending; the web server serves /files/.
  * Throws Refused if the upload is no PNG picture.
  */
 function store_picture(string $field, string $name): array
@@ -143,7 +148,10 @@ function store_picture(string $field, string $name): array
     return ["$name.png", "$name-small.png"];
 }
 
-/** Return latitude and longitude of an address, as texts, which the geocoder gives. */
+/**
+ * Return latitude and longitude of an address, in degrees, as texts, which the geocoder gives.
+ * $address: texts; empty ones are left out.  After a wrong answer the page has the status 500.
+ */
 function locate_address(array $address): array
 {
     $text = implode(', ', array_filter($address, fn ($line) => $line !== ''));
@@ -157,7 +165,7 @@ function locate_address(array $address): array
 
 /**
  * Add an address with its coordinates, inside a transaction; return its id.
- * $address: values in the order of the table's columns.
+ * $address: values in the order of the table's columns.  $coordinates: as of locate_address().
  */
 function add_address(array $address, array $coordinates): int
 {
@@ -174,7 +182,11 @@ function redirect(string $path): never
     exit;
 }
 
-/** Print a page with a status.  $title: plain text.  $body: HTML. */
+/**
+ * Print a page with a status.  $title: plain text.  $body: HTML.
+ * visitor.py expects the heading with the title, </html>, and the name of the person in a link; it
+ * fetches the files that the page names.
+ */
 function print_page(string $title, string $body, int $status = 200): void
 {
     http_response_code($status);

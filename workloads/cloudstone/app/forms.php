@@ -32,7 +32,10 @@ const EVENT = [
 const PICTURE = ['picture' => ['Picture', 0, 'type="file" accept="image/png"']];
 const LITERATURE = ['literature' => ['Something to read', 0, 'type="file" accept="text/plain"']];
 
-/** Return the HTML of a form.  $path: to which it is sent.  $button: the label of its button. */
+/**
+ * Return the HTML of a form.  $path: to which it is sent.  $button: the label of its button.
+ * $fields: as the constants above: name → label, largest number of bytes, and attributes, if any.
+ */
 function render_form(string $path, array $fields, string $button): string
 {
     $inputs = '';
@@ -48,6 +51,7 @@ function render_form(string $path, array $fields, string $button): string
 
 /**
  * Return the values of the fields that were sent, by their names, in the order of $fields.
+ * $fields: as of render_form(), without files.  Only street2 may be empty.
  * Throws Refused if one is missing or too long.
  */
 function read_fields(array $fields): array
@@ -66,13 +70,16 @@ function read_fields(array $fields): array
     return $values;
 }
 
-/** Show the form for logging in. */
+/** Show the form for logging in; visitor.py expects the heading. */
 function show_login(): void
 {
     print_page('Log in', render_form('/login', LOGIN, 'Log in'));
 }
 
-/** Log a person in, in a new session.  Throws Refused (403) for a wrong name or password. */
+/**
+ * Log a person in, in a new session, and redirect to the home page.
+ * Throws Refused (403) for a wrong name or password.  data_set.py hashes passwords in the same way.
+ */
 function log_in(): void
 {
     ['username' => $username, 'password' => $password] = read_fields(LOGIN);
@@ -88,7 +95,7 @@ function log_in(): void
     redirect('/');
 }
 
-/** End the session of the person who is logged in, if any. */
+/** End the session of the person who is logged in, if any, and redirect to the home page. */
 function log_out(): void
 {
     if (get_person_id() !== null) {
@@ -99,13 +106,16 @@ function log_out(): void
     redirect('/');
 }
 
-/** Show the form for joining. */
+/** Show the form for joining; visitor.py expects the heading. */
 function show_person_form(): void
 {
     print_page('Join', render_form('/people', PERSON + ADDRESS + PICTURE, 'Join'));
 }
 
-/** Add a person with an address and a picture.  Throws Refused (409) if another has the name. */
+/**
+ * Add a person with an address and a picture, and redirect to the person's page.
+ * Throws Refused (409) if another person has the name; the stored picture is removed then.
+ */
 function add_person(): void
 {
     $fields = read_fields(PERSON);
@@ -137,7 +147,7 @@ function add_person(): void
     redirect("/people/$id");
 }
 
-/** Show the form for a new event. */
+/** Show the form for a new event, whose heading visitor.py expects.  Throws Refused (403). */
 function show_event_form(): void
 {
     require_login();
@@ -163,7 +173,10 @@ function split_tags(string $text): array
     return $tags;
 }
 
-/** Add an event of the person who is logged in, with its address, tags and files. */
+/**
+ * Add an event of the person who is logged in, with its address, tags and files; redirect to it.
+ * Throws Refused if nobody is logged in (403), or if a field is wrong.
+ */
 function add_event(): void
 {
     require_login();
@@ -197,7 +210,10 @@ function add_event(): void
     redirect("/events/$id");
 }
 
-/** Give an event a tag, which may be new, inside a transaction; count the tag's events. */
+/**
+ * Give an event a tag, which may be new, inside a transaction; count the tag's events.
+ * Callers give the tags of an event in sorted order, so that transactions do not wait in a circle.
+ */
 function add_tag(int $event, string $tag): void
 {
     $sql = 'SELECT socialeventtagid FROM socialeventtag WHERE tag = ? FOR UPDATE';
@@ -213,7 +229,10 @@ function add_tag(int $event, string $tag): void
     execute_statement('INSERT INTO socialeventtag_socialevent VALUES (?, ?)', $id, $event);
 }
 
-/** Let the person who is logged in attend an event.  Throws Refused (404) for an unknown event. */
+/**
+ * Let the person who is logged in attend an event, once, and redirect to the event.
+ * Throws Refused if nobody is logged in (403), or for an unknown event (404).
+ */
 function attend_event(int $event): void
 {
     require_login();

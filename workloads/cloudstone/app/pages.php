@@ -14,7 +14,10 @@ function escape_row(array $row): array
     return array_map(escape_html(...), $row);
 }
 
-/** Return the HTML of a list of events (EVENT_IN_LIST), under the number of all events. */
+/**
+ * Return the HTML of a list of events, under the number of all events.
+ * $events: rows of EVENT_IN_LIST.  visitor.py chooses among the links.
+ */
 function render_events(array $events, int $count): string
 {
     $items = '';
@@ -27,7 +30,10 @@ function render_events(array $events, int $count): string
     return "<p>$count events</p>\n<ul class=\"events\">\n$items</ul>\n";
 }
 
-/** Return the HTML of a list of tags, each as a link with its number of events. */
+/**
+ * Return the HTML of a list of tags, each as a link with its number of events.
+ * $tags: rows with tag and refcount.  visitor.py chooses among the links.
+ */
 function render_tags(array $tags): string
 {
     $items = [];
@@ -38,7 +44,10 @@ function render_tags(array $tags): string
     return '<ul class="tags">' . implode("\n", $items) . "</ul>\n";
 }
 
-/** Return the HTML of a list of people, each as a link with a picture. */
+/**
+ * Return the HTML of a list of people, each as a link with a picture.
+ * $people: rows with personid, username and thumbnail.  visitor.py chooses among the links.
+ */
 function render_people(array $people): string
 {
     $items = [];
@@ -49,7 +58,7 @@ function render_people(array $people): string
     return '<ul class="people">' . implode("\n", $items) . "</ul>\n";
 }
 
-/** Show the newest events, and the tags of most events. */
+/** Show the newest events, and the 50 tags with the most events; visitor.py expects the heading. */
 function show_home(): void
 {
     $events = fetch_rows(EVENT_IN_LIST . NEWEST, EVENTS_OF_A_PAGE);
@@ -59,7 +68,10 @@ function show_home(): void
     print_page('Events', render_events($events, $count) . "<h2>Tags</h2>\n" . render_tags($tags));
 }
 
-/** Show the newest events with the tag of the request; a tag that nobody gave has none. */
+/**
+ * Show the newest events with the tag of the request; a tag that nobody gave has none.
+ * visitor.py expects the heading with the tag.
+ */
 function show_search(): void
 {
     $name = trim((string)($_GET['tag'] ?? ''));
@@ -77,6 +89,7 @@ function show_search(): void
 
 /**
  * Show an event with its place, tags, attendees and comments.
+ * visitor.py expects the heading of the attendees, and "You attend" after it has sent the form.
  * Throws Refused (404) for an unknown event.
  */
 function show_event(int $id): void
@@ -138,6 +151,7 @@ function render_comments(int $event): string
 
 /**
  * Show a person with friends, and the newest events that the person posted.
+ * visitor.py expects the heading "Friends", and the person's name as the title.
  * Throws Refused (404) for an unknown person.
  */
 function show_person(int $id): void
@@ -164,7 +178,7 @@ function show_person(int $id): void
         HTML);
 }
 
-/** Print whether a name is taken, for the form for joining. */
+/** Print whether a name is taken, as the line "taken" or "free"; visitor.py expects "free". */
 function show_name_taken(): void
 {
     header('Content-Type: text/plain; charset=utf-8');
@@ -176,6 +190,7 @@ function show_name_taken(): void
 /**
  * Print the books, by which a run is checked: numbers of rows, and of rows that break a rule.
  * A tag counts its events, every event has a tag, and id_gen has the last id of each table.
+ * parse.py reads the keys: the tables' names, and `broken`, which must be 0.
  */
 function show_books(): void
 {

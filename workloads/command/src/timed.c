@@ -77,8 +77,9 @@ static size_t read_last_output(size_t most)
     return count > 0 ? (size_t)count : 0;
 }
 
-// Prints the last bytes of the output, at most MOST, as a JSON object.  Bytes above 0x7f stay as
-// they are, and the first may be a part of a character.
+// Prints the last bytes of the output, at most MOST, as a JSON object, in which parse.py searches
+// for further metrics.  Bytes above 0x7f stay as they are, and the first may be a part of a
+// character.
 static void print_last_output(size_t most)
 {
     size_t count = read_last_output(most);
@@ -96,7 +97,8 @@ static void print_last_output(size_t most)
     printf("\"}\n");
 }
 
-// Prints the end of the output and then a sentence, as printf does, and ends the program.
+// Prints the end of the output and then a sentence, as printf does, and ends the program with
+// FAILED.  Both are in the log of the step that failed.
 __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *format, ...)
 {
     size_t count = read_last_output(LAST);
@@ -113,12 +115,14 @@ __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *for
 }
 
 // Waits up to a second for processes that the command left, and returns whether any still runs.
+// They are children of this process, which main() made their reaper.
 static int has_left_processes(void)
 {
     for (int wait = 0; wait < 1000; wait++) {
         pid_t ended;
         while ((ended = waitpid(-1, NULL, WNOHANG)) > 0) {
         }
+        // No children are left.
         if (ended < 0) {
             return 0;
         }
@@ -127,7 +131,8 @@ static int has_left_processes(void)
     return 1;
 }
 
-// Sets how the command starts: in FOLDER, in a process group of its own, without input.
+// Sets how the command starts: in FOLDER, in a process group of its own, without input.  Its errors
+// are always kept, and its output if IS_KEPT.
 static void set_start(const char *folder, int is_kept)
 {
     posix_spawnattr_init(&attributes);
@@ -143,7 +148,8 @@ static void set_start(const char *folder, int is_kept)
     posix_spawn_file_actions_addchdir_np(&actions, folder);
 }
 
-// Fails unless a run ended with STATUS 0 within the limit, and left no process.
+// Fails unless a run ended with STATUS 0 within the limit, and left no process.  STATUS: as waitpid
+// sets it.  LIMIT: in seconds, for the message.
 static void require_success(int status, double limit)
 {
     if (is_over) {
@@ -162,7 +168,8 @@ static void require_success(int status, double limit)
     }
 }
 
-// Runs the command once, and prints the wall time, CPU times and memory of run NUMBER.
+// Runs the command once, and prints the wall time, CPU times and memory of run NUMBER, by keys that
+// parse.py reads.  LIMIT: seconds after which the run is ended.  Fails if the run does.
 static void time_run(long number, char **argv, double limit)
 {
     struct rusage before, after;
@@ -186,6 +193,7 @@ static void time_run(long number, char **argv, double limit)
     set_alarm(0);
     require_success(status, limit);
     getrusage(RUSAGE_CHILDREN, &after);
+    // ru_maxrss, in KiB, is of the largest process of all runs until now.
     printf("{\"run\": %ld, \"seconds\": %.9f, \"user\": %.6f, \"system\": %.6f, "
            "\"rss_bytes\": %ld}\n",
            number, ended - begun, to_seconds(after.ru_utime) - to_seconds(before.ru_utime),

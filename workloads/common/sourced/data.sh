@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Sourced by scripts whose data are made once for an image, and unpacked in every cell.
 
-# Waits until a command succeeds; fails if the server's process ends before.
+# Waits until a command succeeds, without a limit of time.  If the server's process ends before, the
+# script ends: kill fails then, and scripts that source this file run under `set -e`.
 # Usage: wait_for_server PROCESS COMMAND…
 wait_for_server() {
     local process=$1
@@ -11,8 +12,9 @@ wait_for_server() {
     done
 }
 
-# Fills the tables of a new database with the rows that data_set.py writes into FOLDER.  Uses
-# `load_table TABLE FILE` and `dump_table TABLE` of mariadb.sh or postgresql.sh.
+# Fills the tables of a new database with the rows that data_set.py writes into FOLDER; it prints
+# the tables' names in the order in which they are filled.  Uses `load_table TABLE FILE` and
+# `dump_table TABLE` of mariadb.sh or postgresql.sh.
 # Usage: fill_tables FOLDER WORD…      (further arguments of data_set.py)
 # No local variable may be called `folder`: query_new of postgresql.sh would take it for its own.
 fill_tables() {
@@ -25,7 +27,8 @@ fill_tables() {
     done
 }
 
-# Packs a folder into /data/prepared, and removes it.  Usage: pack_data FOLDER
+# Packs a folder into /data/prepared, which Strata keeps and gives to every cell's system, and
+# removes the folder.  Usage: pack_data FOLDER
 pack_data() {
     # Fast rather than small.  ibtmp1 holds MariaDB's temporary tables, which its start makes anew.
     tar -C "$1" --create --sparse --numeric-owner --exclude=ibtmp1 . | gzip -1 >/data/prepared.part
@@ -33,7 +36,8 @@ pack_data() {
     rm -rf -- "$1"
 }
 
-# Unpacks /data/prepared into a folder, in place of an earlier cell's.  Usage: unpack_data FOLDER
+# Unpacks /data/prepared into a folder; an earlier cell's folder is removed.
+# Usage: unpack_data FOLDER
 unpack_data() {
     rm -rf -- "$1"
     mkdir -p "$1"

@@ -30,8 +30,9 @@ set_database_options() {
 }
 
 # Makes a new database, and starts its server with the array `options`.  The server listens at the
-# socket only, and lets root in without a password.  Sets `server`, and the array `at_socket`: a
-# client's options for this server.
+# socket only, and lets root in without a password.  Sets `server`, its process, and the array
+# `at_socket`: a client's options for this server.  The server ends by stop_new_database, or with
+# the script.
 # Usage: start_new_database FOLDER
 start_new_database() {
     at_socket=(--no-defaults --socket="$1/socket" --skip-ssl)
@@ -55,7 +56,7 @@ query_new() {
     mariadb "${at_socket[@]}" --batch --skip-column-names "$@"
 }
 
-# Loads the rows of a file into a table of the new database, in $schema.
+# Loads the rows of a file, which rows.py wrote, into a table of the new database, in $schema.
 # Usage: load_table TABLE FILE
 load_table() {
     # shellcheck disable=SC2154  # the sourcing script sets `schema`
@@ -63,7 +64,8 @@ load_table() {
     query_new "$schema" --execute="ANALYZE TABLE $1"
 }
 
-# Prints the rows of a table of the new database, as in a file of rows.  Usage: dump_table TABLE
+# Prints the rows of a table of the new database, as in a file of rows: fill_tables compares both.
+# Usage: dump_table TABLE
 dump_table() {
     query_new "$schema" --execute="SELECT * FROM $1"
 }
@@ -81,7 +83,8 @@ unpack_database() {
 }
 
 # Runs the server of a database with the array `options`, in place of the script.  First it gives
-# the load an account with the cell's password and with rights in one schema.
+# the load an account with the cell's password, which Strata writes into /data/password, and with
+# rights in one schema.  FOLDER then holds the statements, which only the server can read.
 # Usage: run_database FOLDER USER HOST SCHEMA RIGHTS      (HOST: from which the account logs in)
 run_database() {
     local folder=$1 user=$2 host=$3 schema=$4 rights=$5

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Sourced by applications behind nginx.
 
-# Runs nginx, in place of the script, without the distribution's configuration.  Reads the
-# configuration of the servers from the standard input; keeps its own files in FOLDER.
+# Runs nginx, in place of the script, without the distribution's configuration.  Reads the rest of
+# the block `http`, with the servers, from the standard input; keeps its own files in FOLDER.
 # Usage: run_nginx FOLDER PROCESSES CONNECTIONS      (CONNECTIONS: of each process, with open files)
 run_nginx() {
     cat >"$1/web.conf" <<CONF

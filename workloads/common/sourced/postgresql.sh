@@ -11,6 +11,7 @@ as_postgres=(setpriv --reuid=postgres --regid=postgres --clear-groups --)
 
 # Prints the folder with PostgreSQL's programs, of the newest version that is installed.
 find_program_folder() {
+    # Sorted as texts: all versions in question have two digits.
     local folders=(/usr/lib/postgresql/*/bin)
     echo "${folders[-1]}"
 }
@@ -43,18 +44,21 @@ query_new() {
         --no-align --tuples-only --dbname="$database" "$@"
 }
 
-# Loads the rows of a file into a table of the new database.  Usage: load_table TABLE FILE
+# Loads the rows of a file, which rows.py wrote, into a table of the new database.
+# Usage: load_table TABLE FILE
 load_table() {
     query_new --command="\\copy $1 from stdin" <"$2"
 }
 
-# Prints the rows of a table of the new database, as in a file of rows.  Usage: dump_table TABLE
+# Prints the rows of a table of the new database, as in a file of rows: fill_tables compares both.
+# Usage: dump_table TABLE
 dump_table() {
     query_new --command="\\copy $1 to stdout"
 }
 
 # Makes a new database, and starts its server at a socket, where the account of the database's name
-# needs no password.  Sets `server`, and `folder` and `database` for query_new.
+# needs no password.  Sets `server`, its process, and `folder` and `database` for query_new.  The
+# server ends by stop_new_database, or with the script.  Removes FOLDER and /data/prepared first.
 # Usage: start_new_database FOLDER DATABASE BUFFER_BYTES
 start_new_database() {
     local buffer_bytes=$3 bin
@@ -89,10 +93,10 @@ stop_new_database() {
     wait "$server"
 }
 
-# Makes the database that every cell starts with, and packs it into /data/prepared.  The folder of
-# the calling script has schema.sql, data_set.py, which writes the rows, indexes.sql and
-# procedures.sql.  In a cell the account of the database's name needs no password at the socket,
-# since a sandbox may hide which user connects.
+# Makes the database that every cell starts with, and packs it into /data/prepared.  $home, which
+# holds nothing else, is made and removed.  The folder of the calling script has schema.sql,
+# data_set.py, which writes the rows, indexes.sql and procedures.sql.  In a cell the account of the
+# database's name needs no password at the socket, since a sandbox may hide which user connects.
 # Usage: make_database DATABASE BUFFER_BYTES WORD…    (arguments of data_set.py, after the folder)
 make_database() {
     local sources=${0%/*} database=$1 buffer_bytes=$2
@@ -118,8 +122,9 @@ unpack_database() {
     chmod 710 "$1"
 }
 
-# Runs a server for each site, in the foreground, until SIGTERM.
+# Runs a server for each site, in the foreground, until SIGTERM.  CONNECTIONS: of each server.
 # Usage: serve_databases COUNT BUFFER_BYTES CONNECTIONS
+# The variables are not local: `serve` reads them in a process of its own.
 serve_databases() {
     buffer_bytes=$2 connections=$3
     # Runs the server of a site, in place of the process.  Usage: serve NUMBER
@@ -132,7 +137,8 @@ serve_databases() {
     supervise_each "$1" INT
 }
 
-# Succeeds once the servers of all sites answer.  Usage: databases_ready COUNT
+# Succeeds if the servers of all sites answer; Strata repeats the check until it does.
+# Usage: databases_ready COUNT
 databases_ready() {
     local number
     for ((number = 0; number < $1; number++)); do

@@ -13,8 +13,9 @@ home=/data/${programs##*/}
 # shellcheck disable=SC2034  # the sourcing scripts use it
 as_web=(setpriv --reuid=www-data --regid=www-data --clear-groups --)
 
-# Unpacks the data of each site, in place of an earlier cell's, and makes folders that the web
-# server's user may write to.  Usage: prepare_sites COUNT FOLDER…
+# Unpacks the data of each site, and makes folders that the web server's user may write to.  Removes
+# all sites of an earlier cell first.  Uses `unpack_database` of mariadb.sh or postgresql.sh.
+# Usage: prepare_sites COUNT FOLDER…
 prepare_sites() {
     local number folder
     rm -rf -- "$home"
@@ -29,7 +30,8 @@ prepare_sites() {
     sync -f "$home"
 }
 
-# Fails if there are more users than the data are made for.  Usage: require_data USERS MOST
+# Ends the script with a message if there are more users than the data are made for.
+# Usage: require_data USERS MOST
 require_data() {
     if (($1 > $2)); then
         echo "$1 users are more than the $2 users for whom data are made" >&2

@@ -13,12 +13,14 @@ are_all_running() {
 # Waits for the processes in the array `servers` until SIGTERM, ends each of them by one signal, and
 # exits with 0 if all of them ended well.  If one ends by itself, the others are ended, and the
 # script fails.  A process that ends by the signal itself has ended well.
+# Strata ends a server by SIGTERM, and compares the status with `exits` of workload.yaml.
 # Usage: supervise SIGNAL
 supervise() {
     local signal=$1 code_of_signal terminated='' code worst=0 process
     code_of_signal=$((128 + $(kill -l "$1")))
     # shellcheck disable=SC2154  # the caller sets `servers`
     trap 'terminated=yes; kill -s "$signal" "${servers[@]}" 2>/dev/null || true' TERM
+    # A signal ends `wait -n` early; the trap has set `terminated` then.
     if are_all_running "${servers[@]}"; then wait -n "${servers[@]}" || true; fi
     trap '' TERM
     if [ -z "$terminated" ]; then
@@ -35,6 +37,7 @@ supervise() {
 }
 
 # Runs the caller's function `serve NUMBER` in a process for each number from 0; supervises them.
+# It does not return: see supervise.
 # Usage: supervise_each COUNT SIGNAL
 supervise_each() {
     local number
@@ -46,8 +49,8 @@ supervise_each() {
     supervise "$2"
 }
 
-# Raises the limit of open files, for programs that are started from here, as far as allowed, up to
-# 65536.
+# Raises the limit of open files to 65536, or as far as allowed, for this script and the programs
+# that it starts.
 raise_file_limit() {
     ulimit -S -n 65536 2>/dev/null || ulimit -S -n "$(ulimit -H -n)"
 }

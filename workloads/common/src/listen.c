@@ -13,7 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Ends the program: it must not go on as a server that listens everywhere. */
+/* Ends the program with a message and the status 3: it must not go on as a server that listens
+ * everywhere. */
 static void exit_with_error(const char *why)
 {
 	fprintf(stderr, "Error: listening: %s\n", why);
@@ -59,10 +60,12 @@ int bind(int fd, const struct sockaddr *address, socklen_t length)
 	static int (*real)(int, const struct sockaddr *, socklen_t);
 	struct sockaddr_storage changed = {0};
 
+	/* C has no conversion of an object's address to a function's. */
 	if (real == NULL)
 		*(void **)&real = dlsym(RTLD_NEXT, "bind");
 	if (real == NULL)
 		exit_with_error("the C library has no bind");
+	/* The kernel refuses an address that is too long. */
 	if (length > sizeof changed)
 		return real(fd, address, length);
 	memcpy(&changed, address, length);

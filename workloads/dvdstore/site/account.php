@@ -1,5 +1,6 @@
 <?php
 // Shows the shop's books as JSON: counts and faults of the database, and facts of the servers.
+// parse.py reads the keys.
 declare(strict_types=1);
 require __DIR__ . '/shop.php';
 

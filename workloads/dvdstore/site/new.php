@@ -3,7 +3,7 @@
 declare(strict_types=1);
 require __DIR__ . '/shop.php';
 
-// In the order of the arguments of new_customer().
+// In the order of the arguments of new_customer() in procedures.sql.
 const FIELDS = ['first_name', 'last_name', 'street', 'city', 'country', 'email', 'phone', 'card',
     'username', 'password', 'age', 'income', 'gender'];
 

@@ -5,6 +5,7 @@ declare(strict_types=1);
 /**
  * Run an SQL statement, and return its rows, each as an array of texts by their columns.
  * $values: of $1, $2 and so on.  An error ends the page with the status 500.
+ * apache.conf sets SHOP_DATABASE.
  */
 function query_database(string $sql, array $values = []): array
 {
@@ -27,7 +28,7 @@ function escape_html(mixed $value): string
     return htmlspecialchars((string) $value, ENT_QUOTES | ENT_SUBSTITUTE, 'UTF-8');
 }
 
-/** Return a row of a table with its values escaped for HTML. */
+/** Return a row of a table with its values, of the same keys, escaped for HTML. */
 function escape_row(array $row): array
 {
     return array_map(escape_html(...), $row);
@@ -41,13 +42,13 @@ function read_field(string $name): string
     return $is_text ? trim(str_replace("\0", '', $value)) : '';
 }
 
-/** Return the signature of a customer's number, which only the shop can make. */
+/** Return the signature of a customer's number, which only the holder of SHOP_KEY can make. */
 function sign_customer(int $customer): string
 {
     return hash_hmac('sha256', (string) $customer, $_SERVER['SHOP_KEY']);
 }
 
-/** Set the cookie that names the customer who is logged in. */
+/** Set the cookie that names the customer who is logged in; get_customer() reads it. */
 function remember_customer(int $customer): void
 {
     $options = ['path' => '/', 'httponly' => true, 'samesite' => 'Lax'];
@@ -92,6 +93,7 @@ function render_search_form(): string
  *
  * $name: the page's name for programs.  $title: plain text.  $body: HTML.
  * $results: more values for programs, by names of small letters; they become attributes of `main`.
+ * fetch_page of visitor.py reads the attributes, and expects that the page ends with </html>.
  */
 function print_page(
     string $name,

@@ -32,9 +32,11 @@ Settings = dict[str, Any]
 
 
 def run_command(**commands: Callable[..., None]) -> None:
-    """Call the function that the first argument names, with the other arguments.
+    """Call the function that the first argument of the program names, with the others as texts.
 
-    After a wrong answer or an error of the system the program ends with a message.
+    commands: the functions by their names on the command line; workload.yaml has these command
+    lines.
+    After a wrong answer or an error of the system the program ends with a message and the status 1.
     """
     name, *arguments = sys.argv[1:]
     try:
@@ -44,7 +46,7 @@ def run_command(**commands: Callable[..., None]) -> None:
 
 
 def make_site_urls(addresses: str, ports: str) -> list[str]:
-    """Return the URL of every site.
+    """Return the URL of every site, in the order of the ports: a site is known by its number in it.
 
     addresses, ports: lists with commas; each address has the same number of ports, in its order.
     """
@@ -60,6 +62,8 @@ def read_settings(addresses: str, ports: str, *pairs: str) -> Settings:
     """Return the settings of a point from the command line.
 
     pairs: keys, each followed by its value, which is JSON or else a text.
+    The settings also have `sites`, the URLs, and `coming`.  The keys are those that user.Point and
+    the application's Visitor read, and that the parser finds in the first object of a point.
     """
     settings: Settings = {
         "sites": make_site_urls(addresses, ports),
@@ -74,12 +78,17 @@ def read_settings(addresses: str, ports: str, *pairs: str) -> Settings:
 
 
 def check_sites(*arguments: str) -> None:
-    """Do every operation once at each site, without load.  arguments: of read_settings."""
+    """Do every operation once at each site, without load, and print an object for each site.
+
+    arguments: of read_settings.  Raises WrongAnswerError at the first wrong answer.
+    """
+    # Imported here: gevent, which it brings, would change the modules of the other commands.
     from generator import make_users
 
     settings = read_settings(*arguments)
     sites = len(settings["sites"])
     settings |= {"begin": 0, "ramp": 0, "seconds": 0, "user_numbers": list(range(sites))}
+    # No name that a checking user gives is given again under load.
     settings["seed"] = f"check-{settings['seed']:x}"
     for number, user in enumerate(make_users(settings)):
         user.check_operations()
@@ -87,9 +96,9 @@ def check_sites(*arguments: str) -> None:
 
 
 def fetch_books(site: str) -> dict[str, Any]:
-    """Return the books of a site: counts and faults of its databases.
+    """Return the books of a site: counts and faults of its databases, by keys of the application.
 
-    site: its URL.  Raises OSError if there is no answer.
+    site: its URL.  Raises OSError if there is no answer within two minutes.
     """
     # Imported late: in check_sites gevent must come before all that imports ssl.
     import urllib.request
@@ -102,7 +111,10 @@ def fetch_books(site: str) -> dict[str, Any]:
 
 
 def print_books(kind: str, addresses: str, ports: str) -> None:
-    """Print the books of every site, after the site's number, whose key is `kind`."""
+    """Print the books of every site, after the site's number, whose key is `kind`.
+
+    kind: "opened" before the load, and "closed" after it, as kit.applications expects.
+    """
     for number, site in enumerate(make_site_urls(addresses, ports)):
         print_object(**{kind: number}, **fetch_books(site))
 
@@ -121,7 +133,8 @@ def load_sites(*arguments: str) -> None:
 def start_generators() -> list[Generator]:
     """Start a load generator for each of the client's CPUs, and wait until all are ready.
 
-    They are killed when this program ends.
+    They run one point after another (generator.serve_points), and are killed when this program
+    ends.
     """
     command = [sys.executable, "-B", os.path.join(os.path.dirname(__file__), "generator.py")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -152,8 +165,10 @@ def measure_point(
 ) -> dict[str, Any]:
     """Run a point; print its results, and return the line of totals.
 
+    name: of the point.  settings: as of a Point, and `users`, the number at each site.
     judge: returns more fields for the totals, from the counts of operations, the numbers of late
     ones, and the mean delay in seconds.
+    kit.applications.LoadResults reads the printed objects.
     Raises WrongAnswerError if any answer was wrong.
     """
     print_object(point=name, **{**settings, "sites": len(settings["sites"])})
@@ -189,7 +204,8 @@ def _print_operations(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Print a line for each operation: its count, its late answers, and its latency.
 
-    name: of the point.  results: of the load generators.
+    name: of the point.  results: of the load generators, as generator.run_point returns them.
+    kit.applications.LoadResults expects the lines in the order of Visitor.operations.
     Returns the counts of all operations, and the numbers of late answers of those with a limit.
     """
     counts: dict[str, int] = {}
@@ -210,7 +226,11 @@ def _print_operations(
 
 
 def _run_generators(generators: list[Generator], settings: Settings) -> list[dict[str, Any]]:
-    """Share the users among the load generators; return the results of those that have any."""
+    """Run a point with its users shared among the load generators; return the generators' results.
+
+    With fewer users than generators, the last generators get no point and have no result.
+    Raises WrongAnswerError if a generator ended.
+    """
     numbers = range(settings["users"] * len(settings["sites"]))
     used = generators[: len(numbers)]
     begin = time.time() + BEGIN_AFTER
@@ -235,6 +255,7 @@ def _summarize_latencies(samples: list[float]) -> dict[str, float]:
     """Return sum, mean, a percentile (the nearest rank) and maximum of latencies.
 
     samples: sorted latencies in seconds.  Returns no fields for no samples.
+    The parsers read the keys; that of the percentile is, for example, `p99_ms`.
     """
     if not samples:
         return {}

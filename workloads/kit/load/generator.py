@@ -30,7 +30,10 @@ FOREVER = 3600
 
 
 class Browser(FastHttpUser):
-    """Locust's side of one user: sends the requests, and starts the operations on time."""
+    """Locust's side of one user: sends the requests, and starts the operations on time.
+
+    The class attribute `point` must be set before Locust makes the objects.
+    """
 
     # Locust demands a host; requests name their whole address.
     host = "http://localhost"
@@ -40,7 +43,10 @@ class Browser(FastHttpUser):
     point: Point
 
     def __init__(self, environment: Environment) -> None:
-        """Take the next user number of the point."""
+        """Take the next user number of the point, and make the user.
+
+        The seed of the user's random numbers, "SEED NUMBER", decides all its requests.
+        """
         super().__init__(environment)
         point, settings = self.point, self.point.settings
         self.arrival_number, self.is_arriving = point.arrived, False
@@ -51,9 +57,11 @@ class Browser(FastHttpUser):
         self.user = Visitor(self.send, number, rng, point)
 
     def send(self, method: str, path: str, **options: Any) -> tuple[int, bytes, str | None]:
-        """Send a request; return status, content and type of the answer.
+        """Send a request to the user's site; return status, content and type of the answer.
 
-        options: of Locust's client.  Without an answer the content is the error.
+        options: of Locust's client.
+        Without an answer the status is 0, the content is the error, and the type is None.
+        A user who has not arrived when the point is over never returns from here.
         """
         if self.is_arriving and time.time() >= self.point.counts_until:
             # The point is over before this user has arrived.
@@ -88,10 +96,11 @@ class Browser(FastHttpUser):
         return max(0.0, self.due - time.time())
 
     def _complete(self, name: str, work: Callable[[], None], is_awaited: bool = True) -> None:
-        """Do an operation; keep its error, which ends the point.
+        """Do an operation; keep its error, which ends the point, in point.errors.
 
         name: of the operation, for the error.  work: does it.
         is_awaited: whether the point does not end before the operation is complete.
+        After an error the user sleeps until the point is over.
         """
         if is_awaited:
             self.point.busy.add(self.user.number)
@@ -127,7 +136,10 @@ class Browser(FastHttpUser):
 
 
 def make_users(settings: dict[str, Any]) -> list[Visitor]:
-    """Return the users of a point, who do nothing by themselves.  settings: as of a Point."""
+    """Return the users of a point, who do nothing by themselves, in the order of `user_numbers`.
+
+    settings: as of a Point.  Sets Browser.point.
+    """
     Browser.point = Point(settings)
     return [Browser(Environment()).user for _ in settings["user_numbers"]]
 
@@ -136,8 +148,9 @@ def run_point(settings: dict[str, Any]) -> dict[str, Any]:
     """Run one point, and return its results.
 
     settings: as of a Point.
-    The results are attributes of Point, the first error in a list, and `cpu_seconds`, the CPU time
-    of this process in the time that counts.
+    The results, which driver.measure_point sums, are attributes of Point by their names, `errors`,
+    a list with the first error at most, and `cpu_seconds`, the CPU time of this process in the time
+    that counts.
     """
     point = Browser.point = Point(settings)
     runner = Environment(user_classes=[Browser]).create_local_runner()

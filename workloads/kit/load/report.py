@@ -8,9 +8,9 @@ class WrongAnswerError(Exception):
 
 
 def print_object(**fields: object) -> None:
-    """Print an object as one line of JSON; the order of its keys is that of the arguments.
+    """Print an object as one line of JSON at once; the order of its keys is that of the arguments.
 
-    The parsers of the logs rely on the first key (kit.logs).
+    The parsers of the logs tell objects by the first key (kit.logs).
     """
     print(json.dumps(fields), flush=True)
 
@@ -21,7 +21,7 @@ def round_digits(value: float, digits: int = 6) -> float:
 
 
 def require_equal(name: str, value: object, expected: object) -> None:
-    """Raise WrongAnswerError unless a value equals the expected one.
+    """Raise WrongAnswerError unless a value of an answer equals the expected one.
 
     name: the value's name in the message.
     """

@@ -15,7 +15,10 @@ WORDS = NAMES["words"]
 
 
 def draw_text(rng: random.Random, length: int) -> str:
-    """Draw a text of a number of words."""
+    """Draw a text of `length` words with spaces between; a word may come again.
+
+    It takes one draw for each word: another way to draw would change the data of every seed.
+    """
     return " ".join(rng.choices(WORDS, k=length))
 
 
@@ -24,6 +27,7 @@ def draw_picture(rng: random.Random, width: int, height: int, colours: int = 1) 
 
     width, height: in pixels.  colours: 1 (grey) or 3 (red, green and blue).
     The picture has about half a byte for each value of a pixel: noise is hardly compressed.
+    The draws are the shade, then the noise of each line; they decide the data of every seed.
     """
     # The upper four bits of each colour are constant, the lower four are noise.
     shade = [value & 0xF0 for value in rng.randbytes(colours)]
@@ -48,7 +52,9 @@ def write_tables(folder: str, tables: Iterable[tuple[str, Iterable[tuple]]]) -> 
 
     A file has a line for each row, as PostgreSQL's COPY and MariaDB's LOAD DATA read it: fields
     with tabs between them, None as \\N.
+    folder: for the files; it must exist.
     tables: name and rows of each, which are consumed one table after another.
+    fill_tables of data.sh reads the printed names, and fills the tables in their order.
     """
     for name, rows in tables:
         with Path(folder, name).open("w", encoding="utf-8", newline="\n") as file:
@@ -58,7 +64,10 @@ def write_tables(folder: str, tables: Iterable[tuple[str, Iterable[tuple]]]) -> 
 
 
 def _encode_field(value: object) -> str:
-    """Return a value of a row as PostgreSQL and MariaDB read it."""
+    """Return a value of a row as PostgreSQL and MariaDB read it.
+
+    A text is written as it is: it has no tab or line end, and a backslash in it is an escape.
+    """
     if isinstance(value, datetime.datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}{'+00' if value.tzinfo else ''}"
     return r"\N" if value is None else str(value)

@@ -16,11 +16,11 @@ class Chain:
     After each operation every successor has been drawn as often as its share, within one, so that
     even a short run has the published mix.
 
-    flows: operation → next operation → weight.
+    flows: operation → next operation → weight.  Weights need not add up to anything.
     """
 
     def __init__(self, flows: dict[str, dict[str, float]], rng: random.Random) -> None:
-        """Draw where each operation begins in the cycle of its successors."""
+        """Draw where each operation begins in the cycle of its successors, in the order of flows."""
         self.shares: dict[str, dict[str, float]] = {}
         # How often each successor should still be drawn; the one with the largest number is next.
         self.due: dict[str, dict[str, float]] = {}
@@ -31,7 +31,7 @@ class Chain:
             self.due[operation] = {name: rng.random() for name in shares}
 
     def choose_operation(self, operation: str) -> str:
-        """Return the operation that follows another one."""
+        """Return the operation that follows another one, and count this as a draw."""
         due = self.due[operation]
         for name, share in self.shares[operation].items():
             due[name] += share
@@ -113,6 +113,7 @@ class User:
     def request(self, method: str, path: str, *statuses: int, **options: Any) -> tuple[int, Any]:
         """Send a request; return the answer's status, and its content, decoded if it is JSON.
 
+        path: at the user's site, from the slash.
         statuses: the expected ones, 200 unless given.  options: of `send`.
         Sets `latency` and `answered`.  Raises WrongAnswerError for another status.
         """
@@ -130,7 +131,10 @@ class User:
 
     @classmethod
     def find_latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
-        """Return the seconds after which an answer is late; None if there is no limit."""
+        """Return the seconds after which an answer is late; None if there is no limit.
+
+        Applications with limits define this.  settings: of the point.
+        """
         return None
 
     def arrive(self) -> None:
@@ -145,7 +149,7 @@ class User:
         self.last_operation = self.point.chain.choose_operation("arrival")
 
     def choose_operation(self) -> str:
-        """Return the user's next operation, which the chain chooses."""
+        """Return the user's next operation, which the chain chooses; arrive must have made it."""
         assert self.point.chain
         self.last_operation = self.point.chain.choose_operation(self.last_operation)
         return self.last_operation
@@ -178,12 +182,16 @@ class User:
         """Add events of the last answer to the point's counters of all events.
 
         They are also added to the counters of the time that counts, if the answer came in it.
+        events: numbers by names that the application's parser reads.
         """
         self.point.in_all.update(events)
         if self.is_counted():
             self.point.counted.update(events)
 
     def record_latency(self, operation: str, seconds: float) -> None:
-        """Keep the latency of an operation, if its last answer came in the time that counts."""
+        """Keep the latency of an operation, if its last answer came in the time that counts.
+
+        Only users who are not `paced` call this; generator.py times the operations of others.
+        """
         if self.is_counted():
             self.point.samples[operation].append(seconds)

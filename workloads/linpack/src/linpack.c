@@ -31,7 +31,8 @@
 extern void dgesv_(const int *n, const int *columns_of_b, double *a, const int *lda, int *pivot,
                    double *b, const int *ldb, int *info);
 
-/* Returns a number in [-0.5, 0.5) for an index, by SplitMix64's mixing (Steele et al., 2014). */
+/* Returns a number in [-0.5, 0.5) for an index, by SplitMix64's mixing (Steele et al., 2014).  The
+ * same seed and index always have the same number: scale_residual() relies on it. */
 static double random_at(uint64_t seed, uint64_t index)
 {
     uint64_t z = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -41,7 +42,7 @@ static double random_at(uint64_t seed, uint64_t index)
     return (double)(z >> 11) * 0x1p-53 - 0.5;
 }
 
-/* Writes the random matrix A, column by column, and the right-hand side B, of a seed. */
+/* Writes the random matrix A of order N, column by column, and the right-hand side B, of a seed. */
 static void fill_system(double *a, double *b, long n, uint64_t seed)
 {
 #pragma omp parallel for schedule(static)
@@ -52,7 +53,8 @@ static void fill_system(double *a, double *b, long n, uint64_t seed)
         b[row] = random_at(seed, (uint64_t)(n * n + row));
 }
 
-/* Returns the scaled residual of X.  The system is drawn again, since dgesv overwrote it. */
+/* Returns the scaled residual of the solution X.  The system of order N is drawn again as in
+ * fill_system(), since dgesv overwrote it. */
 static double scale_residual(const double *x, long n, uint64_t seed)
 {
     double norm_a = 0, norm_x = 0, norm_b = 0, norm_r = 0;
@@ -73,8 +75,8 @@ static double scale_residual(const double *x, long n, uint64_t seed)
     return norm_r / (DBL_EPSILON * (norm_a * norm_x + norm_b) * (double)n);
 }
 
-/* Solves a system in place: A becomes its factors and B the solution.  Ends the program if there is
- * no solution. */
+/* Solves a system of order N in place: A becomes its factors, B the solution, and PIVOT the
+ * exchanged rows.  Ends the program if there is no solution. */
 static void solve_system(double *a, double *b, int *pivot, long n)
 {
     int order = (int)n, one = 1, info = 0;
@@ -85,7 +87,8 @@ static void solve_system(double *a, double *b, int *pivot, long n)
     }
 }
 
-/* Measures matrices of order N, prints the results, and returns whether every residual passed. */
+/* Measures matrices of order N, prints the results, and returns whether every residual passed.
+ * parse.py reads the keys: "trial" is one trial, and "trials" the result of all. */
 static int measure_size(long n, long min_trials, double min_seconds, uint64_t seed)
 {
     double operations = 2.0 / 3.0 * (double)n * (double)n * (double)n + 2.0 * (double)n * (double)n;
@@ -128,7 +131,8 @@ static int measure_size(long n, long min_trials, double min_seconds, uint64_t se
     return passed;
 }
 
-/* Measures all sizes, and prints the log; the status is 1 if a solution is wrong. */
+/* Measures all sizes, and prints the log; the status is 1 if a solution is wrong, and then the log
+ * lacks its last line, so that parse.py refuses it. */
 int main(int argc, char **argv)
 {
     long threads = get_integer(argc, argv, "--threads", 1, 4096);

@@ -31,8 +31,8 @@ static int is_in_container(void)
            (stat("/", &here) == 0 && here.st_dev == first.st_dev && here.st_ino == first.st_ino);
 }
 
-/* Starts a process that discards what it reads, and returns the end of its pipe for writing; -1: no
- * pipe. */
+/* Starts a process that reads a pipe and discards the bytes until the pipe closes.  Returns the end
+ * of the pipe for writing; -1: there is no pipe. */
 static int start_reader(void)
 {
     static char buffer[1 << 16];
@@ -48,7 +48,8 @@ static int start_reader(void)
     return ends[1];
 }
 
-/* Writes the lines, and prints the log; the status is 1 if nothing takes lines. */
+/* Writes the lines, and prints the log, whose keys parse.py reads; the status is 1 if nothing takes
+ * lines. */
 int main(int argc, char **argv)
 {
     long lines = get_integer(argc, argv, "--lines", 1, 1000000000);

@@ -17,7 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Ends the program: it must not go on with a connection that is not paced. */
+/* Ends the program with a message and the status 3: it must not go on with a connection that is not
+ * paced. */
 static void exit_with_error(const char *why)
 {
 	fprintf(stderr, "Error: pacing: %s\n", why);
@@ -37,8 +38,8 @@ static int get_port(const struct sockaddr *address)
 	}
 }
 
-/* Makes the kernel pace a connection if PORT, of the server's end, is in STRATA_PACE's range.  Ends
- * the program if STRATA_PACE is wrong, or the kernel refuses. */
+/* Makes the kernel pace a connection if PORT, of the server's end, is in STRATA_PACE's range, which
+ * pace.sh sets.  Ends the program if STRATA_PACE is wrong, or the kernel refuses. */
 static void pace_connection(int fd, int port)
 {
 	const char *setting = getenv("STRATA_PACE");
@@ -68,6 +69,7 @@ int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
 	static int (*real)(int, const struct sockaddr *, socklen_t);
 
+	/* C has no conversion of an object's address to a function's. */
 	if (real == NULL)
 		*(void **)&real = find_library_function("connect");
 	pace_connection(fd, get_port(address));
@@ -82,6 +84,7 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict length
 	socklen_t local_length = sizeof local;
 	int connection;
 
+	/* C has no conversion of an object's address to a function's. */
 	if (real == NULL)
 		*(void **)&real = find_library_function("accept");
 	connection = real(fd, address, length);

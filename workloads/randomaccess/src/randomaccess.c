@@ -72,7 +72,8 @@ static int64_t get_share_start(int64_t updates, int thread, int threads)
     return updates / threads * thread + (updates % threads) * thread / threads;
 }
 
-/* Applies the updates of this thread's share; with ATOMIC no update of another thread is lost. */
+/* Applies the updates of this thread's share; with ATOMIC no update of another thread is lost.
+ * Every thread of a parallel region calls this.  MASK: the number of words, less 1. */
 static void apply_share(uint64_t *table, uint64_t mask, int64_t updates, int atomic)
 {
     int thread = omp_get_thread_num(), threads = omp_get_num_threads();
@@ -100,7 +101,7 @@ static void reset_table(uint64_t *table, int64_t words)
 }
 
 /* Applies all updates once, where threads may race for a word; prints the rate of pass number PASS,
- * of which 0 is the first, and returns its seconds. */
+ * of which 0 is the first, and returns its seconds.  parse.py reads the keys. */
 static double run_pass(uint64_t *table, int64_t words, int64_t updates, long pass)
 {
     double begun = read_epoch_clock();
@@ -134,7 +135,8 @@ static int64_t restore_words(uint64_t *table, int64_t words, int64_t updates)
     return bad;
 }
 
-/* Measures and verifies all passes, and prints the log; the status is 1 if the table is wrong. */
+/* Measures and verifies all passes, and prints the log; the status is 1 if the table is wrong, and
+ * then the log lacks its last line, so that parse.py refuses it. */
 int main(int argc, char **argv)
 {
     long threads = get_integer(argc, argv, "--threads", 1, 4096);

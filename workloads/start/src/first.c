@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <time.h>
 
-// Prints the present moment.
+// Prints the present moment.  start.py subtracts the moment at which it began the sandbox's start.
 int main(void)
 {
     struct timespec now;

@@ -27,7 +27,7 @@ enum kernel { COPY, SCALE, ADD, TRIAD, KERNELS };
 static const char *const NAME[KERNELS] = {"copy", "scale", "add", "triad"};
 static const int BYTES[KERNELS] = {16, 16, 24, 24};
 
-/* Runs one kernel over arrays of N elements. */
+/* Runs one kernel over arrays of N elements.  verify_arrays() does the same with one element. */
 static void run_kernel(enum kernel kernel, size_t n, double *restrict a,
                        double *restrict b, double *restrict c)
 {
@@ -73,7 +73,7 @@ static double find_worst_error(const double *x, size_t n, double expected)
 }
 
 /* Compares the arrays after all trials with what the kernels make of one element of each, prints
- * the largest error, and returns whether rounding explains it. */
+ * the largest error for parse.py, and returns whether rounding explains it. */
 static int verify_arrays(double *const array[3], size_t n, long trials)
 {
     double expected[3] = {FIRST[0], FIRST[1], FIRST[2]};
@@ -94,7 +94,8 @@ static int verify_arrays(double *const array[3], size_t n, long trials)
     return passed;
 }
 
-/* Measures all kernels and verifies the arrays; the status is 1 if these are wrong. */
+/* Measures all kernels, verifies the arrays, and prints the log, whose keys parse.py reads.  The
+ * status is 1 if the arrays are wrong, and then the log lacks its last line. */
 int main(int argc, char **argv)
 {
     long threads = get_integer(argc, argv, "--threads", 1, 4096);

@@ -26,7 +26,8 @@ static long length; /* bytes of an answer, which are the same for each of a page
 static char request[300], buffer[1 << 18];
 static double times[MOST_REQUESTS]; /* milliseconds of each request */
 
-/* Sends a request over the connection of a number; DUE is the moment from which its time counts. */
+/* Sends a request over the connection of a number; DUE is the moment, by the monotonic clock, from
+ * which its time counts.  Ends the program if the request, which is short, cannot be sent whole. */
 static void send_request(int number, double due)
 {
 	connections[number].due = due;
@@ -35,8 +36,9 @@ static void send_request(int number, double due)
 		err(1, "a request cannot be sent");
 }
 
-/* Reads the part of an answer that has come, and returns whether the answer is complete.  Ends the
- * program if the server closed the connection, or the answer is no page. */
+/* Reads the part of an answer that has come, and returns whether the answer is complete.  The first
+ * part must hold the whole head, which sets LENGTH.  Ends the program if the server closed the
+ * connection, or the answer is no page. */
 static int read_answer(int number)
 {
 	ssize_t got = read(connections[number].fd, buffer, sizeof buffer - 1);
@@ -49,6 +51,7 @@ static int read_answer(int number)
 
 		if (strncmp(buffer, "HTTP/1.1 200 ", 13) != 0 || !body || !size || size > body)
 			errx(1, "the answer is no page: %.60s", buffer);
+		/* The head ends with four bytes, and "Content-Length: " has sixteen. */
 		length = body + 4 - buffer + atol(size + 16);
 	}
 	connections[number].received += got;
@@ -66,7 +69,9 @@ static int compare_times(const void *first, const void *second)
 }
 
 /* Waits for answers from the moment NOW until the moment UNTIL, or with 0 as long as the patience.
- * Fills EVENTS, and returns their number.  Ends the program if the patience ends without answer. */
+ * Fills EVENTS, and returns their number.  Ends the program if the patience ends without answer.
+ * The moments are seconds of the monotonic clock; UNTIL must be nearer than the patience, whose end
+ * is told from it by the whole seconds. */
 static int wait_for_answers(struct epoll_event events[64], double now, double until)
 {
 	struct timespec wait = {PATIENCE_SECONDS, 0};
@@ -83,7 +88,8 @@ static int wait_for_answers(struct epoll_event events[64], double now, double un
 }
 
 /* Loads the server for some seconds at RATE requests per second, or (0) by connections that send
- * the next request at once.  Prints the result under NAME, and returns the rate of answers.
+ * the next request at once.  Prints the result under NAME, by keys that parse.py reads, and returns
+ * the rate of answers per second.
  */
 static double load(const char *name, double seconds, double rate)
 {
@@ -128,7 +134,7 @@ static double load(const char *name, double seconds, double rate)
 	return done / (last - start);
 }
 
-/* Pins this process to a CPU, whose number is a text. */
+/* Pins this process to a CPU, whose number is a text; ends the program if it cannot. */
 static void pin_process(const char *cpu)
 {
 	cpu_set_t cpus;
@@ -139,7 +145,8 @@ static void pin_process(const char *cpu)
 		err(1, "processor %s", cpu);
 }
 
-/* Opens all connections, and gets the page once over each of them. */
+/* Opens all COUNT connections, and gets the page once over each of them: this sets LENGTH, which
+ * the log's first line needs. */
 static void open_connections(const struct sockaddr_in *server, const char *address)
 {
 	int one = 1;
@@ -159,7 +166,8 @@ static void open_connections(const struct sockaddr_in *server, const char *addre
 	}
 }
 
-/* Loads the server as the arguments say, and prints a point of the log. */
+/* Loads the server as the arguments say, and prints a point of the log, as parse.py expects it.  In
+ * the mode `ready` it only proves that the server answers, and prints nothing. */
 int main(int argc, char **argv)
 {
 	struct sockaddr_in server = {.sin_family = AF_INET};

@@ -21,6 +21,8 @@ for request in requests:
             break
         except OSError:
             time.sleep(0.01)
+    else:
+        sys.exit("slirp4netns took no request within 5 s")
     connection.sendall(request.encode())
     connection.shutdown(socket.SHUT_WR)
     answer = connection.makefile().read()

@@ -29,10 +29,14 @@ FILL_CHAIN = """
     echo COMMIT
 } | "$1-restore" --noflush --wait
 """
-# Arguments: iptables and the chain.  Succeeds, too, where the chain does not exist.
+# Arguments: iptables, the chain, and its table.  Succeeds, too, where the chain does not exist.
 REMOVE_CHAIN = """
-! "$1" --wait --list-rules "$2" 2>/dev/null ||
-    { "$1" --wait --flush "$2" && "$1" --wait --delete-chain "$2"; }
+! "$1" --wait --table "$3" --list-rules "$2" 2>/dev/null ||
+    { "$1" --wait --table "$3" --flush "$2" && "$1" --wait --table "$3" --delete-chain "$2"; }
+"""
+# Arguments: iptables, the id of a system, and a table.  Prints the system's rules and chains in it.
+FIND_RULES = """
+"$1" --wait --table "$3" --list-rules | grep -F -e "$2" || true
 """
 
 
@@ -68,7 +72,7 @@ def add_idle_rules(context: Context, address: str, count: int) -> None:
     Raises UserError where iptables is not installed or refuses a rule.
     """
     iptables = _find_iptables()
-    _note_removal(context, ["sh", "-c", REMOVE_CHAIN, "strata", iptables, context.id])
+    _note_removal(context, REMOVE_CHAIN, "filter")
     capture(as_root(["sh", "-euc", FILL_CHAIN, "strata", iptables, context.id, str(count)]))
     matches = (["--destination", address], ["--source", address])
     _insert_rules(context, "filter", "FORWARD", context.id, *matches)
@@ -79,13 +83,16 @@ def _find_iptables() -> str:
     return find_program("iptables") or "iptables"
 
 
-def _note_removal(context: Context, command: list[str]) -> None:
-    """Write into the journal the command by which root removes the rules that are made next.
+def _note_removal(context: Context, script: str, table: str, *arguments: str) -> None:
+    """Write into the journal how root finds and removes the rules that are made next.
 
-    command: must also succeed where the rules do not exist.
+    script: the removal, for `sh`, whose arguments are iptables, the system's ID, the table, and the
+    further ones.  It must also succeed where the rules do not exist.
     """
-    # `find` prints nothing: the journal takes rules that it could not remove for removed ones.
-    entry = {"kind": "rule", "id": context.id, "root": True, "find": ["true"], "remove": [command]}
+    common = ["strata", _find_iptables(), context.id, table]
+    find = ["sh", "-c", FIND_RULES, *common]
+    remove = ["sh", "-c", script, *common, *arguments]
+    entry = {"kind": "rule", "id": context.id, "root": True, "find": find, "remove": [remove]}
     context.note_cleanup(entry)
 
 
@@ -99,7 +106,7 @@ def _insert_rules(
     matches: options of iptables, one list for each rule.
     """
     iptables = _find_iptables()
-    _note_removal(context, ["sh", "-c", REMOVE_RULES, "strata", iptables, context.id, table, chain])
+    _note_removal(context, REMOVE_RULES, table, chain)
     mark = ["--match", "comment", "--comment", context.id, "--jump", target]
     for match in matches:
         argv = [iptables, "--wait", "--table", table, "--insert", chain, *match, *mark]

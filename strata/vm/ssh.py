@@ -32,13 +32,13 @@ def write_configuration(folder: str, address: str, key: str, host_key: str) -> N
         f"Host {HOST}",
         f"  HostName {address}",
         "  User root",
-        f"  IdentityFile {key}",
+        f'  IdentityFile "{key}"',
         "  IdentitiesOnly yes",
-        f"  UserKnownHostsFile {known_hosts}",
+        f'  UserKnownHostsFile "{known_hosts}"',
         "  GlobalKnownHostsFile /dev/null",
         "  StrictHostKeyChecking yes",
         *(
-            f"  {option} {value}"
+            f'  {option} "{value}"'
             for option, value in ssh_connection.make_ssh_settings(folder).items()
         ),
     ]

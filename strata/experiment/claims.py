@@ -56,12 +56,16 @@ def _check_content(path: str, content: Any) -> None:
     mistakes = validation.find_faults(validation.load_schema("claims"), content, names=names)
     mistakes = mistakes or [*_list_mistakes(content)]
     validation.raise_findings(
-        path, [(_add_id(key, content), sentence) for key, sentence in mistakes]
+        path, [(_append_claim_id(key, content), sentence) for key, sentence in mistakes]
     )
 
 
-def _add_id(key: str, content: Fields) -> str:
-    """Return a key of the file, followed by the ID of its claim, by which people find the claim."""
+def _append_claim_id(key: str, content: Fields) -> str:
+    """Return a key with the ID of its claim, by which people find the claim in the file.
+
+    key: with dots between its steps, such as ``claims.3.workload``; others are returned as they are.
+    content: of the file of claims, perhaps invalid.
+    """
     section, *steps = key.split(".")
     if section != "claims" or not steps:
         return key
@@ -72,8 +76,8 @@ def _add_id(key: str, content: Fields) -> str:
 def _list_mistakes(content: Fields) -> Iterator[Finding]:
     """Yield the mistakes that the schema of the claims cannot express.
 
-    These are an ID of two claims, a tolerance whose high limit is below the low one, and a metric
-    that the workload does not declare.
+    These are an ID that two claims have, a tolerance whose high limit is below the low one, and a
+    metric that the workload does not declare.
     """
     numbers: dict[str, int] = {}
     for number, claim in enumerate(content["claims"]):
@@ -145,10 +149,12 @@ def _read_own_claim(path: str, environments: Fields) -> Fields:
         "declared environments": environments,
         "declared workloads": workload.list_workloads(),
     }
+    # The second check relies on the types that the schema ensures.
     schema = validation.load_schema("claim")
     validation.raise_findings(path, validation.find_faults(schema, content, names=names))
     validation.raise_findings(path, [*_list_own_mistakes(content)])
     return {
+        # The format of schemas/claims.schema.json.
         "format": 2,
         "about": f"The claim of {path}.",
         "publications": {"own": {"label": content["source"], "title": content["source"]}},
@@ -170,10 +176,12 @@ def _convert_own_claim(path: str, content: Fields) -> Fields:
 
     path: its file, whose name becomes the claim's ID.
     content: the content of the file, checked (schemas/claim.schema.json).
+    analysis/claims.R reads the keys of the result, as those of published claims.
     """
     name = re.sub("[^A-Za-z0-9.-]+", "-", os.path.splitext(os.path.basename(path))[0])
     value = content.get("value")
     tolerance = {"low": content.get("low"), "high": content.get("high")}
+    # Without limits the tolerance is a margin of SMALLEST_DIFFERENCE, symmetric for logarithms.
     if tolerance == {"low": None, "high": None} and value is not None:
         tolerance = {
             "low": value * (1 - SMALLEST_DIFFERENCE),
@@ -205,6 +213,7 @@ def _list_own_mistakes(content: Fields) -> Iterator[Finding]:
     content: the content of the file, which matches the schema.
     """
     name, metric = content["workload"], content["metric"]
+    # A single metric, which is no list, has no position in its key.
     for key, sentence in _list_unknown_metrics("metric", as_list(metric), name, [name]):
         yield (key if isinstance(metric, list) else "metric"), sentence
     low, high, value = (content.get(key) for key in ("low", "high", "value"))
@@ -222,7 +231,9 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
     published: a claim of :func:`read_claim`.
     plan: the plan of the whole configuration.
     sockets: how many sockets this machine has.
-    If no environment is returned, nothing of the claim can be tested here.
+    A pair of the claim counts only if an environment stands for each side.  If no environment is
+    returned, nothing of the claim can be tested here.  analysis/claims.R decides the same from
+    results.
     """
     claim = published["claims"][0]
     for hardware, available in (("sockets", sockets), ("processors", plan["machine"]["cpus"])):
@@ -237,7 +248,7 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
     for pair in claim["pairs"]:
         stand_ins = []
         for name in pair:
-            stand_in, reason = _find_stand_in(published["environments"][name], plan)
+            stand_in, reason = _find_stand_in_environment(published["environments"][name], plan)
             stand_ins.append(stand_in)
             if reason:
                 reasons[reason] = None
@@ -246,7 +257,7 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
     return [*chosen], [*reasons]
 
 
-def _find_stand_in(published: Fields, plan: Plan) -> tuple[str, str]:
+def _find_stand_in_environment(published: Fields, plan: Plan) -> tuple[str, str]:
     """Return ``(environment, "")``, the environment of the plan that stands for a published one.
 
     published: the published environment.

@@ -36,9 +36,10 @@ def merge_mappings(base: Fields, over: Fields) -> Fields:
 
 
 def read_nearest() -> tuple[str, Fields]:
-    """Return the path and the content of the configuration file, of which nothing is checked.
+    """Return the path and the unchecked content of the configuration file.
 
-    It is the file of the working directory, or else of the project.
+    It is the file of the working directory, or else of the project.  Raises UserError if it is no
+    mapping in YAML.
     """
     path = FILE if os.path.exists(FILE) else os.path.join(paths.PROJECT, FILE)
     return path, yaml_files.read_mapping(path)
@@ -149,7 +150,7 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     content = yaml_files.read_mapping(path)
     source = _make_source_finder(path, over)
     settings = validation.convert_texts(schema, merge_mappings(content, over))
-    _check_settings(settings, schema, source)
+    _check_and_normalize(settings, schema, source)
     image = {**settings.get("image", {}), "workloads": list(settings["workloads"])}
     if packages := _list_packages_of_layers(settings["environments"]):
         image["packages"] = [*image.get("packages", []), *packages]
@@ -175,11 +176,12 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     }
 
 
-def _check_settings(settings: Fields, schema: Any, source: Callable[[str], str]) -> None:
+def _check_and_normalize(settings: Fields, schema: Any, source: Callable[[str], str]) -> None:
     """Check the merged configuration and the workloads that it names, and complete environments.
 
     Changes each environment of `settings`: adds its label, and normalizes its layers.
-    schema: the validator of config.yaml.  source: a function that maps a key to its file.
+    schema: the validator of config.yaml.
+    source: a function that maps a key to its file.
     Raises UserError with one line for each mistake.
     """
     workloads = settings.get("workloads")
@@ -193,6 +195,7 @@ def _check_settings(settings: Fields, schema: Any, source: Callable[[str], str])
         "declared": [*workload.list_workloads(), *present],
         "kinds": registry.list_layer_names(),
     }
+    # Without `names` the second call finds only wrong types and missing keys, not unknown names.
     mistakes = validation.find_faults(schema, settings, names=names)
     # With wrong types or missing keys, no further check can read the settings.
     if mistakes and validation.find_faults(schema, settings):
@@ -219,6 +222,7 @@ def _list_packages_of_layers(environments: Fields) -> list[str]:
 
 def _add_defaults(schema: Fields, values: Fields) -> Fields:
     """Return a mapping to which the defaults of its schema are added for missing keys."""
+    # Only the first level: a schema's own defaults of nested keys are not read.
     definitions = schema["properties"].items()
     defaults = {key: entry["default"] for key, entry in definitions if "default" in entry}
     return defaults | values
@@ -230,7 +234,7 @@ def plan_interference(given: Fields, again: bool = False) -> Interference:
     given: the value of `interference` in config.yaml.
     again: whether disturbed blocks are measured again by default, if `given` has no action.
     Thresholds are shares, bytes, degrees Celsius or seconds; None means that a quantity is not
-    judged.
+    judged.  measure/interference.py reads the keys, and decide.py repeats blocks by their flags.
     """
     schema = validation.load_schema("config").schema["properties"]["interference"]
     if again:
@@ -247,6 +251,7 @@ def _normalize_layer(layer: str | Fields) -> Fields:
     """Return a layer as ``{name: options}``, with options converted to the types of their schema.
 
     layer: only the name, or a mapping of the name to its options.
+    The options of an unknown layer stay as they are: the schema reports its name.
     """
     mapping = {layer: {}} if isinstance(layer, str) else layer
     ((name, options),) = mapping.items()
@@ -292,6 +297,7 @@ def _list_image_mistakes(image: Fields) -> Iterator[Finding]:
     if "docker" not in image:
         return
     for key, value in image.items():
+        # `distribution: host` is the default, and says nothing.
         if key != "docker" and (key, value) != ("distribution", "host"):
             yield f"image.{key}", f"is of the image that Strata builds; leave {key} or docker out"
 
@@ -302,6 +308,7 @@ def _list_path_mistakes(settings: Fields) -> Iterator[Finding]:
     ssh_config = client.get("ssh_config") if isinstance(client, dict) else None
     if ssh_config and (os.path.isdir(ssh_config) or not os.access(ssh_config, os.R_OK)):
         yield "client.ssh_config", f"is {show_value(ssh_config)}; there is no such file to read"
+    # The group is the path of a mirror on this host, without the prefix that makes it a URL.
     local_mirror = re.fullmatch(
         "(?:file|copy):/*(/.*)", settings.get("image", {}).get("mirror", "")
     )

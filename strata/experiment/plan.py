@@ -56,6 +56,7 @@ def compute_cell_seed(plan: Plan, workload: str, repetition: int) -> int:
 
     It is the same in every environment, so that all environments do equal work.  Its computation
     must stay, because the fingerprints of cells do not show a change of it.
+    repetition: from 1; 0 gives the seed of the workload's data set.
     """
     text = f"{plan['seed']}/{workload}/{repetition}"
     return int.from_bytes(sha256(text.encode()).digest()[:4], "big") >> 1
@@ -66,9 +67,11 @@ def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
 
     A cell is measured again when its fingerprint changes.  So the hash of an unchanged cell must
     stay: a new key may be added only for plans that use a new feature.
+    The rule `cell` has it as a parameter, and each record keeps it (measure/pending.py compares).
     """
     planned = select_workload(plan, environment, workload)
     cell = planned["cell"]
+    # The keys and their values are hashed: none may be renamed.
     deciding = {
         "seed": plan["seed"],
         "scale": select_scale(plan, environment),
@@ -83,6 +86,7 @@ def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
         probes = [[server["ready"].get("argv"), server["stop"].get("argv")] for server in servers]
         deciding["servers"] = [commands, probes]
         deciding["data"] = cell.get("data", {}).get("argv")
+    # The keys from here on are only in the hash where they differ from the usual case.
     if uses_client(cell):
         deciding["client"] = plan["client"]
     if mask := plan["machine"]["mask"]:
@@ -167,6 +171,7 @@ def list_ways(plan: Plan, environment: str, workload: str) -> list[str]:
     Containers on the host's kernel take slices.  Slices hide a part of the cost of a sandbox or a
     virtual machine, which take their runs whole (docs/method.md).  Native takes both, so that it is
     compared with each in the same way.  A cell that is measured without others takes no slices.
+    The tables keep the way as the column `how`.
     """
     if find_slice_seconds(plan, environment, workload) is None:
         return [WHOLE]
@@ -182,7 +187,7 @@ def list_role_groups(cell: CellWork, values: Fields) -> list[list[str]]:
     """Return the roles of each system in a group of systems that work together.
 
     cell: the `cell` of the planned workload.
-    values: the workload's parameters by name; one of them holds ``ROLE+ROLE`` for each system.
+    values: the workload's parameters by name; one of them lists ``ROLE+ROLE`` for each system.
     Without roles, the group is a single system with no role.
     """
     if "roles" not in cell:
@@ -211,6 +216,7 @@ def compute_port_offset(ports: list[int]) -> int:
     """Return the distance between the ports of two cells whose systems are up at the same time.
 
     ports: the ports of one system, sorted.  Without ports the distance is 0.
+    :func:`check_ports` tests what measure/cell.py then adds to the ports.
     """
     if not ports:
         return 0
@@ -261,7 +267,7 @@ def read_source(project: str) -> Source:
     revision: the ID of the commit.
     changed: whether files that git tracks differ from the commit.
     Both are None if no git repository tracks the project.  If git refuses to read a repository that
-    exists there, its message is printed to standard error.
+    exists there, its message is printed to standard error.  The plan and its seal keep the result.
     """
     from strata.util import programs, progress
 
@@ -296,7 +302,8 @@ def _is_list_of_texts(value: object) -> bool:
 def find_mistakes(plan: Plan) -> list[str]:
     """Return a sentence, with file and key, for each mistake in a plan (schemas/plan.schema.json).
 
-    A plan of another format gives a single sentence.
+    A plan of another format gives a single sentence.  An archive's plan is anyone's text, so that it
+    may be any value of JSON.
     """
     from strata.util import validation
 
@@ -316,6 +323,7 @@ def find_mistakes(plan: Plan) -> list[str]:
 def _list_parameter_mistakes(workloads: dict[str, PlannedWorkload]) -> Iterator[tuple[str, str]]:
     """Yield (key, mistake) for each parameter whose value its cell cannot use.
 
+    These are the numbers of systems and laps, and the roles, which the schema does not know by name.
     workloads: the planned workloads by name, which match the plan's schema.
     """
     for workload, planned in workloads.items():
@@ -334,6 +342,7 @@ def write_plan(plan: Plan) -> None:
     """Write results/plan.json and results/plan.csv, each only if its content changed.
 
     plan: complete, with its `source`, and with `sealed` if it was sealed.
+    The cells, the analysis in R and archives read these files.
     """
     write_cell_order(plan)
     write_if_changed(paths.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")

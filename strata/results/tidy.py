@@ -47,20 +47,21 @@ class CellValues(NamedTuple):
 def write_tidy_tables(partial: bool = False, to: str = "results") -> None:
     """Write the tables of all measured values, and of the refused logs, into a folder.
 
-    partial: whether cells may be missing.  to: the folder.
+    partial: whether cells may be missing.
+    to: the folder, in which analysis/read.R reads the tables.
     Prints which logs are left out, and writes the plan's order of cells.
     Raises UserError as :func:`parse_cells`.
     """
     values = parse_cells(partial)
     write_value_tables(values, to)
     write_csv(_locate(to, result_path("left_out")), ("log", "reason"), values.left_out)
-    _print_unplanned(values.cells)
+    _print_unplanned_logs(values.cells)
 
 
 def write_value_tables(cell_values: CellValues, folder: str) -> None:
     """Write two CSV tables for each workload into a folder: its values, and the laps of each.
 
-    Readers of the tables rely on these columns and their order (docs/files.md).
+    analysis/read.R and archives rely on these columns and their order (docs/files.md).
     """
     for workload, rows in cell_values.values.items():
         factors = merge_orders([name for name in row if name.startswith(FACTOR)] for row in rows)
@@ -118,7 +119,7 @@ def parse_cells(partial: bool = False) -> CellValues:
     records = _read_records(experiment, cells, partial)
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     set_aside = order.disturbed | _find_split_blocks(paired)
-    # Cells of a block begin at about the same moment.
+    # The column `order` numbers the cells by their starts, which are almost equal within a block.
     by_start = sorted(records, key=lambda cell: records[cell]["started"])
     order_numbers = {cell: number for number, cell in enumerate(by_start, 1)}
     cell_values = CellValues(
@@ -129,13 +130,13 @@ def parse_cells(partial: bool = False) -> CellValues:
         left_out=[],
     )
     # A record with this key says why the environment cannot run the workload: it has no values.
-    able = [cell for cell, record in records.items() if "cannot" not in record]
+    runnable = [cell for cell, record in records.items() if "cannot" not in record]
     logs: list[parsing.LoggedCell] = []
-    for cell in able:
+    for cell in runnable:
         workload = plan.select_workload(experiment, *cell[:2])
         logs.append((paths.cell_path("raw", *cell, "log"), records[cell], workload))
-    outcomes = parsed.read_outcomes(able, logs)
-    for cell, (path, record, _), outcome in zip(able, logs, outcomes, strict=True):
+    outcomes = parsed.read_outcomes(runnable, logs)
+    for cell, (path, record, _), outcome in zip(runnable, logs, outcomes, strict=True):
         if "broken" in outcome:
             cell_values.left_out.append((path, outcome["broken"]))
             remedy = "remove it, and it is measured again"
@@ -185,7 +186,8 @@ def _add_rows(
     """Add the rows of a cell to the tables of its workload in `cell_values`.
 
     shared: the columns that all rows of the cell share.
-    outcome: for each value, (metric, unit, value, factors), how it ran, and the values of its laps.
+    outcome: for each value ``((metric, unit, value, factors), how, lap_values)``, as the workload's
+    parser gave it; `how` is SLICES or WHOLE of experiment/plan.py, as the log marks it.
     counted_laps: the numbers of the laps that count; empty if all do.
     """
     workload = shared["workload"]
@@ -207,7 +209,7 @@ def _find_split_blocks(records: dict[blocks.Cell, Fields]) -> set[blocks.Block]:
     return {block for block, names in nodes.items() if len(names) > 1}
 
 
-def _print_unplanned(cells: Iterable[blocks.Cell]) -> None:
+def _print_unplanned_logs(cells: Iterable[blocks.Cell]) -> None:
     """Print which logs in results/raw are left out because their cells are not in the plan.
 
     cells: all planned cells.

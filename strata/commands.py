@@ -57,6 +57,8 @@ def print_plan(
 def probe_machine() -> None:
     """Test whether KVM can run a guest, and write results/machine.json.
 
+    The rule `machine` calls it.  The plan does not read that file, but the answer that the test
+    keeps outside the project (vm/acceleration.py).
     Raises UserError if results/ holds no plan.
     """
     finding = kvm_trial.find_accelerator(plan.read_checked_plan()["image"]["settings"])
@@ -171,9 +173,9 @@ def clean_machine(images: bool) -> None:
 class Command:
     """A command of the command line.
 
-    function: called with the options as keyword arguments; returns the exit status, where None
-    counts as 0.  A text MODULE:NAME names a function whose module is imported only when it is
-    called.
+    function: called with the options as keyword arguments, by their names; returns the exit status,
+    where None counts as 0.  A text MODULE:NAME names a function whose module is imported only when
+    it is called.
     about: the help text, whose first line is in the list of commands.
     example: words that follow the command in an example.
     add_options: a function that adds the command's options to a parser.

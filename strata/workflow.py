@@ -28,7 +28,7 @@ from strata.util.files import read_json
 from strata.vm import acceleration
 
 # The priority of a cell is this number less its position in the plan: cells run in the order of the
-# plan, after checkpoints, whose priority is higher.
+# plan, after checkpoints, whose priority is higher (rules/measure.smk).
 MOST_CELLS = 10**7
 # How many failed cells are listed at the end of a run.
 MOST_SHOWN = 5
@@ -55,7 +55,7 @@ class Experiment:
     settings: the checked configuration.
     plan: the object of results/plan.json.
     order: the order of the cells, as far as the number of cells is decided.
-    digest: a hash that changes with the plan.
+    digest: a hash that changes with the plan; tables and papers are made again with it.
     rests_on: a hash of the part of the plan on which decisions on further blocks depend.
     tables: the paths of all tables.
     partial: whether tables and papers are made from the cells that exist.
@@ -112,7 +112,7 @@ class Experiment:
 
         On several nodes, a cell that failed has the lowest priority, 0.  The job of a block ends
         with the first cell that fails; otherwise that cell would delay the cells after it in every
-        run.
+        run.  A cell that is not planned has 0, too: its own rule reports it (:meth:`require_cell`).
         """
         cell = (environment, workload, int(repetition))
         if self.plan.get("spread") and os.path.exists(paths.cell_path("failed", *cell, "json")):
@@ -183,7 +183,10 @@ class Experiment:
         return self.partial or (order.decided and not self._find_torn_blocks(order))
 
     def _find_torn_blocks(self, order: blocks.Order) -> pairs.Torn:
-        """Return the torn blocks without a replacement, which are found once for each decision."""
+        """Return the torn blocks without a replacement, which are found once for each decision.
+
+        Snakemake asks again and again, and to find them reads the records of all cells.
+        """
         path = result_path("precision", round=order.last)
         changed = os.stat(path).st_mtime_ns if os.path.exists(path) else None
         decision = (self.rests_on, order.last, changed)
@@ -283,6 +286,7 @@ class Experiment:
     def describe_source(self) -> str:
         """Return a hash of the project's source, or an empty text if git does not list its files.
 
+        A change of the hash makes the archive again.
         In the latter case the command that makes the archive reports the reason.
         """
         from strata.archive import source as project_source
@@ -305,7 +309,7 @@ class Experiment:
         """Lock the project's folder for this run, check the image, and write the plan.
 
         The kernel releases the lock when this process ends.  Prints torn blocks, and a note if R is
-        missing.
+        missing.  Snakemake calls it through `onstart`, and not in a dry run.
         Raises UserError if another run is active in the folder, or if the image was changed.
         """
         os.makedirs("results/tmp", exist_ok=True)
@@ -318,7 +322,7 @@ class Experiment:
                 "another run is active in this folder; "
                 "wait for its end (nothing needs to be unlocked)"
             ) from None
-        # The lock of a removed file excludes nobody.
+        # `clean` may have removed the file after it was opened: its lock excludes nobody then.
         if not os.fstat(self._lock).st_nlink:
             raise UserError("`python3 -m strata clean` was at work in this folder: run again")
         image = cache.find_image(self.plan["image"]["recipe"]) if self.list_image_files() else None
@@ -338,7 +342,7 @@ class Experiment:
     def _write_plan(self) -> None:
         """Write the plan, with its source and seal, and how to connect to the client.
 
-        Starts the count of the cells that are due, which later messages show.
+        Records how many cells are measured already, from which later messages count.
         """
         complete: Plan = {**self.plan, "source": plan.read_source(os.getcwd())}
         sealed = seal.read_seal(self.plan)
@@ -381,7 +385,8 @@ class Experiment:
 def _prepare_process(project: str) -> None:
     """Prepare this process, which is Snakemake's, for the commands of the rules.
 
-    Sets PATH and PYTHONPATH, which the commands inherit, and declares the run.
+    Sets PATH and PYTHONPATH, which the commands inherit, and declares the run: sets the variables
+    by which they know it (util/run.py).
     project: the path of the project's folder.
     Raises UserError if Snakemake could not work in this folder.
     """
@@ -426,7 +431,7 @@ def list_code(*patterns: str) -> list[str]:
 
 
 def describe_error(error: UserError | OSError) -> str:
-    """Return the message of an error that the user can correct."""
+    """Return the message of an error that the user can correct, as one or more lines."""
     return access.explain_error(error) if isinstance(error, OSError) else str(error)
 
 

@@ -195,7 +195,7 @@ def _check_and_normalize(settings: Fields, schema: Any, source: Callable[[str], 
         "declared": [*workload.list_workloads(), *present],
         "kinds": registry.list_layer_names(),
     }
-    # Without `names` the second call finds only wrong types and missing keys, not unknown names.
+    # Without `names` the second call leaves out unknown workloads and layers.
     mistakes = validation.find_faults(schema, settings, names=names)
     # With wrong types or missing keys, no further check can read the settings.
     if mistakes and validation.find_faults(schema, settings):

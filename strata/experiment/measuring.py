@@ -44,7 +44,7 @@ class ProgressLine:
     def show(self, text: str) -> None:
         """Replace the line by a text, which is cut at the terminal's width."""
         if self._is_shown:
-            # A window may be reported as narrower than any text, or as having no columns.
+            # A terminal may report no columns.
             columns = max(20, os.get_terminal_size(sys.stderr.fileno()).columns)
             # Control characters would move the cursor or change the terminal.
             text = re.sub(r"[^ -~\u00a0-\uffff]", " ", text)[: columns - 1]

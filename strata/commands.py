@@ -57,8 +57,8 @@ def print_plan(
 def probe_machine() -> None:
     """Test whether KVM can run a guest, and write results/machine.json.
 
-    The rule `machine` calls it.  The plan does not read that file, but the answer that the test
-    keeps outside the project (vm/acceleration.py).
+    The rule `machine` calls it.  Plans follow from the answer that the test keeps outside the
+    project (vm/acceleration.py), not from this file.
     Raises UserError if results/ holds no plan.
     """
     finding = kvm_trial.find_accelerator(plan.read_checked_plan()["image"]["settings"])
@@ -121,6 +121,7 @@ def build_image(overrides: Fields, planned: list[str] | None, packages: bool) ->
     ]
     with_disk = "disk" in registry.collect_image_forms(available) and "docker" not in image
     if with_disk:
+        # Its result is not needed here: it keeps the answer, from which later plans follow.
         kvm_trial.find_accelerator(image)
     built = build.ensure_image(image, with_disk)
     if not names:
@@ -134,6 +135,7 @@ def check_project(overrides: Fields) -> None:
     """Check config.yaml, all workloads with their parsers, and the published claims.
 
     overrides: values that replace values of config.yaml.
+    Prints one line if there is no mistake.
     Raises UserError with all mistakes.
     """
 

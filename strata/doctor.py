@@ -75,6 +75,7 @@ def _check_host() -> list[Row]:
 
 def _list_layers() -> list[Row]:
     """Return the lines of the report on the layers of environments, and on KVM."""
+    # The layer `host` is this machine itself.
     names = [name for name in registry.list_layer_names() if name != "host"]
     rows: list[Row] = [registry.load_layer_class(name).doctor_line() for name in names]
     kvm = acceleration.known_accelerator()

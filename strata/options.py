@@ -248,7 +248,7 @@ def add_cell_arguments(parser: Parser) -> None:
 
 def add_round_argument(parser: Parser) -> None:
     """Add the argument that names a round of decisions."""
-    parser.add_argument("round", type=int, metavar="ROUND", help="its number")
+    parser.add_argument("round_number", type=int, metavar="ROUND", help="its number")
 
 
 def add_table_options(parser: Parser) -> None:

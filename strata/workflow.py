@@ -142,7 +142,8 @@ class Experiment:
         """
         self.require_cell(environment, workload, repetition)
         if self._makes_files() and kvm_trial.needs_trial(self.plan, [environment]):
-            # A cell that is a target of its own does not depend on the checkpoint `machine`.
+            # A cell that is a target of its own does not depend on the checkpoint `machine`.  The
+            # new plan follows from the answer that the trial keeps.
             kvm_trial.find_accelerator(self.settings["image"])
             self._make_plan()
         key = (environment, workload)
@@ -207,15 +208,15 @@ class Experiment:
         logs = self.list_logs(checkpoints)
         return [*logs, *_list_records(logs), *outputs.list_decision_paths(self.plan)]
 
-    def list_measured_before(self, round: str) -> list[str]:
+    def list_measured_before(self, round_number: str) -> list[str]:
         """Return the paths of the logs and records that a decision on further blocks needs.
 
         The list is empty after the decision, so that later changes of logs do not repeat it.  The
         last decision, which added no block, is made again if a block was torn since.
-        round: the number of the round after which the decision is due.
+        round_number: of the round after which the decision is due.
         """
         order = blocks.Order(self.plan)
-        if self._is_decided(order) or int(round) < order.last:
+        if self._is_decided(order) or int(round_number) < order.last:
             return []
         logs = [paths.cell_path("raw", *cell, "log") for cell in order.list_cells()]
         return [*logs, *_list_records(logs)]
@@ -254,6 +255,7 @@ class Experiment:
             reason += " so far"
         if torn:
             reason += f" ({'; '.join(pairs.describe_torn_blocks(torn))})"
+        # If there is no plan of a last run, its configuration is not compared.
         last_plan = read_json(paths.PLAN) or self.plan
         last_names = _list_names(last_plan)
         if _list_names(self.plan) != last_names:
@@ -415,7 +417,7 @@ def _list_records(logs: Iterable[str]) -> list[str]:
 
 
 def _list_names(experiment: Any) -> list[str]:
-    """Return the names of the environments and workloads of a plan."""
+    """Return the names of the environments and workloads of a plan, perhaps of another format."""
     return [*experiment.get("environments", ()), *experiment.get("workloads", ())]
 
 

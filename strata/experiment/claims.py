@@ -1,4 +1,4 @@
-"""Read claims of the publications, and claims that users write in files of their own."""
+"""Read the claims of publications, and claims that users write in their own files."""
 
 import difflib
 import json
@@ -19,7 +19,7 @@ from strata.util.validation import Finding, find_unknown
 FILES = ("published/claims.json", "published/today.json")
 # The file that is tested unless the configuration's `claims` is another one.
 FILE = FILES[0]
-# The endings of files of one's own claims.
+# The endings of users' own claim files.
 _ENDINGS = (".yaml", ".yml", ".json")
 
 
@@ -115,8 +115,8 @@ def _list_unknown_metrics(
 def read_claim(named: str, environments: Fields) -> Fields:
     """Return a claim in the form of published/claims.json, of which it is the only one.
 
-    named: the ID of a published claim, or the path of a file of one's own (docs/claims.md).
-    environments: the configuration's environments, which a file of one's own may name.
+    named: the ID of a published claim, or the path of a user's own file (docs/claims.md).
+    environments: the configuration's environments, which a user's own file may name.
     Raises UserError with all mistakes, each with the nearest right word.
     """
     contents = {path: _read_content(path) for path in list_files()}
@@ -140,8 +140,9 @@ def read_claim(named: str, environments: Fields) -> Fields:
 
 
 def _read_own_claim(path: str, environments: Fields) -> Fields:
-    """Return the claim of a file of one's own, as :func:`read_claim` does.
+    """Return the claim of a user's own file, as :func:`read_claim` does.
 
+    environments: the configuration's environments by name.
     Raises UserError with all mistakes.
     """
     content = yaml_files.read_mapping(path)
@@ -172,7 +173,7 @@ def _read_own_claim(path: str, environments: Fields) -> Fields:
 
 
 def _convert_own_claim(path: str, content: Fields) -> Fields:
-    """Return a claim of one's own as an entry of ``claims`` in published/claims.json.
+    """Return a user's own claim as an entry of ``claims`` in published/claims.json.
 
     path: its file, whose name becomes the claim's ID.
     content: the content of the file, checked (schemas/claim.schema.json).
@@ -208,7 +209,7 @@ def _convert_own_claim(path: str, content: Fields) -> Fields:
 
 
 def _list_own_mistakes(content: Fields) -> Iterator[Finding]:
-    """Yield the mistakes that the schema of a file of one's own cannot express.
+    """Yield the mistakes that the schema of a user's own file cannot express.
 
     content: the content of the file, which matches the schema.
     """

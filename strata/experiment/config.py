@@ -267,9 +267,9 @@ def _list_mistakes(settings: Fields) -> Iterator[Finding]:
 
     settings: the merged configuration, which matches the schema.
     """
-    rule = settings["repetitions"]
-    if isinstance(rule, dict) and rule["max"] < rule["min"]:
-        yield "repetitions.max", f"is {rule['max']}; must be at least min, {rule['min']}"
+    limits = settings["repetitions"]
+    if isinstance(limits, dict) and limits["max"] < limits["min"]:
+        yield "repetitions.max", f"is {limits['max']}; must be at least min, {limits['min']}"
     # Label → the environment that has it.
     labels: dict[str, str] = {}
     for name, environment in settings["environments"].items():
@@ -279,6 +279,7 @@ def _list_mistakes(settings: Fields) -> Iterator[Finding]:
         if label in labels:
             yield f"{key}.label", f"is the label of {labels[label]} too; write another"
         labels[label] = name
+        # The plan replaces {vm} by the name of the machine's kind.
         if "{vm}" in label and not any("vm" in layer for layer in environment["layers"]):
             yield (
                 f"{key}.label",

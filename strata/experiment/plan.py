@@ -244,6 +244,7 @@ def check_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
         for position, (parameter, port) in enumerate(ports):
             key = f"workloads.{name}.{parameter}"
             for other_parameter, other_port in ports[:position]:
+                # Two parameters may name the same port.
                 if 0 < abs(other_port - port) < systems:
                     yield (
                         key,

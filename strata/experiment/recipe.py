@@ -92,6 +92,7 @@ def list_files(image: Fields) -> list[str]:
     ]
     workloads = ["common", "kit/load", *list_workloads_in_image(image)]
     files = packer_files + _list_workload_files(workloads)
+    # A shared file is in the image only if a build script names it.
     scripts = b"".join(_read_bytes(path) for path in files if path.endswith("/build.sh"))
     return sorted(
         path

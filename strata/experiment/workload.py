@@ -339,20 +339,20 @@ def resolve_parameters(
     return values, notes
 
 
-def _check_memory(name: str, values: Fields, systems: int, memory: int) -> None:
+def _check_memory(name: str, values: Fields, systems: int, machine_bytes: int) -> None:
     """Raise UserError if a parameter needs more than MOST_OF_MEMORY of the machine's memory.
 
     values: the parameters by name.
     systems: the number of equal systems, each of which needs the memory.
-    memory: the bytes of memory of the machine.
+    machine_bytes: the memory of the machine.
     """
     for key, needed_bytes in _list_memory_needs(name, values):
-        if needed_bytes * systems > MOST_OF_MEMORY * memory:
+        if needed_bytes * systems > MOST_OF_MEMORY * machine_bytes:
             count = f" in {systems} systems" if systems > 1 else ""
             raise UserError(
                 f"config.yaml: workloads.{name}.{key}: {values[key]}{count} needs "
                 f"{needed_bytes * systems / 1e9:.1f} GB of memory, of which this machine has "
-                f"{memory / 1e9:.1f}; choose a smaller value"
+                f"{machine_bytes / 1e9:.1f}; choose a smaller value"
             )
 
 

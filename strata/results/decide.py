@@ -21,28 +21,28 @@ from strata.util.errors import UserError
 from strata.util.files import write_json
 
 
-def decide_next_blocks(round: int) -> None:
+def decide_next_blocks(round_number: int) -> None:
     """Decide after a round which blocks come next, write the decision, and print it in one line.
 
-    round: the number of the round that has been measured.
+    round_number: of the round that has been measured.
     Writes results/precision of that round, flushed to disk, and then the plan's order of cells,
     which :class:`strata.experiment.blocks.Order` computes from all decisions.
     Raises UserError where no decision is due after the round, or its cells are not measured.
     """
     experiment = plan.read_checked_plan()
     order = blocks.Order(experiment)
-    if order.decision_rounds[-1:] != [round]:
+    if order.decision_rounds[-1:] != [round_number]:
         due = "an order of cells without blocks has none"
         if order.decision_rounds:
             due = f"one is due after {order.last}"
-        raise UserError(f"no decision is due after round {round}; {due}")
+        raise UserError(f"no decision is due after round {round_number}; {due}")
     decision = _Decision(experiment, order, tidy.parse_cells()).to_dict()
-    write_json(result_path("precision", round=round), decision, lasting=True)
+    write_json(result_path("precision", round=round_number), decision, lasting=True)
     # The next cell prints how many cells there are.
     plan.write_cell_order(experiment)
     # experiment/measuring.py recognizes this line.
     outcome = "no more blocks" if decision["enough"] else "more blocks follow"
-    progress.print_line(f"round {round}: {outcome}: {decision['reason']}")
+    progress.print_line(f"round {round_number}: {outcome}: {decision['reason']}")
 
 
 class _Decision:
@@ -67,6 +67,7 @@ class _Decision:
         self._order = order
         settings: Fields = experiment.get("precision", {})
         self._margin: float | None = settings.get("margin")
+        # Whether blocks are added for claims; a number is the half-width that each has to reach.
         self._claims: bool | float = settings.get("claims", False)
         self._retries: int = settings.get("retries", 0)
         self._target: float | None = settings.get("target")

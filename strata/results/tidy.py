@@ -54,7 +54,7 @@ def write_tidy_tables(partial: bool = False, to: str = "results") -> None:
     """
     values = parse_cells(partial)
     write_value_tables(values, to)
-    write_csv(_locate(to, result_path("left_out")), ("log", "reason"), values.left_out)
+    write_csv(_locate_in_folder(to, result_path("left_out")), ("log", "reason"), values.left_out)
     _print_unplanned_logs(values.cells)
 
 
@@ -80,11 +80,14 @@ def _write_table(
     name: the table's key in schemas/constants/results.json.  columns: its columns, in their order.
     """
     lines = [[row.get(column, "") for column in columns] for row in rows]
-    write_csv(_locate(folder, result_path(name, workload=workload)), columns, lines)
+    write_csv(_locate_in_folder(folder, result_path(name, workload=workload)), columns, lines)
 
 
-def _locate(folder: str, name: str) -> str:
-    """Return the path that a file of results/ has in another folder."""
+def _locate_in_folder(folder: str, name: str) -> str:
+    """Return the path that a file has in another folder.
+
+    name: its path in the project, which begins with results/.
+    """
     return os.path.join(folder, os.path.relpath(name, "results"))
 
 

@@ -1,4 +1,7 @@
-"""The options of the commands of ``strata``, and the parser that reads them."""
+"""The options of the commands of ``strata``, and the parser that reads them.
+
+In help texts ``%%`` stands for a percent sign: argparse formats them.
+"""
 
 import argparse
 import os
@@ -247,7 +250,7 @@ def add_cell_arguments(parser: Parser) -> None:
 
 
 def add_round_argument(parser: Parser) -> None:
-    """Add the argument that names a round of decisions."""
+    """Add the argument that names the round after which `decide` decides."""
     parser.add_argument("round_number", type=int, metavar="ROUND", help="its number")
 
 

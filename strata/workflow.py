@@ -123,7 +123,10 @@ class Experiment:
         return MOST_CELLS - position
 
     def require_cell(self, environment: str, workload: str, repetition: str) -> None:
-        """Raise UserError unless a cell is planned."""
+        """Raise UserError unless a cell is planned.
+
+        repetition: digits, as Snakemake gives a wildcard.
+        """
         cell = (environment, workload, int(repetition))
         if cell in self.order.places:
             return
@@ -288,8 +291,8 @@ class Experiment:
     def describe_source(self) -> str:
         """Return a hash of the project's source, or an empty text if git does not list its files.
 
-        A change of the hash makes the archive again.
-        In the latter case the command that makes the archive reports the reason.
+        In the latter case the command that makes the archive reports the reason.  A change of the
+        hash makes the archive again.
         """
         from strata.archive import source as project_source
 
@@ -371,6 +374,7 @@ class Experiment:
                 progress.print_topic("plan", f"{sentence} by the next run for tables or papers")
         failures = []
         for cell in cells if not is_good else ():
+            # measure/block.py writes these records, with the reason as `error`.
             if record := read_json(paths.cell_path("failed", *cell, "json")):
                 failures.append(f"{' · '.join(map(str, cell))}: {record['error']}")
         if not failures:
@@ -425,6 +429,7 @@ def list_code(*patterns: str) -> list[str]:
     """Return the sorted paths of the project's files that match some patterns, without tests.
 
     patterns: as :func:`glob.glob` takes them, where ``**`` matches any folders.
+    The rules name the files as inputs, so that a change of one makes their products again.
     """
     matches: set[str] = set()
     for pattern in patterns:

@@ -141,6 +141,7 @@ class Order:
     def _order_sequentially(self, repetitions: int) -> dict[Cell, tuple[int, int]]:
         """Return ``{cell: (position, round)}`` for all cells, one environment after the other.
 
+        The round is the repetition.
         repetitions: the number of repetitions of each cell; emulated machines have only one.
         """
         cells: list[Cell] = []

@@ -52,6 +52,7 @@ def _check_content(path: str, content: Any) -> None:
     groups = content.get("workload_groups", {}) if isinstance(content, dict) else {}
     workloads = workload.list_workloads()
     workloads_and_groups = [*workloads, *(groups if isinstance(groups, dict) else {})]
+    # The keyword `known` of the schema refers to names by these keys.
     names = {"folders": workloads, "loads": workloads_and_groups}
     mistakes = validation.find_faults(validation.load_schema("claims"), content, names=names)
     mistakes = mistakes or [*_list_mistakes(content)]
@@ -112,31 +113,34 @@ def _list_unknown_metrics(
         yield from find_unknown(f"{key}.{position}", metric, declared, f"metric of {group}")
 
 
-def read_claim(named: str, environments: Fields) -> Fields:
+def read_claim(id_or_path: str, environments: Fields) -> Fields:
     """Return a claim in the form of published/claims.json, of which it is the only one.
 
-    named: the ID of a published claim, or the path of a user's own file (docs/claims.md).
+    id_or_path: the ID of a published claim, or the path of a user's own file (docs/claims.md).
     environments: the configuration's environments, which a user's own file may name.
     Raises UserError with all mistakes, each with the nearest right word.
     """
     contents = {path: _read_content(path) for path in list_files()}
     # The ID of a claim → its file.
     ids = {claim["id"]: path for path in contents for claim in contents[path]["claims"]}
-    if os.path.isfile(named) or named.endswith(_ENDINGS) or "/" in named:
-        own_claim = _read_own_claim(named, environments)
+    if os.path.isfile(id_or_path) or id_or_path.endswith(_ENDINGS) or "/" in id_or_path:
+        own_claim = _read_own_claim(id_or_path, environments)
         if own_claim["claims"][0]["id"] in ids:
-            raise UserError(f"{named}: has the name of a published claim: rename the file")
+            raise UserError(f"{id_or_path}: has the name of a published claim: rename the file")
         return own_claim
-    if named not in ids:
-        similar = [known for known in ids if named in known]
-        similar = similar or difflib.get_close_matches(named, ids)
+    if id_or_path not in ids:
+        similar = [known for known in ids if id_or_path in known]
+        similar = similar or difflib.get_close_matches(id_or_path, ids)
         hint = f"{' and '.join(FILES)} list the IDs"
         if similar:
             hint = f"did you mean {' or '.join(similar[:5])}?"
-        raise UserError(f"{named!r} is no published claim and no file; {hint}")
-    content = contents[ids[named]]
-    _check_content(ids[named], content)
-    return {**content, "claims": [claim for claim in content["claims"] if claim["id"] == named]}
+        raise UserError(f"{id_or_path!r} is no published claim and no file; {hint}")
+    content = contents[ids[id_or_path]]
+    _check_content(ids[id_or_path], content)
+    return {
+        **content,
+        "claims": [claim for claim in content["claims"] if claim["id"] == id_or_path],
+    }
 
 
 def _read_own_claim(path: str, environments: Fields) -> Fields:
@@ -146,6 +150,7 @@ def _read_own_claim(path: str, environments: Fields) -> Fields:
     Raises UserError with all mistakes.
     """
     content = yaml_files.read_mapping(path)
+    # The keyword `known` of the schema refers to names by these keys.
     names = {
         "declared environments": environments,
         "declared workloads": workload.list_workloads(),

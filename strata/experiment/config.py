@@ -191,6 +191,7 @@ def _check_and_normalize(settings: Fields, schema: Any, source: Callable[[str], 
         for name in (workloads if isinstance(workloads, dict) else {})
         if os.path.lexists(f"{workload.FOLDER}/{name}")
     ]
+    # The keyword `known` of the schema refers to names by these keys.
     names = {
         "declared": [*workload.list_workloads(), *present],
         "kinds": registry.list_layer_names(),

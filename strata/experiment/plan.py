@@ -24,7 +24,10 @@ LAST_PORT = 65535
 
 
 def list_daemons(plan: Plan) -> set[str]:
-    """Return the names of the daemons that serve the environments of the plan."""
+    """Return the names of the daemons that serve the environments of the plan.
+
+    Their CPU time is no interference (measure/interference.py).
+    """
     return {
         name for environment in plan["environments"].values() for name in environment["daemons"]
     }

@@ -64,6 +64,7 @@ def read_declaration(name: str) -> Fields:
         )
     declared = yaml_files.read_mapping(path)
     roles = declared.get("roles")
+    # The keyword `known` of the schema refers to names by these keys.
     names: dict[str, Any] = {
         "role": roles.get("ports") if isinstance(roles, dict) else {},
         "facts of the machine": [*sizes.FACTS],
@@ -81,6 +82,7 @@ def _list_mistakes(declared: Fields) -> Iterator[Finding]:
     These are an unknown question, invalid values of parameters, unknown placeholders, and ports
     without a single role.
     """
+    # A workload needs no question: "?" stands for none, and passes.
     question = declared.get("question", "?")
     if not question.rstrip().endswith("?"):
         known = constants.read_constants("questions")

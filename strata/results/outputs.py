@@ -42,7 +42,10 @@ def list_table_paths(experiment: Plan) -> list[str]:
 
 
 def list_decision_paths(experiment: Plan) -> list[str]:
-    """Return the paths of the existing decisions on further blocks, in the order of rounds."""
+    """Return the paths of the existing decisions on further blocks, in the order of rounds.
+
+    Archives contain them: without them the order of the cells cannot be computed.
+    """
     rounds = blocks.Order(experiment).decision_rounds
     return [*filter(os.path.exists, (result_path("precision", round=round) for round in rounds))]
 

@@ -113,6 +113,7 @@ def find_faults(
 def _read_manifest_digest(experiment: Plan, folder: str) -> str | None:
     """Return the SHA-256 of the published image's manifest; None if no image was published.
 
+    The published image is the one that results/image.json describes.
     Raises UserError if the published image is not the plan's.
     """
     if not os.path.exists(os.path.join(folder, paths.IMAGE)):
@@ -164,9 +165,9 @@ def _compare_with_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator
     accelerator = entry.get("accelerator")
     if accelerator is not None:
         machine = record["system"]["vm"] or {}
-        used = machine.get("accelerator")
-        if used != accelerator:
-            name = MACHINE_NAMES[used] if machine else "no virtual machine"
+        used_accelerator = machine.get("accelerator")
+        if used_accelerator != accelerator:
+            name = MACHINE_NAMES[used_accelerator] if machine else "no virtual machine"
             yield f"it was measured with {name}, and the plan says {MACHINE_NAMES[accelerator]}"
     if "cannot" in record and not entry.get("doubtful"):
         yield "it says that its environment cannot run the workload; only a doubtful one may say so"

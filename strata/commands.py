@@ -159,7 +159,7 @@ def clean_machine(images: bool) -> None:
     """Remove what killed runs left on this machine, and print each thing that was removed.
 
     images: whether the cache of images is removed, too.
-    Holds the lock of the machine meanwhile.
+    First waits for the measurement under way on this machine, if any; results stay.
     """
     with locks.hold_machine():
         removed = lifecycle.clean_machine(images)

@@ -161,7 +161,7 @@ class Experiment:
 
         Before that, an exception of Snakemake is raised, by which Snakemake runs the missing
         checkpoint and calls this method again.
-        checkpoints: the checkpoints of the workflow.
+        checkpoints: those of the workflow, `machine` and `decide` (rules/measure.smk).
         Raises UserError if an option of Snakemake would keep results of other parameters or logs.
         """
         missing = set(TRIGGERS) - set(self.get_triggers())
@@ -175,6 +175,7 @@ class Experiment:
             checkpoints.machine.get()
             self._make_plan()
             if self._lock is not None:
+                # The run has begun, and its cells read the plan in results/.
                 self._write_plan()
         # Snakemake asks for the priorities of cells after this: these follow from the order.
         self.order = blocks.Order(self.plan)
@@ -284,7 +285,7 @@ class Experiment:
     def describe_circumstances(self) -> str:
         """Return, as JSON, the circumstances in which the result of a test of KVM remains valid.
 
-        Callers only compare the text.
+        It is a parameter of the rule `machine`, and is only compared.
         """
         return json.dumps(acceleration.current_circumstances())
 

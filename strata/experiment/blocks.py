@@ -130,6 +130,7 @@ class Order:
         if self.sequential:
             self.places = self._order_sequentially(first_count)
             return
+        # A decision that adds blocks adds rounds, after the last of which the next decision is due.
         while self.last not in self.decision_rounds:
             decision_round = self.last
             self.decision_rounds.append(decision_round)

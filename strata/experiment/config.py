@@ -108,6 +108,7 @@ def _make_source_finder(path: str, over: Fields) -> Callable[[str], str]:
             return path
         if _follow_key(values_of_files, steps) != (depth, value):
             return "--config"
+        # Later files win, so that the last one with the key set it.
         for name, content in zip(names[::-1], contents[::-1], strict=True):
             if _follow_key(content, steps)[0] == depth:
                 return name
@@ -212,7 +213,10 @@ def _check_and_normalize(settings: Fields, schema: Any, source: Callable[[str], 
 
 
 def _list_packages_of_layers(environments: Fields) -> list[str]:
-    """Return the sorted packages that the image holds for the layers of all environments."""
+    """Return the sorted packages that the image holds for the layers of all environments.
+
+    The hash of the image contains them (experiment/recipe.py).
+    """
     packages: set[str] = set()
     for environment in environments.values():
         for layer in environment["layers"]:

@@ -179,6 +179,7 @@ def _start_snakemake(folder: str, arguments: Sequence[str]) -> "subprocess.Popen
 
 def _end_with_parent() -> None:
     """Let the kernel end this process by SIGTERM if its parent is killed."""
+    # PR_SET_PDEATHSIG of prctl(2).
     set_parent_death_signal = 1
     ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGTERM))
 

@@ -46,7 +46,10 @@ def select_workload(plan: Plan, environment: str, workload: str) -> PlannedWorkl
 
 
 def select_scale(plan: Plan, environment: str) -> str:
-    """Return the scale of the sizes in an environment: `tiny` if it is in no block."""
+    """Return the scale of the sizes in an environment: `tiny` if it is in no block.
+
+    The record keeps it as `scale`.
+    """
     return (
         blocks.SMALL_SCALE
         if blocks.is_unpaired(plan["environments"][environment])
@@ -119,6 +122,7 @@ def _list_deciding_parts(step: Step) -> list[Any]:
         return [step["step"], *step["argv"], *settings]
     if "observe" in step:
         return [step["step"], {"observe": step["observe"]}]
+    # A group of steps has a condition, or runs once for each value of a parameter.
     inner = [_list_deciding_parts(inner_step) for inner_step in step["steps"]]
     group = {"when": step["when"]} if "when" in step else {"for": step["for"]}
     return [step["step"], {**group, "steps": inner}]

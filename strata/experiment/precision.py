@@ -178,6 +178,7 @@ def allot_blocks_to_claims(
     for seconds, workload, needed, claim in sorted(candidates, key=lambda candidate: candidate[:2]):
         if workload not in chosen and TO_SPARE * seconds <= left:
             left -= seconds
+            # GROWTH limits a decision: the next one adds what is still missing.
             chosen[workload] = (min(needed, (GROWTH - 1) * claim.kept), claim)
     return chosen
 

@@ -103,6 +103,7 @@ def find_smallest_valid_size(
             continue
         least = _multiply_quantities(quantities, as_list(rule.get("of", [])), rule["at_least"])
         if least is not None:
+            # Without the key `bytes` the rule is on the parameter's value itself.
             factor, shape = rule.get("bytes", "1*n").split("*", 1)
             _, find_smallest_n = SHAPES[shape]
             size = max(size, find_smallest_n(least / int(factor)))

@@ -322,9 +322,9 @@ def resolve_parameters(
     systems = values[declared["systems"]] if "systems" in declared else 1
     share = sizes.share_machine(dict(machine), systems)
     notes: list[str] = []
-    by_default = [key for key in values if key not in overrides]
+    default_keys = [key for key in values if key not in overrides]
     # First the rules that need only the machine: `smallest` needs the other values, too.
-    for key in by_default:
+    for key in default_keys:
         values[key], note = sizing.resolve_rule(values[key], share)
         if note:
             notes.append(note)
@@ -335,7 +335,7 @@ def resolve_parameters(
             )
             is_list = declared["parameters"][key]["schema"]["type"] == "array"
             values[key] = [least] if is_list else least
-    for key in by_default:
+    for key in default_keys:
         _check_value_of_rule(name, key, values[key], scale)
     _check_memory(name, values, systems, machine["memory_bytes"])
     return values, notes

@@ -75,6 +75,7 @@ def _list_cells(order: blocks.Order, block: blocks.Block) -> list[blocks.Cell]:
             repetition = order.replacements[workload, repetition]
         raise UserError(
             f"repetition {block[1]} of {workload} was disturbed and is set aside; repetition "
-            f"{repetition} was added in its place: type `strata again {workload} {repetition}`"
+            f"{repetition} was added in its place: type "
+            f"`python3 -m strata again {workload} {repetition}`"
         )
     return cells

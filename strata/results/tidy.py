@@ -205,7 +205,10 @@ def _add_rows(
 
 
 def _find_split_blocks(records: dict[blocks.Cell, Fields]) -> set[blocks.Block]:
-    """Return the blocks that were measured on several nodes, whose runs form no ratios."""
+    """Return the blocks that were measured on several nodes, whose runs form no ratios.
+
+    records: of the cells that are in blocks.
+    """
     nodes: dict[blocks.Block, set[str | None]] = {}
     for cell, record in records.items():
         nodes.setdefault(cell[1:], set()).add(node.find_node_name(record))

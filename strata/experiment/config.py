@@ -151,7 +151,7 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     content = yaml_files.read_mapping(path)
     source = _make_source_finder(path, over)
     settings = validation.convert_texts(schema, merge_mappings(content, over))
-    _check_and_normalize(settings, schema, source)
+    _check_and_normalize_settings(settings, schema, source)
     image = {**settings.get("image", {}), "workloads": list(settings["workloads"])}
     if packages := _list_packages_of_layers(settings["environments"]):
         image["packages"] = [*image.get("packages", []), *packages]
@@ -177,7 +177,9 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     }
 
 
-def _check_and_normalize(settings: Fields, schema: Any, source: Callable[[str], str]) -> None:
+def _check_and_normalize_settings(
+    settings: Fields, schema: Any, source: Callable[[str], str]
+) -> None:
     """Check the merged configuration and the workloads that it names, and complete environments.
 
     Changes each environment of `settings`: adds its label, and normalizes its layers.

@@ -64,7 +64,8 @@ def _check_content(path: str, content: Any) -> None:
 def _append_claim_id(key: str, content: Fields) -> str:
     """Return a key with the ID of its claim, by which people find the claim in the file.
 
-    key: with dots between its steps, such as ``claims.3.workload``; others are returned as they are.
+    key: with dots between its steps, such as ``claims.3.workload``; a key of another section is
+    returned as it is.
     content: of the file of claims, perhaps invalid.
     """
     section, *steps = key.split(".")

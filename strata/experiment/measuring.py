@@ -161,7 +161,7 @@ def _start_snakemake(folder: str, arguments: Sequence[str]) -> "subprocess.Popen
     """Start Snakemake in an experiment's folder, as the leader of a process group of its own.
 
     arguments: its options and targets.
-    Its output and errors come through one pipe, the `stdout` of the result, which the caller closes.
+    Its output and errors come through one pipe, `stdout` of the result, which the caller closes.
     The kernel ends it by SIGTERM if this process is killed.
     """
     command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]

@@ -310,8 +310,8 @@ def _is_list_of_texts(value: object) -> bool:
 def find_mistakes(plan: Plan) -> list[str]:
     """Return a sentence, with file and key, for each mistake in a plan (schemas/plan.schema.json).
 
-    A plan of another format gives a single sentence.  An archive's plan is anyone's text, so that it
-    may be any value of JSON.
+    A plan of another format gives a single sentence.
+    plan: of an archive it may be any value of JSON, since anyone may have written it.
     """
     from strata.util import validation
 
@@ -331,7 +331,7 @@ def find_mistakes(plan: Plan) -> list[str]:
 def _list_parameter_mistakes(workloads: dict[str, PlannedWorkload]) -> Iterator[tuple[str, str]]:
     """Yield (key, mistake) for each parameter whose value its cell cannot use.
 
-    These are the numbers of systems and laps, and the roles, which the schema does not know by name.
+    These are the numbers of systems and laps, and the roles: the schema does not know their names.
     workloads: the planned workloads by name, which match the plan's schema.
     """
     for workload, planned in workloads.items():

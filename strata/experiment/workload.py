@@ -297,7 +297,8 @@ def plan_small_sizes(name: str, overrides: Fields, machine: HostFacts) -> Fields
 def _describe_memory(name: str, parameters: Fields) -> Fields:
     """Return ``{memory_bytes}``, the memory that a workload needs in each system.
 
-    parameters: the resolved ones by name.  The mapping is empty if no parameter declares a need of memory.
+    The mapping is empty if no parameter declares a need of memory.
+    parameters: the resolved ones by name.
     """
     needs = _list_memory_needs(name, parameters)
     return {"memory_bytes": sum(size for _, size in needs)} if needs else {}
@@ -361,7 +362,7 @@ def _check_memory(name: str, values: Fields, systems: int, machine_bytes: int) -
 def _check_roles(name: str, declared: Fields, values: Fields) -> None:
     """Raise UserError unless the parameter that assigns roles to systems names each role once.
 
-    values: the parameters by name, of which this one is a list with a text ROLE+ROLE for each system.
+    values: the parameters by name; this one is a list with a text ROLE+ROLE for each system.
     """
     if "roles" not in declared:
         return

@@ -13,6 +13,7 @@ def _measure_cell(arguments: list[str]) -> int:
 
     arguments: environment, workload and repetition.
     Raises UserError unless these are given, and as :func:`strata.measure.block.measure_cell`.
+    The rule `cell` calls it without packages of Python (-S), so that nothing may import any.
     Switches garbage collection off.
     """
     # A cell leaves little garbage, and collecting it costs more time than it frees memory.
@@ -33,7 +34,8 @@ def _run_command(arguments: list[str]) -> int:
     """Run a command other than `cell`, and return its exit status.
 
     arguments: the command line after the program's name.
-    If this Python lacks a package, the process is replaced by the Python of .venv.
+    If this Python lacks a package, the process is replaced by the Python of .venv, which runs the
+    same command.
     Raises MachineError if a package or a part of Strata is missing.
     """
     from strata.util import paths
@@ -52,10 +54,11 @@ def _run_command(arguments: list[str]) -> int:
         signals.raise_on_signals()
         return command_line.main(arguments)
     except ModuleNotFoundError as missing:
-        if _is_own(missing):
+        if _is_project_module(missing):
             raise
         folder = os.path.join(paths.PROJECT, ".venv")
         python = os.path.join(folder, "bin/python")
+        # If this is the Python of .venv already, to replace it would never end.
         if not os.path.exists(python) or os.path.samefile(sys.prefix, folder):
             raise MachineError(
                 f"the Python package {missing.name} is not installed: `make setup` installs it"
@@ -64,10 +67,10 @@ def _run_command(arguments: list[str]) -> int:
         os.execv(python, [python, "-m", "strata", *arguments])
 
 
-def _is_own(missing: ImportError) -> bool:
+def _is_project_module(missing: ImportError) -> bool:
     """Return whether the module that cannot be imported belongs to the project.
 
-    Any other is a package of Python that is not installed.
+    missing: the error of the import.  Any other module is of a package that is not installed.
     """
     return (missing.name or "").partition(".")[0] in ("strata", "kit")
 
@@ -89,7 +92,7 @@ def main(arguments: list[str]) -> int:
     run.drop_steering_variables()
     signals.restore_child_signal()
     try:
-        # `cell` runs hundreds of times, and does not import what only the other commands need.
+        # `cell` runs hundreds of times, and does not import modules of the other commands.
         if arguments[:1] == ["cell"]:
             return _measure_cell(arguments[1:])
         return _run_command(arguments)
@@ -97,7 +100,7 @@ def main(arguments: list[str]) -> int:
         progress.print_error(error)
         return 2 if isinstance(error, MachineError) else 1
     except ImportError as missing:
-        if not _is_own(missing):
+        if not _is_project_module(missing):
             raise
         state = f"{paths.PROJECT} is incomplete or changed: `git status` shows how"
         progress.print_message(f"strata: {missing}; {state}")

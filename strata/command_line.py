@@ -21,7 +21,10 @@ plan, check, archive and compare; each ends with 0 if all is well, unless it say
 
 
 def make_parser() -> tuple[Parser, dict[str, Parser]]:
-    """Return the parser of all command lines, and each command's parser by its name."""
+    """Return the parser of all command lines, and each command's parser by its name.
+
+    The names of a parser's options are those of the arguments of the command's function.
+    """
     parser = Parser(prog=PROGRAM, description=ABOUT)
     parser.add_argument("--version", action="version", version=f"Strata {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
@@ -45,7 +48,7 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
     return parser, by_name
 
 
-# The endings of files that Snakemake makes.
+# The endings of files that Snakemake makes, and that people type after `strata` by mistake.
 MADE_ENDINGS = (".pdf", ".html", ".csv", ".log")
 
 
@@ -83,8 +86,8 @@ def refuse_wrong_start(arguments: Sequence[str]) -> None:
     if first in COMMANDS or first in ("-h", "--help", "--version"):
         return
     if first.startswith("-"):
-        rest = " ".join(arguments)
-        refuse(f"the command comes first, as in `{PROGRAM} plan {rest}`")
+        typed = " ".join(arguments)
+        refuse(f"the command comes first, as in `{PROGRAM} plan {typed}`")
     if first.endswith(MADE_ENDINGS):
         refuse(f"{first} is no command; `snakemake --cores 1 {first}` makes this file")
     refuse(f"{first!r} is no command; {validation.suggest_name(first, [*COMMANDS])}")
@@ -96,6 +99,7 @@ def main(arguments: list[str]) -> int:
     arguments: the command line after the program's name.  If it is empty, the help is printed and
     the status is 2.
     A mistake in the command line is printed, and raises SystemExit with status 2.
+    Raises UserError or OSError as the command does, unless it has an error status of its own.
     """
     parser, by_name = make_parser()
     if not arguments:
@@ -108,9 +112,11 @@ def main(arguments: list[str]) -> int:
     takes_overrides = "config" in options
     if takes_overrides:
         files, values = options.pop("configfile"), options.pop("config")
+        # Each of these options takes all words up to the next option, also those meant for others.
         misplaced += [word for word in files if "=" in word and not os.path.exists(word)]
         misplaced += [word for word in values if "=" not in word and word.endswith(MADE_ENDINGS)]
     if misplaced:
+        # argparse has no public list of a parser's options.
         refuse(explain_misplaced_word(misplaced[0], arguments[0], by_name[arguments[0]]._actions))
     if takes_overrides:
         options["overrides"] = config.read_overrides(files, values)

@@ -57,6 +57,8 @@ def print_plan(
 def probe_machine() -> None:
     """Test whether KVM can run a guest, and write results/machine.json.
 
+    The rule `machine` calls it.  Plans follow from the answer that the test keeps outside the
+    project (vm/acceleration.py), not from this file.
     Raises UserError if results/ holds no plan.
     """
     finding = kvm_trial.find_accelerator(plan.read_checked_plan()["image"]["settings"])
@@ -119,6 +121,7 @@ def build_image(overrides: Fields, planned: list[str] | None, packages: bool) ->
     ]
     with_disk = "disk" in registry.collect_image_forms(available) and "docker" not in image
     if with_disk:
+        # Its result is not needed here: it keeps the answer, from which later plans follow.
         kvm_trial.find_accelerator(image)
     built = build.ensure_image(image, with_disk)
     if not names:
@@ -132,6 +135,7 @@ def check_project(overrides: Fields) -> None:
     """Check config.yaml, all workloads with their parsers, and the published claims.
 
     overrides: values that replace values of config.yaml.
+    Prints one line if there is no mistake.
     Raises UserError with all mistakes.
     """
 
@@ -155,7 +159,7 @@ def clean_machine(images: bool) -> None:
     """Remove what killed runs left on this machine, and print each thing that was removed.
 
     images: whether the cache of images is removed, too.
-    Holds the lock of the machine meanwhile.
+    First waits for the measurement under way on this machine, if any; results stay.
     """
     with locks.hold_machine():
         removed = lifecycle.clean_machine(images)
@@ -171,9 +175,9 @@ def clean_machine(images: bool) -> None:
 class Command:
     """A command of the command line.
 
-    function: called with the options as keyword arguments; returns the exit status, where None
-    counts as 0.  A text MODULE:NAME names a function whose module is imported only when it is
-    called.
+    function: called with the options as keyword arguments, by their names; returns the exit status,
+    where None counts as 0.  A text MODULE:NAME names a function whose module is imported only when
+    it is called.
     about: the help text, whose first line is in the list of commands.
     example: words that follow the command in an example.
     add_options: a function that adds the command's options to a parser.

@@ -24,7 +24,7 @@ PROGRAMS = {
 }
 # The mark of a line by its second value.
 MARKS = {True: "yes", False: "NO", None: "note"}
-# The disk space that the image needs.
+# The disk space that the image needs while it is built.
 NEEDED_BYTES = 10e9
 
 
@@ -43,6 +43,7 @@ def _check_root() -> Row:
 
 def _check_space() -> Row:
     """Return the line of the report on the disk space for Strata's files."""
+    # The folder may not exist yet: the disk is that of the nearest folder above it that does.
     folder = paths.home_folder()
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
@@ -56,7 +57,7 @@ def _check_space() -> Row:
 
 
 def _check_host() -> list[Row]:
-    """Return lines of the report on settings of the host that affect results."""
+    """Return lines of the report on settings of the host that affect results; none has NO."""
     host = observe.observe_host(capacity.list_usable_cpus())
     rows: list[Row] = []
     mark = observe.find_emulated_host_mark()
@@ -74,6 +75,7 @@ def _check_host() -> list[Row]:
 
 def _list_layers() -> list[Row]:
     """Return the lines of the report on the layers of environments, and on KVM."""
+    # The layer `host` is this machine itself.
     names = [name for name in registry.list_layer_names() if name != "host"]
     rows: list[Row] = [registry.load_layer_class(name).doctor_line() for name in names]
     kvm = acceleration.known_accelerator()
@@ -82,9 +84,13 @@ def _list_layers() -> list[Row]:
 
 
 def _list_environments(environments: dict[str, PlannedEnvironment]) -> list[Row]:
-    """Return a line of the report for each environment of the plan."""
+    """Return a line of the report for each environment of the plan.
+
+    It is NO where the machine or this user's rights exclude the environment.
+    """
     rows: list[Row] = []
     for name, environment in environments.items():
+        # A layer is {name: options}, and the lowest decides which rights are needed.
         [lowest] = environment["layers"][0]
         reason = environment["reason"] or registry.load_layer_class(lowest).permission_reason()
         rows.append((name, not reason, reason or environment["label"]))
@@ -103,6 +109,7 @@ def main(overrides: Fields) -> int:
 
     A missing program or too little disk space gives 1, too.
     overrides: values that replace values of config.yaml.
+    Raises UserError for mistakes in these and in config.yaml, after the lines on the machine.
     """
     facts = capacity.read_host_facts()
     cache = observe.NOT_AVAILABLE

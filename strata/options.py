@@ -1,4 +1,7 @@
-"""The options of the commands of ``strata``, and the parser that reads them."""
+"""The options of the commands of ``strata``, and the parser that reads them.
+
+In help texts ``%%`` stands for a percent sign: argparse formats them.
+"""
 
 import argparse
 import os
@@ -17,8 +20,8 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         """Set the parser up; the settings are arguments of :class:`argparse.ArgumentParser`."""
-        layout = argparse.RawDescriptionHelpFormatter
-        super().__init__(allow_abbrev=False, formatter_class=layout, **settings)
+        formatter = argparse.RawDescriptionHelpFormatter
+        super().__init__(allow_abbrev=False, formatter_class=formatter, **settings)
 
     def error(self, message: str) -> NoReturn:
         """Print a mistake that argparse found, and end the process with status 2."""
@@ -34,6 +37,7 @@ def refuse(message: str) -> NoReturn:
 def add_output_folder(parser: Parser, default: str, name: str = "out") -> None:
     """Add the option for the folder into which a command writes.
 
+    default: the folder without the option.
     name: the name of the argument of the command's function.
     """
     text = f"output folder (default: {default})"
@@ -41,7 +45,10 @@ def add_output_folder(parser: Parser, default: str, name: str = "out") -> None:
 
 
 def add_overrides(parser: Parser) -> None:
-    """Add the options that replace values of config.yaml."""
+    """Add the options that replace values of config.yaml.
+
+    command_line.py makes of both the argument `overrides` of the command's function.
+    """
     text = "values that replace values of config.yaml (default: none)"
     files = f"YAML files with {text}"
     parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=files)
@@ -223,7 +230,7 @@ def add_try_options(parser: Parser) -> None:
 
 def add_reanalysis_options(parser: Parser) -> None:
     """Add the options of the command `reanalyse`; their names are its function's arguments."""
-    text = "a checkout or a git directory of them"
+    text = "a checkout or a git directory of the published raw results"
     parser.add_argument("folder", metavar="FOLDER", help=text)
     add_output_folder(parser, "results/reanalysis", "to")
     text = "also make the paper of it (default: only tables)"
@@ -243,8 +250,8 @@ def add_cell_arguments(parser: Parser) -> None:
 
 
 def add_round_argument(parser: Parser) -> None:
-    """Add the argument that names a round of decisions."""
-    parser.add_argument("round", type=int, metavar="ROUND", help="its number")
+    """Add the argument that names the round after which `decide` decides."""
+    parser.add_argument("round_number", type=int, metavar="ROUND", help="its number")
 
 
 def add_table_options(parser: Parser) -> None:

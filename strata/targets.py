@@ -18,6 +18,7 @@ def require_known(
 ) -> None:
     """Raise UserError with a line for each target that no rule makes.
 
+    The Snakefile calls it before Snakemake looks for the targets.
     arguments: the command line of Snakemake after the program's name.
     rules: all rules of the workflow.
     require_cell: a function that raises UserError unless the given environment, workload and
@@ -40,14 +41,17 @@ def require_known(
     )
 
     def is_known(word: str) -> bool:
-        """Return whether a word cannot be a target that no rule makes."""
+        """Return whether a word needs no further look: an option, a value, or a target of a rule.
+
+        An existing file may be the value of an option such as --configfile.
+        """
         is_value = word.startswith("-") or os.path.isfile(word) or ("=" in word and has_values)
         return is_value or is_made(word)
 
     if all(map(is_known, arguments)):
         return
     # Only Snakemake's own parser knows which words are targets, and which are values of options.
-    # To make the parser takes a third of a second.
+    # It is made only now, since that takes a third of a second.
     from snakemake.cli import get_argument_parser
 
     targets = get_argument_parser().parse_args(arguments).targets
@@ -59,7 +63,7 @@ def require_known(
 
 
 def find_hint(target: str, names: Sequence[str], rules: Iterable[Any]) -> str:
-    """Return what to type instead of a target that no rule makes.
+    """Return what to type instead of a target that no rule makes, as the end of a message.
 
     names: the rules and files that can be targets.
     rules: all rules of the workflow.

@@ -28,7 +28,7 @@ from strata.util.files import read_json
 from strata.vm import acceleration
 
 # The priority of a cell is this number less its position in the plan: cells run in the order of the
-# plan, after checkpoints, whose priority is higher.
+# plan, after checkpoints, whose priority is higher (rules/measure.smk).
 MOST_CELLS = 10**7
 # How many failed cells are listed at the end of a run.
 MOST_SHOWN = 5
@@ -55,7 +55,7 @@ class Experiment:
     settings: the checked configuration.
     plan: the object of results/plan.json.
     order: the order of the cells, as far as the number of cells is decided.
-    digest: a hash that changes with the plan.
+    digest: a hash that changes with the plan; tables and papers are made again with it.
     rests_on: a hash of the part of the plan on which decisions on further blocks depend.
     tables: the paths of all tables.
     partial: whether tables and papers are made from the cells that exist.
@@ -112,7 +112,7 @@ class Experiment:
 
         On several nodes, a cell that failed has the lowest priority, 0.  The job of a block ends
         with the first cell that fails; otherwise that cell would delay the cells after it in every
-        run.
+        run.  A cell that is not planned has 0, too: its own rule reports it (:meth:`require_cell`).
         """
         cell = (environment, workload, int(repetition))
         if self.plan.get("spread") and os.path.exists(paths.cell_path("failed", *cell, "json")):
@@ -123,7 +123,10 @@ class Experiment:
         return MOST_CELLS - position
 
     def require_cell(self, environment: str, workload: str, repetition: str) -> None:
-        """Raise UserError unless a cell is planned."""
+        """Raise UserError unless a cell is planned.
+
+        repetition: digits, as Snakemake gives a wildcard.
+        """
         cell = (environment, workload, int(repetition))
         if cell in self.order.places:
             return
@@ -142,7 +145,8 @@ class Experiment:
         """
         self.require_cell(environment, workload, repetition)
         if self._makes_files() and kvm_trial.needs_trial(self.plan, [environment]):
-            # A cell that is a target of its own does not depend on the checkpoint `machine`.
+            # A cell that is a target of its own does not depend on the checkpoint `machine`.  The
+            # new plan follows from the answer that the trial keeps.
             kvm_trial.find_accelerator(self.settings["image"])
             self._make_plan()
         key = (environment, workload)
@@ -157,7 +161,7 @@ class Experiment:
 
         Before that, an exception of Snakemake is raised, by which Snakemake runs the missing
         checkpoint and calls this method again.
-        checkpoints: the checkpoints of the workflow.
+        checkpoints: those of the workflow, `machine` and `decide` (rules/measure.smk).
         Raises UserError if an option of Snakemake would keep results of other parameters or logs.
         """
         missing = set(TRIGGERS) - set(self.get_triggers())
@@ -171,6 +175,7 @@ class Experiment:
             checkpoints.machine.get()
             self._make_plan()
             if self._lock is not None:
+                # The run has begun, and its cells read the plan in results/.
                 self._write_plan()
         # Snakemake asks for the priorities of cells after this: these follow from the order.
         self.order = blocks.Order(self.plan)
@@ -183,7 +188,10 @@ class Experiment:
         return self.partial or (order.decided and not self._find_torn_blocks(order))
 
     def _find_torn_blocks(self, order: blocks.Order) -> pairs.Torn:
-        """Return the torn blocks without a replacement, which are found once for each decision."""
+        """Return the torn blocks without a replacement, which are found once for each decision.
+
+        Snakemake asks again and again, and to find them reads the records of all cells.
+        """
         path = result_path("precision", round=order.last)
         changed = os.stat(path).st_mtime_ns if os.path.exists(path) else None
         decision = (self.rests_on, order.last, changed)
@@ -204,15 +212,15 @@ class Experiment:
         logs = self.list_logs(checkpoints)
         return [*logs, *_list_records(logs), *outputs.list_decision_paths(self.plan)]
 
-    def list_measured_before(self, round: str) -> list[str]:
+    def list_measured_before(self, round_number: str) -> list[str]:
         """Return the paths of the logs and records that a decision on further blocks needs.
 
         The list is empty after the decision, so that later changes of logs do not repeat it.  The
         last decision, which added no block, is made again if a block was torn since.
-        round: the number of the round after which the decision is due.
+        round_number: of the round after which the decision is due.
         """
         order = blocks.Order(self.plan)
-        if self._is_decided(order) or int(round) < order.last:
+        if self._is_decided(order) or int(round_number) < order.last:
             return []
         logs = [paths.cell_path("raw", *cell, "log") for cell in order.list_cells()]
         return [*logs, *_list_records(logs)]
@@ -251,6 +259,7 @@ class Experiment:
             reason += " so far"
         if torn:
             reason += f" ({'; '.join(pairs.describe_torn_blocks(torn))})"
+        # If there is no plan of a last run, its configuration is not compared.
         last_plan = read_json(paths.PLAN) or self.plan
         last_names = _list_names(last_plan)
         if _list_names(self.plan) != last_names:
@@ -276,14 +285,15 @@ class Experiment:
     def describe_circumstances(self) -> str:
         """Return, as JSON, the circumstances in which the result of a test of KVM remains valid.
 
-        Callers only compare the text.
+        It is a parameter of the rule `machine`, and is only compared.
         """
         return json.dumps(acceleration.current_circumstances())
 
     def describe_source(self) -> str:
         """Return a hash of the project's source, or an empty text if git does not list its files.
 
-        In the latter case the command that makes the archive reports the reason.
+        In the latter case the command that makes the archive reports the reason.  A change of the
+        hash makes the archive again.
         """
         from strata.archive import source as project_source
 
@@ -305,7 +315,7 @@ class Experiment:
         """Lock the project's folder for this run, check the image, and write the plan.
 
         The kernel releases the lock when this process ends.  Prints torn blocks, and a note if R is
-        missing.
+        missing.  Snakemake calls it through `onstart`, and not in a dry run.
         Raises UserError if another run is active in the folder, or if the image was changed.
         """
         os.makedirs("results/tmp", exist_ok=True)
@@ -318,7 +328,7 @@ class Experiment:
                 "another run is active in this folder; "
                 "wait for its end (nothing needs to be unlocked)"
             ) from None
-        # The lock of a removed file excludes nobody.
+        # `clean` may have removed the file after it was opened: its lock excludes nobody then.
         if not os.fstat(self._lock).st_nlink:
             raise UserError("`python3 -m strata clean` was at work in this folder: run again")
         image = cache.find_image(self.plan["image"]["recipe"]) if self.list_image_files() else None
@@ -338,7 +348,7 @@ class Experiment:
     def _write_plan(self) -> None:
         """Write the plan, with its source and seal, and how to connect to the client.
 
-        Starts the count of the cells that are due, which later messages show.
+        Records how many cells are measured already, from which later messages count.
         """
         complete: Plan = {**self.plan, "source": plan.read_source(os.getcwd())}
         sealed = seal.read_seal(self.plan)
@@ -365,6 +375,7 @@ class Experiment:
                 progress.print_topic("plan", f"{sentence} by the next run for tables or papers")
         failures = []
         for cell in cells if not is_good else ():
+            # measure/block.py writes these records, with the reason as `error`.
             if record := read_json(paths.cell_path("failed", *cell, "json")):
                 failures.append(f"{' · '.join(map(str, cell))}: {record['error']}")
         if not failures:
@@ -381,7 +392,8 @@ class Experiment:
 def _prepare_process(project: str) -> None:
     """Prepare this process, which is Snakemake's, for the commands of the rules.
 
-    Sets PATH and PYTHONPATH, which the commands inherit, and declares the run.
+    Sets PATH and PYTHONPATH, which the commands inherit, and declares the run: sets the variables
+    by which they know it (util/run.py).
     project: the path of the project's folder.
     Raises UserError if Snakemake could not work in this folder.
     """
@@ -410,7 +422,7 @@ def _list_records(logs: Iterable[str]) -> list[str]:
 
 
 def _list_names(experiment: Any) -> list[str]:
-    """Return the names of the environments and workloads of a plan."""
+    """Return the names of the environments and workloads of a plan, perhaps of another format."""
     return [*experiment.get("environments", ()), *experiment.get("workloads", ())]
 
 
@@ -418,6 +430,7 @@ def list_code(*patterns: str) -> list[str]:
     """Return the sorted paths of the project's files that match some patterns, without tests.
 
     patterns: as :func:`glob.glob` takes them, where ``**`` matches any folders.
+    The rules name the files as inputs, so that a change of one makes their products again.
     """
     matches: set[str] = set()
     for pattern in patterns:
@@ -426,7 +439,7 @@ def list_code(*patterns: str) -> list[str]:
 
 
 def describe_error(error: UserError | OSError) -> str:
-    """Return the message of an error that the user can correct."""
+    """Return the message of an error that the user can correct, as one or more lines."""
     return access.explain_error(error) if isinstance(error, OSError) else str(error)
 
 

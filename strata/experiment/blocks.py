@@ -62,7 +62,7 @@ def hash_decision_basis(plan: Plan) -> str:
     """Return a hash of everything in a plan that decides how many blocks there are.
 
     Stored decisions on further blocks contain it, and are valid only for a plan with the same hash:
-    any change of the computation makes all of them invalid.
+    any change of the computation makes all of them invalid.  Decisions hold it as `rests_on`.
     """
     basis = [
         plan.get("precision"),
@@ -130,6 +130,7 @@ class Order:
         if self.sequential:
             self.places = self._order_sequentially(first_count)
             return
+        # A decision that adds blocks adds rounds, after the last of which the next decision is due.
         while self.last not in self.decision_rounds:
             decision_round = self.last
             self.decision_rounds.append(decision_round)
@@ -141,6 +142,7 @@ class Order:
     def _order_sequentially(self, repetitions: int) -> dict[Cell, tuple[int, int]]:
         """Return ``{cell: (position, round)}`` for all cells, one environment after the other.
 
+        The round is the repetition.
         repetitions: the number of repetitions of each cell; emulated machines have only one.
         """
         cells: list[Cell] = []
@@ -175,7 +177,9 @@ class Order:
     def _apply_decision(self, states: Fields) -> None:
         """Add the blocks that replace others, then the further blocks of each workload.
 
-        states: ``{workload: {again, torn, more, environments}}`` of the decision.
+        states: ``{workload: {again, torn, more, environments}}`` of the decision, as
+        results/decide.py writes it: numbers of disturbed and of torn blocks, how many blocks are
+        added, and their environments (None: all).
         """
         added: dict[str, list[list[str]]] = {workload: [] for workload in self.blocks}
         for workload, state in states.items():
@@ -197,7 +201,11 @@ class Order:
         self._add_blocks(added)
 
     def add_replacements(self, torn: Iterable[Block]) -> None:
-        """Add to the order the blocks that the next decision adds in place of torn ones."""
+        """Add to the order the blocks that the next decision adds in place of torn ones.
+
+        Only this object changes, for a forecast; no decision is written.
+        torn: (workload, number) of each torn block.
+        """
         states: Fields = {
             workload: {"again": [], "torn": [], "more": 0} for workload in self.blocks
         }
@@ -253,7 +261,8 @@ class Order:
     def _impossible_pairs(self) -> set[tuple[str, str]]:
         """The (environment, workload) pairs that proved impossible in their first repetition.
 
-        Only environments that the plan marks as doubtful are looked at.
+        The record of that cell has the key `cannot` then (measure/cell.py); only in environments
+        that the plan marks as doubtful may it.  The records are read once for each order.
         """
         doubtful = [name for name in self.paired if self.plan["environments"][name].get("doubtful")]
         pairs = set()
@@ -277,7 +286,10 @@ class Order:
         return list(self.places)
 
     def explain_missing(self, environment: str, workload: str, repetition: int) -> str:
-        """Return a sentence that says why a cell is not in the plan."""
+        """Return a clause that says why a cell is not in the plan, to end an error's message.
+
+        The cell must be absent: of a planned one the clause would be false.
+        """
         environments = self.plan["environments"]
         planned = {
             "environment": (environment, [*environments]),
@@ -306,7 +318,8 @@ class Order:
     def format_csv(self) -> str:
         """Return the text of results/plan.csv: one row for each cell, in the planned order.
 
-        The format must stay: the check of an archive compares its file with this text.
+        The format must stay: analysis/read.R reads the columns, and the check of an archive
+        compares its file with this text.
         """
         lines = ["position,round,environment,workload,repetition"]
         for cell, (position, round_number) in self.places.items():

@@ -1,4 +1,4 @@
-"""Read claims of the publications, and claims that users write in files of their own."""
+"""Read the claims of publications, and claims that users write in their own files."""
 
 import difflib
 import json
@@ -19,7 +19,7 @@ from strata.util.validation import Finding, find_unknown
 FILES = ("published/claims.json", "published/today.json")
 # The file that is tested unless the configuration's `claims` is another one.
 FILE = FILES[0]
-# The endings of files of one's own claims.
+# The endings of users' own claim files.
 _ENDINGS = (".yaml", ".yml", ".json")
 
 
@@ -52,16 +52,22 @@ def _check_content(path: str, content: Any) -> None:
     groups = content.get("workload_groups", {}) if isinstance(content, dict) else {}
     workloads = workload.list_workloads()
     workloads_and_groups = [*workloads, *(groups if isinstance(groups, dict) else {})]
+    # The keyword `known` of the schema refers to names by these keys.
     names = {"folders": workloads, "loads": workloads_and_groups}
     mistakes = validation.find_faults(validation.load_schema("claims"), content, names=names)
     mistakes = mistakes or [*_list_mistakes(content)]
     validation.raise_findings(
-        path, [(_add_id(key, content), sentence) for key, sentence in mistakes]
+        path, [(_append_claim_id(key, content), sentence) for key, sentence in mistakes]
     )
 
 
-def _add_id(key: str, content: Fields) -> str:
-    """Return a key of the file, followed by the ID of its claim, by which people find the claim."""
+def _append_claim_id(key: str, content: Fields) -> str:
+    """Return a key with the ID of its claim, by which people find the claim in the file.
+
+    key: with dots between its steps, such as ``claims.3.workload``; a key of another section is
+    returned as it is.
+    content: of the file of claims, perhaps invalid.
+    """
     section, *steps = key.split(".")
     if section != "claims" or not steps:
         return key
@@ -72,8 +78,8 @@ def _add_id(key: str, content: Fields) -> str:
 def _list_mistakes(content: Fields) -> Iterator[Finding]:
     """Yield the mistakes that the schema of the claims cannot express.
 
-    These are an ID of two claims, a tolerance whose high limit is below the low one, and a metric
-    that the workload does not declare.
+    These are an ID that two claims have, a tolerance whose high limit is below the low one, and a
+    metric that the workload does not declare.
     """
     numbers: dict[str, int] = {}
     for number, claim in enumerate(content["claims"]):
@@ -108,47 +114,54 @@ def _list_unknown_metrics(
         yield from find_unknown(f"{key}.{position}", metric, declared, f"metric of {group}")
 
 
-def read_claim(named: str, environments: Fields) -> Fields:
+def read_claim(id_or_path: str, environments: Fields) -> Fields:
     """Return a claim in the form of published/claims.json, of which it is the only one.
 
-    named: the ID of a published claim, or the path of a file of one's own (docs/claims.md).
-    environments: the configuration's environments, which a file of one's own may name.
+    id_or_path: the ID of a published claim, or the path of a user's own file (docs/claims.md).
+    environments: the configuration's environments, which a user's own file may name.
     Raises UserError with all mistakes, each with the nearest right word.
     """
     contents = {path: _read_content(path) for path in list_files()}
     # The ID of a claim → its file.
     ids = {claim["id"]: path for path in contents for claim in contents[path]["claims"]}
-    if os.path.isfile(named) or named.endswith(_ENDINGS) or "/" in named:
-        own_claim = _read_own_claim(named, environments)
+    if os.path.isfile(id_or_path) or id_or_path.endswith(_ENDINGS) or "/" in id_or_path:
+        own_claim = _read_own_claim(id_or_path, environments)
         if own_claim["claims"][0]["id"] in ids:
-            raise UserError(f"{named}: has the name of a published claim: rename the file")
+            raise UserError(f"{id_or_path}: has the name of a published claim: rename the file")
         return own_claim
-    if named not in ids:
-        similar = [known for known in ids if named in known]
-        similar = similar or difflib.get_close_matches(named, ids)
+    if id_or_path not in ids:
+        similar = [known for known in ids if id_or_path in known]
+        similar = similar or difflib.get_close_matches(id_or_path, ids)
         hint = f"{' and '.join(FILES)} list the IDs"
         if similar:
             hint = f"did you mean {' or '.join(similar[:5])}?"
-        raise UserError(f"{named!r} is no published claim and no file; {hint}")
-    content = contents[ids[named]]
-    _check_content(ids[named], content)
-    return {**content, "claims": [claim for claim in content["claims"] if claim["id"] == named]}
+        raise UserError(f"{id_or_path!r} is no published claim and no file; {hint}")
+    content = contents[ids[id_or_path]]
+    _check_content(ids[id_or_path], content)
+    return {
+        **content,
+        "claims": [claim for claim in content["claims"] if claim["id"] == id_or_path],
+    }
 
 
 def _read_own_claim(path: str, environments: Fields) -> Fields:
-    """Return the claim of a file of one's own, as :func:`read_claim` does.
+    """Return the claim of a user's own file, as :func:`read_claim` does.
 
+    environments: the configuration's environments by name.
     Raises UserError with all mistakes.
     """
     content = yaml_files.read_mapping(path)
+    # The keyword `known` of the schema refers to names by these keys.
     names = {
         "declared environments": environments,
         "declared workloads": workload.list_workloads(),
     }
+    # The second check relies on the types that the schema ensures.
     schema = validation.load_schema("claim")
     validation.raise_findings(path, validation.find_faults(schema, content, names=names))
     validation.raise_findings(path, [*_list_own_mistakes(content)])
     return {
+        # The format of schemas/claims.schema.json.
         "format": 2,
         "about": f"The claim of {path}.",
         "publications": {"own": {"label": content["source"], "title": content["source"]}},
@@ -166,14 +179,16 @@ def _read_own_claim(path: str, environments: Fields) -> Fields:
 
 
 def _convert_own_claim(path: str, content: Fields) -> Fields:
-    """Return a claim of one's own as an entry of ``claims`` in published/claims.json.
+    """Return a user's own claim as an entry of ``claims`` in published/claims.json.
 
     path: its file, whose name becomes the claim's ID.
     content: the content of the file, checked (schemas/claim.schema.json).
+    analysis/claims.R reads the keys of the result, as those of published claims.
     """
     name = re.sub("[^A-Za-z0-9.-]+", "-", os.path.splitext(os.path.basename(path))[0])
     value = content.get("value")
     tolerance = {"low": content.get("low"), "high": content.get("high")}
+    # Without limits the tolerance is a margin of SMALLEST_DIFFERENCE, symmetric for logarithms.
     if tolerance == {"low": None, "high": None} and value is not None:
         tolerance = {
             "low": value * (1 - SMALLEST_DIFFERENCE),
@@ -200,11 +215,12 @@ def _convert_own_claim(path: str, content: Fields) -> Fields:
 
 
 def _list_own_mistakes(content: Fields) -> Iterator[Finding]:
-    """Yield the mistakes that the schema of a file of one's own cannot express.
+    """Yield the mistakes that the schema of a user's own file cannot express.
 
     content: the content of the file, which matches the schema.
     """
     name, metric = content["workload"], content["metric"]
+    # A single metric, which is no list, has no position in its key.
     for key, sentence in _list_unknown_metrics("metric", as_list(metric), name, [name]):
         yield (key if isinstance(metric, list) else "metric"), sentence
     low, high, value = (content.get(key) for key in ("low", "high", "value"))
@@ -222,7 +238,9 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
     published: a claim of :func:`read_claim`.
     plan: the plan of the whole configuration.
     sockets: how many sockets this machine has.
-    If no environment is returned, nothing of the claim can be tested here.
+    A pair of the claim counts only if an environment stands for each side.  If no environment is
+    returned, nothing of the claim can be tested here.  analysis/claims.R decides the same from
+    results.
     """
     claim = published["claims"][0]
     for hardware, available in (("sockets", sockets), ("processors", plan["machine"]["cpus"])):
@@ -237,7 +255,7 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
     for pair in claim["pairs"]:
         stand_ins = []
         for name in pair:
-            stand_in, reason = _find_stand_in(published["environments"][name], plan)
+            stand_in, reason = _find_stand_in_environment(published["environments"][name], plan)
             stand_ins.append(stand_in)
             if reason:
                 reasons[reason] = None
@@ -246,7 +264,7 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
     return [*chosen], [*reasons]
 
 
-def _find_stand_in(published: Fields, plan: Plan) -> tuple[str, str]:
+def _find_stand_in_environment(published: Fields, plan: Plan) -> tuple[str, str]:
     """Return ``(environment, "")``, the environment of the plan that stands for a published one.
 
     published: the published environment.

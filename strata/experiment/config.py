@@ -36,9 +36,10 @@ def merge_mappings(base: Fields, over: Fields) -> Fields:
 
 
 def read_nearest() -> tuple[str, Fields]:
-    """Return the path and the content of the configuration file, of which nothing is checked.
+    """Return the path and the unchecked content of the configuration file.
 
-    It is the file of the working directory, or else of the project.
+    It is the file of the working directory, or else of the project.  Raises UserError if it is no
+    mapping in YAML.
     """
     path = FILE if os.path.exists(FILE) else os.path.join(paths.PROJECT, FILE)
     return path, yaml_files.read_mapping(path)
@@ -107,6 +108,7 @@ def _make_source_finder(path: str, over: Fields) -> Callable[[str], str]:
             return path
         if _follow_key(values_of_files, steps) != (depth, value):
             return "--config"
+        # Later files win, so that the last one with the key set it.
         for name, content in zip(names[::-1], contents[::-1], strict=True):
             if _follow_key(content, steps)[0] == depth:
                 return name
@@ -149,7 +151,7 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     content = yaml_files.read_mapping(path)
     source = _make_source_finder(path, over)
     settings = validation.convert_texts(schema, merge_mappings(content, over))
-    _check_settings(settings, schema, source)
+    _check_and_normalize_settings(settings, schema, source)
     image = {**settings.get("image", {}), "workloads": list(settings["workloads"])}
     if packages := _list_packages_of_layers(settings["environments"]):
         image["packages"] = [*image.get("packages", []), *packages]
@@ -175,11 +177,14 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     }
 
 
-def _check_settings(settings: Fields, schema: Any, source: Callable[[str], str]) -> None:
+def _check_and_normalize_settings(
+    settings: Fields, schema: Any, source: Callable[[str], str]
+) -> None:
     """Check the merged configuration and the workloads that it names, and complete environments.
 
     Changes each environment of `settings`: adds its label, and normalizes its layers.
-    schema: the validator of config.yaml.  source: a function that maps a key to its file.
+    schema: the validator of config.yaml.
+    source: a function that maps a key to its file.
     Raises UserError with one line for each mistake.
     """
     workloads = settings.get("workloads")
@@ -189,10 +194,12 @@ def _check_settings(settings: Fields, schema: Any, source: Callable[[str], str])
         for name in (workloads if isinstance(workloads, dict) else {})
         if os.path.lexists(f"{workload.FOLDER}/{name}")
     ]
+    # The keyword `known` of the schema refers to names by these keys.
     names = {
         "declared": [*workload.list_workloads(), *present],
         "kinds": registry.list_layer_names(),
     }
+    # Without `names` the second call leaves out unknown workloads and layers.
     mistakes = validation.find_faults(schema, settings, names=names)
     # With wrong types or missing keys, no further check can read the settings.
     if mistakes and validation.find_faults(schema, settings):
@@ -208,7 +215,10 @@ def _check_settings(settings: Fields, schema: Any, source: Callable[[str], str])
 
 
 def _list_packages_of_layers(environments: Fields) -> list[str]:
-    """Return the sorted packages that the image holds for the layers of all environments."""
+    """Return the sorted packages that the image holds for the layers of all environments.
+
+    The hash of the image contains them (experiment/recipe.py).
+    """
     packages: set[str] = set()
     for environment in environments.values():
         for layer in environment["layers"]:
@@ -219,6 +229,7 @@ def _list_packages_of_layers(environments: Fields) -> list[str]:
 
 def _add_defaults(schema: Fields, values: Fields) -> Fields:
     """Return a mapping to which the defaults of its schema are added for missing keys."""
+    # Only the first level: a schema's own defaults of nested keys are not read.
     definitions = schema["properties"].items()
     defaults = {key: entry["default"] for key, entry in definitions if "default" in entry}
     return defaults | values
@@ -230,7 +241,7 @@ def plan_interference(given: Fields, again: bool = False) -> Interference:
     given: the value of `interference` in config.yaml.
     again: whether disturbed blocks are measured again by default, if `given` has no action.
     Thresholds are shares, bytes, degrees Celsius or seconds; None means that a quantity is not
-    judged.
+    judged.  measure/interference.py reads the keys, and decide.py repeats blocks by their flags.
     """
     schema = validation.load_schema("config").schema["properties"]["interference"]
     if again:
@@ -247,6 +258,7 @@ def _normalize_layer(layer: str | Fields) -> Fields:
     """Return a layer as ``{name: options}``, with options converted to the types of their schema.
 
     layer: only the name, or a mapping of the name to its options.
+    The options of an unknown layer stay as they are: the schema reports its name.
     """
     mapping = {layer: {}} if isinstance(layer, str) else layer
     ((name, options),) = mapping.items()
@@ -262,9 +274,9 @@ def _list_mistakes(settings: Fields) -> Iterator[Finding]:
 
     settings: the merged configuration, which matches the schema.
     """
-    rule = settings["repetitions"]
-    if isinstance(rule, dict) and rule["max"] < rule["min"]:
-        yield "repetitions.max", f"is {rule['max']}; must be at least min, {rule['min']}"
+    limits = settings["repetitions"]
+    if isinstance(limits, dict) and limits["max"] < limits["min"]:
+        yield "repetitions.max", f"is {limits['max']}; must be at least min, {limits['min']}"
     # Label → the environment that has it.
     labels: dict[str, str] = {}
     for name, environment in settings["environments"].items():
@@ -274,6 +286,7 @@ def _list_mistakes(settings: Fields) -> Iterator[Finding]:
         if label in labels:
             yield f"{key}.label", f"is the label of {labels[label]} too; write another"
         labels[label] = name
+        # The plan replaces {vm} by the name of the machine's kind.
         if "{vm}" in label and not any("vm" in layer for layer in environment["layers"]):
             yield (
                 f"{key}.label",
@@ -292,6 +305,7 @@ def _list_image_mistakes(image: Fields) -> Iterator[Finding]:
     if "docker" not in image:
         return
     for key, value in image.items():
+        # `distribution: host` is the default, and says nothing.
         if key != "docker" and (key, value) != ("distribution", "host"):
             yield f"image.{key}", f"is of the image that Strata builds; leave {key} or docker out"
 
@@ -302,6 +316,7 @@ def _list_path_mistakes(settings: Fields) -> Iterator[Finding]:
     ssh_config = client.get("ssh_config") if isinstance(client, dict) else None
     if ssh_config and (os.path.isdir(ssh_config) or not os.access(ssh_config, os.R_OK)):
         yield "client.ssh_config", f"is {show_value(ssh_config)}; there is no such file to read"
+    # The group is the path of a mirror on this host, without the prefix that makes it a URL.
     local_mirror = re.fullmatch(
         "(?:file|copy):/*(/.*)", settings.get("image", {}).get("mirror", "")
     )

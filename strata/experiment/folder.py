@@ -24,7 +24,7 @@ SHARED = (
 )  # fmt: skip
 # Papers that are made, of which each experiment has its own.
 _MADE = ("report.pdf", "report.html", "reanalysis.pdf")
-# Git sees only what makes the experiment.
+# Git sees only what makes the experiment; files.tar holds the files of `try` (trial/request.py).
 IGNORED = "*\n!/.gitignore\n!/config.yaml\n!/files.tar\n"
 
 
@@ -33,6 +33,7 @@ def make_folder(
 ) -> None:
     """Make the folder of an experiment, or bring its links, configuration and claims up to date.
 
+    Results stay.  A file is written only if its content changes, so that nothing is made again.
     folder: its path; it lies in the project, or anywhere else.
     settings: the content of its config.yaml, which is replaced; None: the caller writes it.
     published: the content of its published/claims.json; None: the project's claims.
@@ -40,6 +41,7 @@ def make_folder(
     """
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise UserError(f"{folder}: is a file: move it away, or choose another --name")
+    # The Snakefile of an experiment is a link, and that of the project is a file.
     is_experiment = os.path.islink(os.path.join(folder, "Snakefile"))
     if os.path.isdir(folder) and os.listdir(folder) and not is_experiment:
         raise UserError(
@@ -53,7 +55,7 @@ def make_folder(
                 links.append(os.path.join(shared_folder, name))
     for path in links:
         if not (published and path == claims.FILE):
-            _link(path, folder)
+            _link_shared_path(path, folder)
     write_if_changed(os.path.join(folder, ".gitignore"), IGNORED)
     if published:
         text = json.dumps(published, indent=1, ensure_ascii=False) + "\n"
@@ -86,7 +88,7 @@ def check_repetitions(repetitions: Fields, options: dict[str, str]) -> None:
     """Raise UserError unless `repetitions` is valid in the configuration of an experiment.
 
     repetitions: the value of that key, some of which comes from the command line.
-    options: key → the option that gave its value, which the error names.
+    options: key → the option that gave its value, which the error names; other keys must be valid.
     """
     schema = validation.load_schema("config").schema["properties"]["repetitions"]
     mistakes = validation.find_faults(validation.make_validator(schema), repetitions)
@@ -94,11 +96,12 @@ def check_repetitions(repetitions: Fields, options: dict[str, str]) -> None:
         raise UserError(*(f"{options[key]}: {sentence}" for key, sentence in mistakes))
 
 
-def _link(path: str, folder: str) -> None:
+def _link_shared_path(path: str, folder: str) -> None:
     """Link a file or folder of the project into an experiment's folder.
 
-    Nothing is linked if the experiment has the path, or if the project lacks it.
-    path: relative to the project.  The folders above the link are made.
+    Nothing is linked if the experiment has the path, or if the project lacks it.  The link is
+    relative, so that both can be moved together; the folders above it are made.
+    path: relative to the project.
     """
     link = os.path.join(folder, path)
     target = os.path.join(paths.PROJECT, path)

@@ -21,9 +21,10 @@ from strata.util.signals import Interrupted
 LOG = "results/logs/measured.log"
 # How many of its last lines a message repeats.
 _SHOWN = 12
-# Where Snakemake begins to report a rule that failed.
+# With this Snakemake begins to report a rule that failed.
 _REPORT = "\nRuleException:"
-# Lines of a cell that begins or ends, and of a decision.
+# The lines of a cell that begins or ends (util/progress.py), and of a decision
+# (results/decide.py).  The groups of a cell: done, planned, environment, repetition.
 _CELL = re.compile(r"\[(\d+) of (\d+) done\] (\S+) · \S+ · repetition (\d+)")
 _ROUND = re.compile(r"round (\d+): (?:no )?more blocks")
 # Lines that a person should see, for example that an image is built: TOPIC: TEXT.
@@ -43,7 +44,9 @@ class ProgressLine:
     def show(self, text: str) -> None:
         """Replace the line by a text, which is cut at the terminal's width."""
         if self._is_shown:
+            # A terminal may report no columns.
             columns = max(20, os.get_terminal_size(sys.stderr.fileno()).columns)
+            # Control characters would move the cursor or change the terminal.
             text = re.sub(r"[^ -~\u00a0-\uffff]", " ", text)[: columns - 1]
             progress.write_raw(f"\r{text:{self._width}}")
             self._width = len(text)
@@ -65,7 +68,7 @@ def run_snakemake(
     """Make targets in an experiment's folder by Snakemake, and return whether all were made.
 
     What Snakemake prints is appended to :data:`LOG`.
-    options: more words for Snakemake.
+    options: more options of Snakemake.
     line: shows the progress, and is not cleared in the end.
     at_round: a function that describes the results after a round, given its number.
     This process sleeps until something is printed, so that nothing disturbs a lap.
@@ -101,7 +104,7 @@ def run_snakemake(
 def make_targets(folder: str, targets: Sequence[str], *options: str) -> None:
     """Make targets in an experiment's folder by Snakemake, or raise an error.
 
-    options: more words for Snakemake.
+    options: more options of Snakemake.
     Raises Interrupted if a signal came, and MachineError with the end of what Snakemake printed if
     a target was not made.
     """
@@ -122,7 +125,7 @@ def make_targets(folder: str, targets: Sequence[str], *options: str) -> None:
 def read_last_lines(folder: str) -> list[str]:
     """Return the last lines that the cells of an experiment, or Snakemake, printed.
 
-    Of a cell that failed these are the lines before Snakemake's own report of the failure.
+    If a cell failed, these are the lines before Snakemake's own report of the failure.
     """
     with open(os.path.join(folder, LOG), encoding="utf-8", errors="replace") as file:
         text = file.read()
@@ -132,9 +135,10 @@ def read_last_lines(folder: str) -> list[str]:
 
 
 def list_pairs(folder: str, kind: str) -> set[tuple[str, str]]:
-    """Return the (environment, workload) of an experiment's measured or failed cells.
+    """Return the (environment, workload) pairs of an experiment's measured or failed cells.
 
-    kind: "raw" or "failed".
+    kind: "raw" for measured cells, "failed" for failed ones.  A pair with cells of each kind is in
+    both results.
     """
     pattern = os.path.join(glob.escape(folder), "results", kind, "*/*/*.json")
     pairs = set()
@@ -145,7 +149,10 @@ def list_pairs(folder: str, kind: str) -> set[tuple[str, str]]:
 
 
 def read_records(results: str) -> list[Fields]:
-    """Return the records of all measured cells in a folder of results, sorted by their paths."""
+    """Return the records of all measured cells in a folder of results, sorted by their paths.
+
+    Files that are no JSON are left out, without a message.
+    """
     pattern = os.path.join(glob.escape(results), "raw/*/*/*.json")
     return [record for path in sorted(glob.glob(pattern)) if (record := read_json(path))]
 
@@ -153,13 +160,14 @@ def read_records(results: str) -> list[Fields]:
 def _start_snakemake(folder: str, arguments: Sequence[str]) -> "subprocess.Popen[str]":
     """Start Snakemake in an experiment's folder, as the leader of a process group of its own.
 
-    arguments: its options and targets.  Its output and errors come through one pipe.
+    arguments: its options and targets.
+    Its output and errors come through one pipe, `stdout` of the result, which the caller closes.
     The kernel ends it by SIGTERM if this process is killed.
     """
     command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
     variables = {**os.environ, "PYTHONPATH": paths.PROJECT}
     for name in (run.OWNER, run.COMMAND):
-        # The experiment is a run of its own.
+        # The experiment is a run of its own, whose Snakemake sets these variables (util/run.py).
         variables.pop(name, None)
     with signals.delay_signals():
         return subprocess.Popen(
@@ -171,6 +179,7 @@ def _start_snakemake(folder: str, arguments: Sequence[str]) -> "subprocess.Popen
 
 def _end_with_parent() -> None:
     """Let the kernel end this process by SIGTERM if its parent is killed."""
+    # PR_SET_PDEATHSIG of prctl(2).
     set_parent_death_signal = 1
     ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGTERM))
 
@@ -180,6 +189,7 @@ def _end_snakemake(process: "subprocess.Popen[str]") -> None:
 
     SIGTERM comes first, and after SECONDS_TO_END SIGKILL.  They may ignore SIGINT, as programs do
     that a shell started in the background.
+    process: as of :func:`_start_snakemake`; it may have ended.
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -24,7 +24,10 @@ LAST_PORT = 65535
 
 
 def list_daemons(plan: Plan) -> set[str]:
-    """Return the names of the daemons that serve the environments of the plan."""
+    """Return the names of the daemons that serve the environments of the plan.
+
+    Their CPU time is no interference (measure/interference.py).
+    """
     return {
         name for environment in plan["environments"].values() for name in environment["daemons"]
     }
@@ -43,7 +46,10 @@ def select_workload(plan: Plan, environment: str, workload: str) -> PlannedWorkl
 
 
 def select_scale(plan: Plan, environment: str) -> str:
-    """Return the scale of the sizes in an environment: `tiny` if it is in no block."""
+    """Return the scale of the sizes in an environment: `tiny` if it is in no block.
+
+    The record keeps it as `scale`.
+    """
     return (
         blocks.SMALL_SCALE
         if blocks.is_unpaired(plan["environments"][environment])
@@ -56,6 +62,7 @@ def compute_cell_seed(plan: Plan, workload: str, repetition: int) -> int:
 
     It is the same in every environment, so that all environments do equal work.  Its computation
     must stay, because the fingerprints of cells do not show a change of it.
+    repetition: from 1; 0 gives the seed of the workload's data set.
     """
     text = f"{plan['seed']}/{workload}/{repetition}"
     return int.from_bytes(sha256(text.encode()).digest()[:4], "big") >> 1
@@ -66,9 +73,11 @@ def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
 
     A cell is measured again when its fingerprint changes.  So the hash of an unchanged cell must
     stay: a new key may be added only for plans that use a new feature.
+    The rule `cell` has it as a parameter, and each record keeps it (measure/pending.py compares).
     """
     planned = select_workload(plan, environment, workload)
     cell = planned["cell"]
+    # The keys and their values are hashed: none may be renamed.
     deciding = {
         "seed": plan["seed"],
         "scale": select_scale(plan, environment),
@@ -83,6 +92,7 @@ def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
         probes = [[server["ready"].get("argv"), server["stop"].get("argv")] for server in servers]
         deciding["servers"] = [commands, probes]
         deciding["data"] = cell.get("data", {}).get("argv")
+    # The keys from here on are only in the hash where they differ from the usual case.
     if uses_client(cell):
         deciding["client"] = plan["client"]
     if mask := plan["machine"]["mask"]:
@@ -112,6 +122,7 @@ def _list_deciding_parts(step: Step) -> list[Any]:
         return [step["step"], *step["argv"], *settings]
     if "observe" in step:
         return [step["step"], {"observe": step["observe"]}]
+    # A group of steps has a condition, or runs once for each value of a parameter.
     inner = [_list_deciding_parts(inner_step) for inner_step in step["steps"]]
     group = {"when": step["when"]} if "when" in step else {"for": step["for"]}
     return [step["step"], {**group, "steps": inner}]
@@ -167,6 +178,7 @@ def list_ways(plan: Plan, environment: str, workload: str) -> list[str]:
     Containers on the host's kernel take slices.  Slices hide a part of the cost of a sandbox or a
     virtual machine, which take their runs whole (docs/method.md).  Native takes both, so that it is
     compared with each in the same way.  A cell that is measured without others takes no slices.
+    The tables keep the way as the column `how`.
     """
     if find_slice_seconds(plan, environment, workload) is None:
         return [WHOLE]
@@ -182,7 +194,7 @@ def list_role_groups(cell: CellWork, values: Fields) -> list[list[str]]:
     """Return the roles of each system in a group of systems that work together.
 
     cell: the `cell` of the planned workload.
-    values: the workload's parameters by name; one of them holds ``ROLE+ROLE`` for each system.
+    values: the workload's parameters by name; one of them lists ``ROLE+ROLE`` for each system.
     Without roles, the group is a single system with no role.
     """
     if "roles" not in cell:
@@ -211,6 +223,7 @@ def compute_port_offset(ports: list[int]) -> int:
     """Return the distance between the ports of two cells whose systems are up at the same time.
 
     ports: the ports of one system, sorted.  Without ports the distance is 0.
+    :func:`check_ports` tests what measure/cell.py then adds to the ports.
     """
     if not ports:
         return 0
@@ -238,6 +251,7 @@ def check_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
         for position, (parameter, port) in enumerate(ports):
             key = f"workloads.{name}.{parameter}"
             for other_parameter, other_port in ports[:position]:
+                # Two parameters may name the same port.
                 if 0 < abs(other_port - port) < systems:
                     yield (
                         key,
@@ -261,7 +275,7 @@ def read_source(project: str) -> Source:
     revision: the ID of the commit.
     changed: whether files that git tracks differ from the commit.
     Both are None if no git repository tracks the project.  If git refuses to read a repository that
-    exists there, its message is printed to standard error.
+    exists there, its message is printed to standard error.  The plan and its seal keep the result.
     """
     from strata.util import programs, progress
 
@@ -297,6 +311,7 @@ def find_mistakes(plan: Plan) -> list[str]:
     """Return a sentence, with file and key, for each mistake in a plan (schemas/plan.schema.json).
 
     A plan of another format gives a single sentence.
+    plan: of an archive it may be any value of JSON, since anyone may have written it.
     """
     from strata.util import validation
 
@@ -316,6 +331,7 @@ def find_mistakes(plan: Plan) -> list[str]:
 def _list_parameter_mistakes(workloads: dict[str, PlannedWorkload]) -> Iterator[tuple[str, str]]:
     """Yield (key, mistake) for each parameter whose value its cell cannot use.
 
+    These are the numbers of systems and laps, and the roles: the schema does not know their names.
     workloads: the planned workloads by name, which match the plan's schema.
     """
     for workload, planned in workloads.items():
@@ -334,6 +350,7 @@ def write_plan(plan: Plan) -> None:
     """Write results/plan.json and results/plan.csv, each only if its content changed.
 
     plan: complete, with its `source`, and with `sealed` if it was sealed.
+    The cells, the analysis in R and archives read these files.
     """
     write_cell_order(plan)
     write_if_changed(paths.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")

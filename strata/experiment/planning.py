@@ -54,7 +54,7 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
         )
 
     validation.check_all(*(functools.partial(add_workload, name) for name in config["workloads"]))
-    # The memory of machines whose profile says "needed" follows from the largest need.
+    # The layer vm reads `takes`: the memory of machines whose profile says "needed".
     config = {**config, "takes": max(entry.get("memory_bytes", 0) for entry in workloads.values())}
     environments = {
         name: _plan_environment(entry, config, machine)
@@ -65,8 +65,8 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
     _add_small_sizes(config, machine, environments, workloads)
-    together = 1 if config["order"] == "sequential" else _count_interleaved(environments)
-    validation.raise_findings(FILE, [*plan.check_ports(workloads, together)])
+    up_together = 1 if config["order"] == "sequential" else _count_interleaved(environments)
+    validation.raise_findings(FILE, [*plan.check_ports(workloads, up_together)])
     described = recipe.describe_image(config["image"])
     experiment: Any = {
         "format": plan.FORMAT,
@@ -92,6 +92,7 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
 def _list_mistakes(experiment: Plan, image: Fields) -> Iterator[Finding]:
     """Yield the mistakes that only the cells of the plan show.
 
+    experiment: the whole plan, which is not written yet.
     image: the configuration's ``image``.
     """
     pairs = sorted({cell[:2] for cell in blocks.Order(experiment).places})
@@ -103,7 +104,7 @@ def _list_mistakes(experiment: Plan, image: Fields) -> Iterator[Finding]:
 def _list_memory_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
     """Yield a mistake for each VM profile whose memory does not fit the host or a workload.
 
-    pairs: the environments and workloads that are measured.
+    pairs: the (environment, workload) of all cells.
     """
     # Profile and its memory → the bytes that workloads need there, and these workloads.
     needs: dict[tuple[str, str], list[tuple[int, str]]] = {}
@@ -133,7 +134,7 @@ def _list_memory_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Ite
 def _list_image_mistakes(image: Fields, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
     """Yield a mistake for each workload that needs Strata's own image, if another is configured.
 
-    pairs: the environments and workloads that are measured.
+    pairs: the (environment, workload) of all cells.
     """
     if "docker" not in image:
         return
@@ -151,7 +152,7 @@ def _list_layer_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iter
     """Yield a mistake for each environment that lacks the image although a workload needs it.
 
     A workload needs the image for its client or its data set.
-    pairs: the environments and workloads that are measured.
+    pairs: the (environment, workload) of all cells.
     """
     for environment, workload_name in pairs:
         cell = experiment["workloads"][workload_name]["cell"]
@@ -197,7 +198,11 @@ def _plan_omissions(config: Fields, available: list[str], workloads: Fields) -> 
 
 
 def _count_interleaved(environments: Fields) -> int:
-    """Return how many environments may be up at the same time, idle while another is measured."""
+    """Return how many environments may be up at the same time, idle while another is measured.
+
+    environments: the planned ones by name.  :func:`strata.experiment.plan.check_ports` needs the
+    number, since each of these systems has ports of its own.
+    """
     count = 0
     for environment in environments.values():
         if not environment["available"] or blocks.is_unpaired(environment):
@@ -215,6 +220,7 @@ def _add_small_sizes(
     """Add the small sizes of emulated machines, and a native environment with these sizes.
 
     Changes `environments` and `workloads`, unless no machine is emulated or all sizes are small.
+    :func:`strata.experiment.plan.select_workload` reads the key `small` that workloads get.
     """
     has_emulated = any(
         environment["emulated"] and environment["available"]
@@ -240,6 +246,8 @@ def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -
     environment: the value in the configuration's `environments`.
     config: the whole configuration.
     machine: the facts of the host.
+    An environment that cannot be measured here has the first reason that a layer gives, and stays
+    in the plan, since papers list it.
     """
     reason: str | None = None
     stack: Stack = []
@@ -261,6 +269,7 @@ def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -
             or layer_class.unavailable_reason()
             or layer_class.refusal_reason(resolved, below, machine)
         )
+        # The next layer sees the machine that this one leaves it.
         machine = layer_class.machine_above(resolved, machine)
         below = name
         stack.append({name: resolved})
@@ -271,6 +280,7 @@ def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -
     is_emulated = facts.get("accelerator") == "tcg"
     if is_emulated and not config["emulation"] and reason is None:
         reason = "KVM runs no guest here, and emulation is switched off (emulation: false)"
+    # A layer of virtual machines describes itself by `shown`, which is no key of the plan.
     label = environment["label"].replace("{vm}", facts.pop("shown", "VM"))
     if "otherwise" in facts:
         label = f"{label} ({facts['otherwise']})"
@@ -290,6 +300,8 @@ def _plan_repetitions(config: Fields) -> Fields:
     """Return ``repetitions`` (the largest number of blocks) and, if it is open, ``precision``.
 
     The number is open if a precision is the target, or if disturbed blocks are measured again.
+    blocks.py and results/decide.py read the keys of `precision`, and the analysis in R `margin`,
+    `looks` and `target`.
     """
     rule = config["repetitions"]
     is_retried = config["interference"]["action"] == "retry" and config["order"] != "sequential"

@@ -73,7 +73,10 @@ class Precision(NamedTuple):
 
 
 def compute_mean_cell_seconds(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], float]:
-    """Return the mean duration of a cell, in seconds, for each (environment, workload)."""
+    """Return the mean duration of a cell, in seconds, for each (environment, workload).
+
+    records: of measured cells; pairs without any are left out.
+    """
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     for cell, record in records.items():
         seconds[cell[:2]].append(record["seconds"])
@@ -89,6 +92,7 @@ def allot_blocks(
     target: the relative half-width to reach.
     budget: the seconds of the whole measurement; None means no limit.
     left: the seconds that can still be spent; infinite without a budget.
+    The order of workloads in `states` decides between equal prices.
     """
     # A workload that could not be measured at all gets no further block.
     measured = {workload: state for workload, state in states.items() if state.kept}
@@ -122,6 +126,7 @@ def allot_blocks(
 def _list_block_prices(state: Precision, target: float) -> list[float]:
     """Return a price for each further block of a workload: its seconds for the width it removes.
 
+    Only comparing prices has a meaning: the cheapest blocks of all workloads are measured first.
     Blocks of the first stage come first; after these the list ends where the target is expected.
     target: the relative half-width to reach.
     """
@@ -141,7 +146,8 @@ def _list_block_prices(state: Precision, target: float) -> list[float]:
 def count_blocks_to_look(measured: int, seconds: float, left: float) -> int:
     """Return how many blocks lead to the next test of differences; fewer if time is short.
 
-    measured: the number of blocks so far.  seconds: the expected duration of one more block.
+    measured: the number of blocks so far.
+    seconds: the expected duration of one more block.
     left: the seconds that can still be spent.
     The number is 0 after the last planned test, or if no duration is known yet.
     """
@@ -172,6 +178,7 @@ def allot_blocks_to_claims(
     for seconds, workload, needed, claim in sorted(candidates, key=lambda candidate: candidate[:2]):
         if workload not in chosen and TO_SPARE * seconds <= left:
             left -= seconds
+            # GROWTH limits a decision: the next one adds what is still missing.
             chosen[workload] = (min(needed, (GROWTH - 1) * claim.kept), claim)
     return chosen
 
@@ -185,7 +192,8 @@ def compute_deciding_half_width(
     if the true ratio is 1, or in the middle of a tolerance that excludes 1.  A tolerance with one
     limit (the other is None) is decided so if the true ratio is the published one, or at least
     SMALLEST_DIFFERENCE from the limit.
-    low, high, published: ratios.  Raises ValueError if the tolerance has no limit.
+    low, high, published: ratios.
+    Raises ValueError if the tolerance has no limit.
     """
     find_quantile = statistics.NormalDist().inv_cdf
     width_quantile = find_quantile((1 + LEVEL) / 2)

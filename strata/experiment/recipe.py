@@ -16,7 +16,7 @@ from strata.util.data_types import Chosen, Described, Fields
 from strata.util.errors import UserError
 from strata.util.files import read_json
 
-# These of a workload's folder belong to the analysis or the plan, not to the image.
+# Names in a workload's folder that belong to the analysis or the plan, not to the image.
 NOT_IN_IMAGE = {"workload.yaml", "parse.py", "fixtures", "__pycache__"}
 # Folders of shared files: each file is in the image if the build script of a workload names it.
 SHARED = ("workloads/common/sourced", "workloads/kit/load")
@@ -70,7 +70,7 @@ def list_workloads_in_image(image: Fields) -> list[str]:
 
 
 def _is_optional(name: str) -> bool:
-    """Return whether the image contains a workload only if the workload is in the plan."""
+    """Return whether the image contains a workload only if the plan does (``image: planned``)."""
     return bool(workload.read_declaration(name).get("image") == "planned")
 
 
@@ -79,6 +79,8 @@ def list_files(image: Fields) -> list[str]:
 
     Files that git ignores (.gitignore) are left out; outside a git repository every file counts.
     For an image of the user's own they are the files of portable workloads.
+    image: as of :func:`list_workloads_in_image`.
+    The recipe hashes them in this order, and image/build.py copies them.
     """
     if "docker" in image:
         names = list_portable_workloads(image)
@@ -90,6 +92,7 @@ def list_files(image: Fields) -> list[str]:
     ]
     workloads = ["common", "kit/load", *list_workloads_in_image(image)]
     files = packer_files + _list_workload_files(workloads)
+    # A shared file is in the image only if a build script names it.
     scripts = b"".join(_read_bytes(path) for path in files if path.endswith("/build.sh"))
     return sorted(
         path
@@ -158,7 +161,10 @@ def _hash_files(files: list[str]) -> list[str]:
 
 
 def list_packages(image: Fields) -> list[str]:
-    """Return the sorted names of the packages that the workloads and the build need."""
+    """Return the sorted names of the packages that the workloads and the build need.
+
+    image: as of :func:`list_workloads_in_image`; `packages` adds some.
+    """
     names = {*BASE_PACKAGES, *image.get("packages", [])}
     for name in list_workloads_in_image(image):
         names.update(workload.read_declaration(name)["packages"])
@@ -168,6 +174,8 @@ def list_packages(image: Fields) -> list[str]:
 def list_base_packages(image: Fields, chosen: Chosen) -> list[str]:
     """Return the sorted names of all packages in the base root filesystem.
 
+    The packages that these need come with them.  The base's hash contains the list.
+    image: as of :func:`list_workloads_in_image`.
     chosen: ``{distribution, release}`` of the image.
     """
     names = {*list_packages(image), *MACHINE_PACKAGES}
@@ -197,6 +205,7 @@ def _describe_own_image(image: Fields) -> Described:
     reference = image["docker"]
     described = {"base": "", "distribution": "docker", "release": reference}
     try:
+        # The format must stay: another one would change the recipe.
         hashed = ["docker", docker.inspect_image(reference)["Id"]]
         hashed += _hash_files(list_files(image))
         identity = json.dumps(hashed)

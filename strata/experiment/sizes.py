@@ -26,7 +26,8 @@ SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
 def share_machine(machine: Fields, systems: int) -> Fields:
     """Return the facts of a machine as one of several equal systems sees them.
 
-    The systems share memory and CPUs evenly, but all use the same last-level caches.
+    The systems share memory and CPUs evenly, but all use the same last-level caches.  The key
+    `systems` is added, which sentences on sizes name (host/sizing.py).
     """
     share = {key: max(machine[key] // systems, 1) for key in ("memory_bytes", "cpus")}
     return {**machine, **share, "systems": systems}
@@ -57,6 +58,7 @@ def check_sizes(
     ``holds`` is None if a quantity is unknown, or the rule cannot be checked: ``unchecked`` says
     why.
     A parameter whose value is null is chosen by the program itself, and its rule holds.
+    The record keeps the result as `sizes`, of which analysis/read.R makes a table.
     """
     outcomes = []
     quantities = _collect_quantities(declared, values, machine, metrics)
@@ -66,10 +68,10 @@ def check_sizes(
             outcomes.append({**outcome, "unchecked": rule["unchecked"], "holds": None})
             continue
         names = as_list(rule["value"])
-        value = _multiply(quantities, names)
+        value = _multiply_quantities(quantities, names)
         if value is not None and "bytes" in rule:
             value = compute_bytes(rule["bytes"], value)
-        least = _multiply(quantities, as_list(rule.get("of", [])), rule["at_least"])
+        least = _multiply_quantities(quantities, as_list(rule.get("of", [])), rule["at_least"])
         holds = None
         if any(name in values and values[name] is None for name in names):
             holds = True
@@ -99,8 +101,9 @@ def find_smallest_valid_size(
     for rule in declared.get("sizes", []):
         if rule.get("value") != name:
             continue
-        least = _multiply(quantities, as_list(rule.get("of", [])), rule["at_least"])
+        least = _multiply_quantities(quantities, as_list(rule.get("of", [])), rule["at_least"])
         if least is not None:
+            # Without the key `bytes` the rule is on the parameter's value itself.
             factor, shape = rule.get("bytes", "1*n").split("*", 1)
             _, find_smallest_n = SHAPES[shape]
             size = max(size, find_smallest_n(least / int(factor)))
@@ -124,7 +127,8 @@ def _collect_quantities(
     """Return the number for each name that size rules use; None if it is unknown.
 
     The arguments are as for :func:`check_sizes`.
-    The largest number of a list counts, and the smallest value of a metric.
+    The largest number of a list counts, and the smallest value of a metric.  Of equal names a
+    parameter wins over a metric, and a declared fact over both.
     """
     quantities: dict[str, float | None] = {name: machine.get(key) for name, key in FACTS.items()}
     quantities["laps"] = 1
@@ -135,6 +139,7 @@ def _collect_quantities(
         # The type of True is no int, although True is an instance of it.
         numbers = [item for item in as_list(value) if type(item) in (int, float)]
         quantities[name] = max(numbers, default=None)
+    # A declared fact is looked up: the parameter `of` is the position in the list `each`.
     for name, fact in declared.get("facts", {}).items():
         index = quantities.get(fact["of"])
         value_of_each = fact["each"]
@@ -143,7 +148,7 @@ def _collect_quantities(
     return quantities
 
 
-def _multiply(
+def _multiply_quantities(
     quantities: Mapping[str, float | None], names: list[str], factor: float = 1
 ) -> float | None:
     """Return the product of a factor and the quantities of these names; None if one is unknown."""

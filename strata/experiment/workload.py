@@ -55,6 +55,7 @@ def read_declaration(name: str) -> Fields:
             "as its owner"
         ) from None
     except OSError:
+        # A missing file, which the next lines report.
         pass
     if not os.path.isfile(path):
         raise UserError(
@@ -63,6 +64,7 @@ def read_declaration(name: str) -> Fields:
         )
     declared = yaml_files.read_mapping(path)
     roles = declared.get("roles")
+    # The keyword `known` of the schema refers to names by these keys.
     names: dict[str, Any] = {
         "role": roles.get("ports") if isinstance(roles, dict) else {},
         "facts of the machine": [*sizes.FACTS],
@@ -80,6 +82,7 @@ def _list_mistakes(declared: Fields) -> Iterator[Finding]:
     These are an unknown question, invalid values of parameters, unknown placeholders, and ports
     without a single role.
     """
+    # A workload needs no question: "?" stands for none, and passes.
     question = declared.get("question", "?")
     if not question.rstrip().endswith("?"):
         known = constants.read_constants("questions")
@@ -102,10 +105,13 @@ def _list_mistakes(declared: Fields) -> Iterator[Finding]:
 
 
 def _list_placeholder_mistakes(declared: Fields) -> Iterator[Finding]:
-    """Yield a mistake for each ``{name}`` in a command that names nothing, or is part of a word."""
+    """Yield a mistake for each ``{name}`` in a command that names nothing, or is part of a word.
+
+    A cell replaces whole words only (measure/arguments.py), by parameters or by BUILT_IN names.
+    """
     parameters = declared.get("parameters", {})
     roles = declared.get("roles", {}).get("ports", {})
-    for key, argv in _list_commands(declared):
+    for key, argv in _iterate_commands(declared):
         built_in = [*BUILT_IN, *(f"address.{role}" for role in roles)]
         if key == "data.argv":
             # The data set is made once for all systems, in none of them.
@@ -118,7 +124,10 @@ def _list_placeholder_mistakes(declared: Fields) -> Iterator[Finding]:
 
 
 def list_sections(declared: Fields) -> list[tuple[str, list[Any]]]:
-    """Return the (section, steps) of a workload's declaration in the order of their execution."""
+    """Return the (section, steps) of a workload's declaration in the order of their execution.
+
+    Logs, records and fingerprints hold the names of the sections, as the steps' `step`.
+    """
     # Only a warm-up has keys besides its steps.
     return [
         ("prepare", declared.get("prepare", [])),
@@ -127,13 +136,13 @@ def list_sections(declared: Fields) -> list[tuple[str, list[Any]]]:
     ]
 
 
-def _list_commands(declared: Fields) -> Iterator[tuple[str, list[str]]]:
+def _iterate_commands(declared: Fields) -> Iterator[tuple[str, list[str]]]:
     """Yield the (key, argv) of every command in a workload's declaration.
 
     The key is that of the argv, with dots between its steps, such as ``run.0.steps.1.argv``.
     """
     for section, steps in list_sections(declared):
-        yield from _list_step_commands(
+        yield from _iterate_step_commands(
             f"{section}.steps" if section == "warmup" else section, steps
         )
     if "data" in declared:
@@ -143,7 +152,7 @@ def _list_commands(declared: Fields) -> Iterator[tuple[str, list[str]]]:
         yield f"servers.{number}.ready.argv", server["ready"]["argv"]
 
 
-def _list_step_commands(key: str, steps: list[Step]) -> Iterator[tuple[str, list[str]]]:
+def _iterate_step_commands(key: str, steps: list[Step]) -> Iterator[tuple[str, list[str]]]:
     """Yield the (key, argv) of every command in steps, and in the steps within them.
 
     key: the key of the steps.
@@ -151,7 +160,7 @@ def _list_step_commands(key: str, steps: list[Step]) -> Iterator[tuple[str, list
     for number, step in enumerate(steps):
         if "argv" in step:
             yield f"{key}.{number}.argv", step["argv"]
-        yield from _list_step_commands(f"{key}.{number}.steps", step.get("steps", []))
+        yield from _iterate_step_commands(f"{key}.{number}.steps", step.get("steps", []))
 
 
 def is_portable(name: str) -> bool:
@@ -170,7 +179,7 @@ def list_image_needs(name: str) -> list[str]:
     if is_portable(name):
         return needs
     needs += declared["packages"]
-    for _, argv in _list_commands(declared):
+    for _, argv in _iterate_commands(declared):
         program = argv[0]
         if not find_parameter(program) and ("/" not in program or program.startswith(STRATA)):
             needs.append(program)
@@ -223,6 +232,7 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
 
     overrides: the parameters that the configuration sets.
     machine: the facts of :func:`strata.host.capacity.read_host_facts`.
+    Its keys are those of ``workloads`` in schemas/plan.schema.json; the analysis in R reads them.
     Raises UserError if the parameters do not fit the machine.
     """
     declared = read_declaration(name)
@@ -251,7 +261,8 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
 def read_pattern(text: str) -> tuple[str, Fields]:
     """Return the (name, metric) that ``NAME[:UNIT[:lower|higher]]=REGEX`` declares.
 
-    The metric's value is the number that the regular expression finds in a program's output.
+    The metric's value is the number that the regular expression finds in a program's output
+    (workloads/command/parse.py, which splits the text in the same way).
     Raises UserError unless the expression is valid and has exactly one group.
     """
     declared, _, regex = text.partition("=")
@@ -271,8 +282,9 @@ def read_pattern(text: str) -> tuple[str, Fields]:
 
 
 def plan_small_sizes(name: str, overrides: Fields, machine: HostFacts) -> Fields:
-    """Return the keys of a planned workload that emulated machines replace, at the tiny scale.
+    """Return ``{parameters, cell, memory_bytes}``, a planned workload's keys at the tiny scale.
 
+    Emulated machines use them in place of the planned ones.  `memory_bytes` may be missing.
     Parameters that depend on the scale have the tiny value, even if the configuration sets them.
     """
     declared = read_declaration(name)["parameters"]
@@ -286,6 +298,7 @@ def _describe_memory(name: str, parameters: Fields) -> Fields:
     """Return ``{memory_bytes}``, the memory that a workload needs in each system.
 
     The mapping is empty if no parameter declares a need of memory.
+    parameters: the resolved ones by name.
     """
     needs = _list_memory_needs(name, parameters)
     return {"memory_bytes": sum(size for _, size in needs)} if needs else {}
@@ -310,9 +323,9 @@ def resolve_parameters(
     systems = values[declared["systems"]] if "systems" in declared else 1
     share = sizes.share_machine(dict(machine), systems)
     notes: list[str] = []
-    by_default = [key for key in values if key not in overrides]
-    # Rules of the first kind need only the machine; `smallest` needs the other values, too.
-    for key in by_default:
+    default_keys = [key for key in values if key not in overrides]
+    # First the rules that need only the machine: `smallest` needs the other values, too.
+    for key in default_keys:
         values[key], note = sizing.resolve_rule(values[key], share)
         if note:
             notes.append(note)
@@ -323,31 +336,34 @@ def resolve_parameters(
             )
             is_list = declared["parameters"][key]["schema"]["type"] == "array"
             values[key] = [least] if is_list else least
-    for key in by_default:
+    for key in default_keys:
         _check_value_of_rule(name, key, values[key], scale)
     _check_memory(name, values, systems, machine["memory_bytes"])
     return values, notes
 
 
-def _check_memory(name: str, values: Fields, systems: int, memory: int) -> None:
+def _check_memory(name: str, values: Fields, systems: int, machine_bytes: int) -> None:
     """Raise UserError if a parameter needs more than MOST_OF_MEMORY of the machine's memory.
 
     values: the parameters by name.
     systems: the number of equal systems, each of which needs the memory.
-    memory: the bytes of memory of the machine.
+    machine_bytes: the memory of the machine.
     """
     for key, needed_bytes in _list_memory_needs(name, values):
-        if needed_bytes * systems > MOST_OF_MEMORY * memory:
+        if needed_bytes * systems > MOST_OF_MEMORY * machine_bytes:
             count = f" in {systems} systems" if systems > 1 else ""
             raise UserError(
                 f"config.yaml: workloads.{name}.{key}: {values[key]}{count} needs "
                 f"{needed_bytes * systems / 1e9:.1f} GB of memory, of which this machine has "
-                f"{memory / 1e9:.1f}; choose a smaller value"
+                f"{machine_bytes / 1e9:.1f}; choose a smaller value"
             )
 
 
 def _check_roles(name: str, declared: Fields, values: Fields) -> None:
-    """Raise UserError unless the parameter that assigns roles to systems names each role once."""
+    """Raise UserError unless the parameter that assigns roles to systems names each role once.
+
+    values: the parameters by name; this one is a list with a text ROLE+ROLE for each system.
+    """
     if "roles" not in declared:
         return
     key, roles = declared["roles"]["parameter"], list(declared["roles"]["ports"])
@@ -389,6 +405,7 @@ def _list_memory_needs(name: str, values: Fields) -> list[tuple[str, int]]:
 def plan_cell(name: str, scale: str) -> Fields:
     """Return the work of a cell of a workload, for the plan's `cell` (docs/files.md).
 
+    scale: decides the time limits of commands.
     Always present: ``steps`` and ``files``, the names of parameters whose values are files of the
     host.  Present if declared: ``servers``; ``data``; ``ports``, the names of parameters that hold
     ports; ``systems`` and ``laps``, the names of the parameters with the number of equal systems

@@ -18,7 +18,8 @@ from strata.util.errors import MachineError, UserError
 def measure_again(workload: str, repetition: int, overrides: config.Overrides) -> None:
     """Replace this process by a Snakemake that measures all cells of a block again.
 
-    Each log and record stays until the new one is complete.
+    Each log and record stays until the new one is complete.  This function never returns.  Sets
+    STRATA_AGAIN, by which measure/pending.py ignores the earlier records of the block.
     overrides: values that replace values of config.yaml.
     Raises UserError for a block that is not planned or is set aside, and for a configuration other
     than that of results/plan.json; MachineError if Snakemake is not installed.
@@ -42,12 +43,12 @@ def _require_same_plan(experiment: Plan) -> None:
     """Raise UserError unless a plan is that of results/plan.json, which the last run wrote."""
     # Through JSON, as the last plan: tuples become lists.
     present = json.loads(json.dumps(experiment))
-    last = plan.read_plan()
-    # These two are added when the plan is written.
-    keys = sorted(present.keys() | (last.keys() - {"source", "sealed"}))
-    if different := [key for key in keys if present.get(key) != last.get(key)]:
+    last_plan = plan.read_plan()
+    # The start of a run adds these two to the plan that it writes (workflow.py).
+    keys = sorted(present.keys() | (last_plan.keys() - {"source", "sealed"}))
+    if differing := [key for key in keys if present.get(key) != last_plan.get(key)]:
         raise UserError(
-            f"{paths.PLAN}: the last run had another configuration ({', '.join(different)}): give "
+            f"{paths.PLAN}: the last run had another configuration ({', '.join(differing)}): give "
             "its --configfile and --config here, too, or run `snakemake` with these first"
         )
 
@@ -74,6 +75,7 @@ def _list_cells(order: blocks.Order, block: blocks.Block) -> list[blocks.Cell]:
             repetition = order.replacements[workload, repetition]
         raise UserError(
             f"repetition {block[1]} of {workload} was disturbed and is set aside; repetition "
-            f"{repetition} was added in its place: type `strata again {workload} {repetition}`"
+            f"{repetition} was added in its place: type "
+            f"`python3 -m strata again {workload} {repetition}`"
         )
     return cells

@@ -21,45 +21,53 @@ from strata.util.errors import UserError
 from strata.util.files import write_json
 
 
-def decide_next_blocks(round: int) -> None:
+def decide_next_blocks(round_number: int) -> None:
     """Decide after a round which blocks come next, write the decision, and print it in one line.
 
-    round: the number of the round that has been measured.
-    Writes results/precision of that round, flushed to disk, and then the plan's order of cells.
+    round_number: of the round that has been measured.
+    Writes results/precision of that round, flushed to disk, and then the plan's order of cells,
+    which :class:`strata.experiment.blocks.Order` computes from all decisions.
     Raises UserError where no decision is due after the round, or its cells are not measured.
     """
     experiment = plan.read_checked_plan()
     order = blocks.Order(experiment)
-    if order.decision_rounds[-1:] != [round]:
+    if order.decision_rounds[-1:] != [round_number]:
         due = "an order of cells without blocks has none"
         if order.decision_rounds:
             due = f"one is due after {order.last}"
-        raise UserError(f"no decision is due after round {round}; {due}")
+        raise UserError(f"no decision is due after round {round_number}; {due}")
     decision = _Decision(experiment, order, tidy.parse_cells()).to_dict()
-    write_json(result_path("precision", round=round), decision, lasting=True)
+    write_json(result_path("precision", round=round_number), decision, lasting=True)
     # The next cell prints how many cells there are.
     plan.write_cell_order(experiment)
+    # experiment/measuring.py recognizes this line.
     outcome = "no more blocks" if decision["enough"] else "more blocks follow"
-    progress.print_line(f"round {round}: {outcome}: {decision['reason']}")
+    progress.print_line(f"round {round_number}: {outcome}: {decision['reason']}")
 
 
 class _Decision:
     """The decision that is due in a plan's order of cells, by the values measured so far.
 
-    again: disturbed block that is measured again → the disturbance.
-    torn: torn block that is replaced by another → the environments that are measured apart.
+    repeated_blocks: disturbed block that is measured again → the disturbance.
+    torn_blocks: torn block that is replaced by another → the environments measured apart.
     left: the seconds of the budget that are not used; infinite without a budget.
     states: workload → the number of its blocks, its width and its cost, as a :class:`Precision`.
     more: workload → how many blocks are added.
-    claims: workload → the published claim for which blocks are added, if they are added for one.
+    claims: workload → the published claim for which blocks are added; others are no keys.
     """
 
     def __init__(self, experiment: Plan, order: blocks.Order, cell_values: tidy.CellValues) -> None:
-        """Decide, in this order, by the budget: what is repeated, and what is added."""
+        """Decide which blocks are repeated, and then which are added with the rest of the budget.
+
+        order: of the plan; its last round is the one after which the decision is due.
+        cell_values: of all measured cells.
+        Runs R if blocks may be added.
+        """
         self._experiment = experiment
         self._order = order
         settings: Fields = experiment.get("precision", {})
         self._margin: float | None = settings.get("margin")
+        # Whether blocks are added for claims; a number is the half-width that each has to reach.
         self._claims: bool | float = settings.get("claims", False)
         self._retries: int = settings.get("retries", 0)
         self._target: float | None = settings.get("target")
@@ -74,12 +82,12 @@ class _Decision:
         )
         self.left = math.inf if self._budget is None else self._budget - self._spent
         self.repeated_blocks: dict[blocks.Block, str] = {}
-        self._repeat_disturbed_blocks(records)
+        self._choose_repeated_blocks(records)
         # Whether blocks may be added; else they only replace disturbed and torn ones.
         self._adds_blocks = (
             self._target is not None or self._margin is not None or bool(self._claims)
         )
-        # (Workload, ID of a claim or "") → the rows of its ratios.
+        # (Workload, ID of a claim or "") → the rows of its ratios, as of _measure_widths.
         self._ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
         if self._adds_blocks:
             for row in _measure_widths(cell_values, self.repeated_blocks):
@@ -88,11 +96,11 @@ class _Decision:
         self.more = dict.fromkeys(self.states, 0)
         self.claims: dict[str, Precision] = {}
         if self._margin is not None:
-            self._add_blocks_to_look()
+            self._allot_blocks_to_look()
         elif self._adds_blocks:
-            self._add_blocks()
+            self._allot_blocks()
 
-    def _block_seconds(self, workload: str, environments: Container[str]) -> float:
+    def _estimate_block_seconds(self, workload: str, environments: Container[str]) -> float:
         """Return the expected seconds of a workload's next block in some environments.
 
         Environments without any measured cell count as 0.
@@ -103,11 +111,11 @@ class _Decision:
             if name in environments
         )
 
-    def _repeat_disturbed_blocks(self, records: Mapping[blocks.Cell, Fields]) -> None:
+    def _choose_repeated_blocks(self, records: Mapping[blocks.Cell, Fields]) -> None:
         """Choose the disturbed blocks that are measured again, as far as the budget allows.
 
-        records: of all measured cells.
-        Sets `again`, reduces `left`, and takes the chosen blocks out of `torn`.
+        records: of all measured cells; each keeps the disturbances as ``interference.flags``.
+        Adds to `repeated_blocks`, reduces `left`, and takes the chosen blocks out of `torn_blocks`.
         """
         order = self._order
         disturbed: dict[blocks.Block, str] = {}
@@ -115,10 +123,10 @@ class _Decision:
             flags = record.get("interference", {}).get("flags")
             if flags and cell[0] in order.paired and cell[1:] not in order.disturbed:
                 disturbed[cell[1:]] = interference.describe_cause(flags)
-        # By their numbers, then by workload.
+        # By their numbers, then by workload: the budget may not pay for all.
         for block in sorted(disturbed, key=lambda block: (block[1], block[0])):
             environments = {cell[0] for cell in order.places if cell[1:] == block}
-            seconds = self._block_seconds(block[0], environments)
+            seconds = self._estimate_block_seconds(block[0], environments)
             if order.earlier_tries.get(block, 0) < self._retries and seconds <= self.left:
                 self.repeated_blocks[block] = disturbed[block]
                 self.torn_blocks.pop(block, None)
@@ -143,15 +151,15 @@ class _Decision:
         target = 0.0
         if claim:
             # Of several parts the one decides that is farthest from its width.
-            farthest = max(rows, key=lambda row: row["half_width"] / self._claim_width(row))
-            half_width, target = farthest["half_width"], self._claim_width(farthest)
+            farthest = max(rows, key=lambda row: row["half_width"] / self._find_deciding_width(row))
+            half_width, target = farthest["half_width"], self._find_deciding_width(farthest)
         return Precision(
             counted=min((row["n"] for row in rows), default=0),
             again=repeated,
             # A block that could not be measured takes the place of another; one replaced does not.
             room=self._experiment["repetitions"] - order.blocks[workload] + replaced,
             half_width=half_width,
-            seconds=self._block_seconds(workload, environments),
+            seconds=self._estimate_block_seconds(workload, environments),
             ratios=max(len(rows), 1),
             target=target,
             environments=environments,
@@ -177,7 +185,7 @@ class _Decision:
             return wide, True
         return rows, False
 
-    def _claim_width(self, row: Fields) -> float:
+    def _find_deciding_width(self, row: Fields) -> float:
         """Return the half-width that decides a claim's part, or the one that the plan demands.
 
         row: of the part's ratio.
@@ -186,7 +194,7 @@ class _Decision:
             return float(self._claims)
         return precision.compute_deciding_half_width(row["low"], row["high"], row["published"])
 
-    def _add_blocks(self) -> None:
+    def _allot_blocks(self) -> None:
         """Choose how many blocks each workload gets: for the target, else for published claims.
 
         Sets `more` and `claims`.  Without a target, blocks of the first stage come before claims.
@@ -205,8 +213,8 @@ class _Decision:
             self.more[workload] = number
             self.claims[workload] = claim_state
 
-    def _add_blocks_to_look(self) -> None:
-        """Choose how many blocks follow until differences are tested again.
+    def _allot_blocks_to_look(self) -> None:
+        """Choose how many blocks of each workload follow until differences are tested again.
 
         Workloads with an undecided ratio get blocks, of native and the undecided environments.
         Sets `more`, and reduces `left`.
@@ -222,7 +230,8 @@ class _Decision:
     def to_dict(self) -> Fields:
         """Return the decision as the object that results/precision stores.
 
-        Readers rely on its keys (docs/files.md).
+        The order of cells follows from its `rests_on` and `workloads` (experiment/blocks.py).  The
+        commands `try` and `reproduce` show keys, too, and schemas/decision.schema.json names all.
         """
         decisions = {workload: self._describe_workload(workload) for workload in self.states}
         workloads_by_reason: dict[str, list[str]] = defaultdict(list)
@@ -243,8 +252,8 @@ class _Decision:
     def _describe_workload(self, workload: str) -> Fields:
         """Return the decision on one workload, as `workloads` in :meth:`to_dict` holds it.
 
-        `environments` are those of the added blocks; None: all.  Only if a margin decides, it has
-        the key `verdicts`.
+        `environments` are those of the added blocks; None: all.  The key `verdicts` is present only
+        if a margin decides.
         """
         state, more = self.states[workload], self.more[workload]
         claim = self.claims.get(workload)
@@ -269,10 +278,10 @@ class _Decision:
         return decision
 
     def _explain_blocks(self, workload: str, environments: Sequence[str] | None) -> str:
-        """Return a line on the blocks of a workload that are measured next: phrases with commas.
+        """Return phrases, with commas between, on the blocks of a workload that are measured next.
 
-        It names each block that is measured again or replaced, with the cause.  If blocks are
-        added, it begins with the interval's half-width and its target, and ends with their number.
+        They name each block that is measured again or replaced, with the cause.  If blocks are
+        added, the half-width and its target come first, and the number of added blocks last.
         environments: those of the added blocks; None means all.
         """
         replacements = []
@@ -324,9 +333,13 @@ def _format_width(half_width: float) -> str:
 
 
 def _is_open(row: Fields) -> bool:
-    """Return whether more blocks may decide a ratio: it is undecided, and varies between blocks."""
-    is_early: bool = row["n"] < precision.LOOKS[0]
-    return row["verdict"] == "undecided" and (row["from"] is not None or is_early)
+    """Return whether more blocks may decide a ratio: it is undecided, and varies between blocks.
+
+    row: as of :func:`_measure_widths`.  If a ratio still has no interval (`from` is None) after the
+    first test, its blocks are all equal or give no number, and more blocks change nothing.
+    """
+    is_before_first_look: bool = row["n"] < precision.LOOKS[0]
+    return row["verdict"] == "undecided" and (row["from"] is not None or is_before_first_look)
 
 
 def _measure_widths(
@@ -341,7 +354,7 @@ def _measure_widths(
     is `published` (None: none), or "" without a claim.  Where a margin decides, `verdict` is
     "undecided", "different" or "equivalent", and `ratio`, `from` and `to` give the ratio and its
     interval; otherwise these are "" and None.
-    Runs R (analysis/widths.R), which relies on the columns of the tables.
+    Runs R: analysis/widths.R makes these keys, and relies on the columns of the tables.
     """
     counted = {
         workload: [row for row in rows if (workload, row["repetition"]) not in set_aside]

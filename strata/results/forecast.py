@@ -14,34 +14,35 @@ from strata.util.files import read_json
 from strata.util.progress import format_duration
 from strata.vm import vagrant_box
 
-# Of so many first repetitions of a cell the mean time is expected of further ones.
+# A cell is expected to take the mean time of its first repetitions, of at most this many.
 SAMPLE = 5
 
 
-def print_forecast(experiment: Plan, order: bool = False, samples: str = ".") -> None:
+def print_forecast(experiment: Plan, with_order: bool = False, samples: str = ".") -> None:
     """Print the due cells of a plan, what must be built, and the expected time.
 
-    order: whether every cell is also printed, in the order of measurement.
+    The blocks that will replace torn ones count as due.
+    with_order: whether every cell is also printed, in the order of measurement.
     samples: folder of another project, whose records give the time of cells without records here.
     """
-    planned = blocks.Order(experiment)
-    torn = pairs.find_torn_blocks(experiment, planned)
-    planned.add_replacements(torn)
-    if order:
-        for (environment, workload, repetition), (number, round) in planned.places.items():
+    order = blocks.Order(experiment)
+    torn = pairs.find_torn_blocks(experiment, order)
+    order.add_replacements(torn)
+    if with_order:
+        for (environment, workload, repetition), (position, round_number) in order.places.items():
             cell = f"{environment} · {workload} · repetition {repetition}"
-            progress.print_line(f"{number:6d}  round {round:<5d} {cell}")
-    due = [cell for cell in planned.places if pending.is_due(experiment, cell)]
-    more = "" if planned.decided else "; further ones are decided once these are measured"
+            progress.print_line(f"{position:6d}  round {round_number:<5d} {cell}")
+    due = [cell for cell in order.places if pending.is_due(experiment, cell)]
+    remark = "" if order.decided else "; further ones are decided once these are measured"
     progress.print_line(
-        f"{len(due)} of {len(planned.places)} cells are due at {experiment['scale']} scale{more}"
+        f"{len(due)} of {len(order.places)} cells are due at {experiment['scale']} scale{remark}"
     )
     for sentence in pairs.describe_torn_blocks(torn):
         progress.print_line(sentence)
     _print_environments(experiment, due)
     _print_obstacles(experiment, due)
     _print_builds(experiment, due)
-    progress.print_line(f"time: {_estimate_time(experiment, planned, due, samples)}")
+    progress.print_line(f"time: {_estimate_time(experiment, order, due, samples)}")
 
 
 def _print_environments(experiment: Plan, due: list[blocks.Cell]) -> None:
@@ -65,7 +66,7 @@ def _print_environments(experiment: Plan, due: list[blocks.Cell]) -> None:
 def _print_obstacles(experiment: Plan, due: list[blocks.Cell]) -> None:
     """Print why this user lacks the rights to bring up environments of due cells.
 
-    The outermost layer, if an environment has any, decides which rights are needed.
+    The lowest layer, which is the first, decides which rights an environment needs.
     """
     reasons = set()
     for name in {cell[0] for cell in due}:
@@ -98,7 +99,8 @@ def _estimate_time(
 ) -> str:
     """Return a phrase on how long the due cells take, estimated from measured cells.
 
-    order: the plan's order of cells.  samples: folder of another project with measured cells.
+    order: the plan's order of cells.
+    samples: folder of another project, whose records stand in for missing ones.
     """
     if not due:
         return "nothing to measure"

@@ -8,7 +8,8 @@ from strata.util.data_types import Plan
 
 # The formats of the paper, the first of which commands name to the reader.
 PAPERS = ("paper/report.pdf", "paper/report.html")
-# Keys of schemas/constants/results.json.
+# The tables that are made once for all workloads: keys of schemas/constants/results.json.  Apart
+# from left_out (tidy.py), analysis/tables.R writes them.
 _TABLES = (
     "left_out",
     "summary",
@@ -28,7 +29,10 @@ _TABLES = (
 
 
 def list_table_paths(experiment: Plan) -> list[str]:
-    """Return the paths of all tables that are made for a plan, whether or not they exist."""
+    """Return the paths of all tables that are made for a plan, whether or not they exist.
+
+    They are the outputs of the rule `tables`, and what an archive compares (archive/remake.py).
+    """
     workloads = sorted(experiment["workloads"])
     return [
         *(result_path("tidy", workload=workload) for workload in workloads),
@@ -38,7 +42,10 @@ def list_table_paths(experiment: Plan) -> list[str]:
 
 
 def list_decision_paths(experiment: Plan) -> list[str]:
-    """Return the paths of the existing decisions on further blocks, in the order of rounds."""
+    """Return the paths of the existing decisions on further blocks, in the order of rounds.
+
+    Archives contain them: without them the order of the cells cannot be computed.
+    """
     rounds = blocks.Order(experiment).decision_rounds
     return [*filter(os.path.exists, (result_path("precision", round=round) for round in rounds))]
 

@@ -37,12 +37,12 @@ def find_torn_blocks(experiment: Plan, order: blocks.Order) -> Torn:
         if REFERENCE not in names or block in order.replacements or tries >= blocks.MAX_RETRIES:
             continue
         records = {name: pending.read_measured(experiment, (name, *block)) for name in names}
-        if unpaired := _list_unpaired(records):
+        if unpaired := _list_unpaired_environments(records):
             torn[block] = unpaired
     return torn
 
 
-def _list_unpaired(records: Mapping[str, Fields]) -> list[str]:
+def _list_unpaired_environments(records: Mapping[str, Fields]) -> list[str]:
     """Return the environments of a block whose runs form no pair with native's run.
 
     records: environment → its record in the block; empty if the cell is due.
@@ -57,11 +57,11 @@ def _list_unpaired(records: Mapping[str, Fields]) -> list[str]:
     return [
         name
         for name, record in records.items()
-        if name != REFERENCE and not _is_pair(record, native, seconds)
+        if name != REFERENCE and not _are_paired(record, native, seconds)
     ]
 
 
-def _is_pair(record: Fields, native: Fields, seconds: float) -> bool:
+def _are_paired(record: Fields, native: Fields, seconds: float) -> bool:
     """Return whether two cells of a block are, or will be, measured together.
 
     record, native: their records; empty if a cell is due.
@@ -72,17 +72,19 @@ def _is_pair(record: Fields, native: Fields, seconds: float) -> bool:
     measured = [entry for entry in (record, native) if entry]
     if not measured or any("cannot" in entry for entry in measured):
         return True
-    interleaved = [entry.get("together") for entry in measured]
-    if len(measured) == 2 and all(interleaved):
-        return interleaved[0] == interleaved[1]
-    starts = [_read_moment(entry["started"]) for entry in measured]
+    # The measurement that interleaved a cell with others, as measure/block.py records it.
+    measurements = [entry.get("together") for entry in measured]
+    if len(measured) == 2 and all(measurements):
+        return measurements[0] == measurements[1]
+    starts = [_parse_moment(entry["started"]) for entry in measured]
     if len(measured) == 1:
+        # The due cell starts now at the earliest.
         starts.append(time.time())
-    return max(starts) - min(_read_moment(entry["ended"]) for entry in measured) <= seconds
+    return max(starts) - min(_parse_moment(entry["ended"]) for entry in measured) <= seconds
 
 
-def _read_moment(text: str) -> float:
-    """Return a moment of a record in seconds since the epoch."""
+def _parse_moment(text: str) -> float:
+    """Return a moment of a record, a text in ISO 8601, in seconds since the epoch."""
     return datetime.fromisoformat(text).timestamp()
 
 

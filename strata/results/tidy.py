@@ -47,20 +47,21 @@ class CellValues(NamedTuple):
 def write_tidy_tables(partial: bool = False, to: str = "results") -> None:
     """Write the tables of all measured values, and of the refused logs, into a folder.
 
-    partial: whether cells may be missing.  to: the folder.
+    partial: whether cells may be missing.
+    to: the folder, in which analysis/read.R reads the tables.
     Prints which logs are left out, and writes the plan's order of cells.
     Raises UserError as :func:`parse_cells`.
     """
     values = parse_cells(partial)
     write_value_tables(values, to)
-    write_csv(_locate(to, result_path("left_out")), ("log", "reason"), values.left_out)
-    _print_unplanned(values.cells)
+    write_csv(_locate_in_folder(to, result_path("left_out")), ("log", "reason"), values.left_out)
+    _print_unplanned_logs(values.cells)
 
 
 def write_value_tables(cell_values: CellValues, folder: str) -> None:
     """Write two CSV tables for each workload into a folder: its values, and the laps of each.
 
-    Readers of the tables rely on these columns and their order (docs/files.md).
+    analysis/read.R and archives rely on these columns and their order (docs/files.md).
     """
     for workload, rows in cell_values.values.items():
         factors = merge_orders([name for name in row if name.startswith(FACTOR)] for row in rows)
@@ -79,11 +80,14 @@ def _write_table(
     name: the table's key in schemas/constants/results.json.  columns: its columns, in their order.
     """
     lines = [[row.get(column, "") for column in columns] for row in rows]
-    write_csv(_locate(folder, result_path(name, workload=workload)), columns, lines)
+    write_csv(_locate_in_folder(folder, result_path(name, workload=workload)), columns, lines)
 
 
-def _locate(folder: str, name: str) -> str:
-    """Return the path that a file of results/ has in another folder."""
+def _locate_in_folder(folder: str, name: str) -> str:
+    """Return the path that a file has in another folder.
+
+    name: its path in the project, which begins with results/.
+    """
     return os.path.join(folder, os.path.relpath(name, "results"))
 
 
@@ -118,7 +122,7 @@ def parse_cells(partial: bool = False) -> CellValues:
     records = _read_records(experiment, cells, partial)
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     set_aside = order.disturbed | _find_split_blocks(paired)
-    # Cells of a block begin at about the same moment.
+    # The column `order` numbers the cells by their starts, which are almost equal within a block.
     by_start = sorted(records, key=lambda cell: records[cell]["started"])
     order_numbers = {cell: number for number, cell in enumerate(by_start, 1)}
     cell_values = CellValues(
@@ -129,13 +133,13 @@ def parse_cells(partial: bool = False) -> CellValues:
         left_out=[],
     )
     # A record with this key says why the environment cannot run the workload: it has no values.
-    able = [cell for cell, record in records.items() if "cannot" not in record]
+    runnable = [cell for cell, record in records.items() if "cannot" not in record]
     logs: list[parsing.LoggedCell] = []
-    for cell in able:
+    for cell in runnable:
         workload = plan.select_workload(experiment, *cell[:2])
         logs.append((paths.cell_path("raw", *cell, "log"), records[cell], workload))
-    outcomes = parsed.read_outcomes(able, logs)
-    for cell, (path, record, _), outcome in zip(able, logs, outcomes, strict=True):
+    outcomes = parsed.read_outcomes(runnable, logs)
+    for cell, (path, record, _), outcome in zip(runnable, logs, outcomes, strict=True):
         if "broken" in outcome:
             cell_values.left_out.append((path, outcome["broken"]))
             remedy = "remove it, and it is measured again"
@@ -185,7 +189,8 @@ def _add_rows(
     """Add the rows of a cell to the tables of its workload in `cell_values`.
 
     shared: the columns that all rows of the cell share.
-    outcome: for each value, (metric, unit, value, factors), how it ran, and the values of its laps.
+    outcome: for each value ``((metric, unit, value, factors), how, lap_values)``, as the workload's
+    parser gave it; `how` is SLICES or WHOLE of experiment/plan.py, as the log marks it.
     counted_laps: the numbers of the laps that count; empty if all do.
     """
     workload = shared["workload"]
@@ -200,14 +205,17 @@ def _add_rows(
 
 
 def _find_split_blocks(records: dict[blocks.Cell, Fields]) -> set[blocks.Block]:
-    """Return the blocks that were measured on several nodes, whose runs form no ratios."""
+    """Return the blocks that were measured on several nodes, whose runs form no ratios.
+
+    records: of the cells that are in blocks.
+    """
     nodes: dict[blocks.Block, set[str | None]] = {}
     for cell, record in records.items():
         nodes.setdefault(cell[1:], set()).add(node.find_node_name(record))
     return {block for block, names in nodes.items() if len(names) > 1}
 
 
-def _print_unplanned(cells: Iterable[blocks.Cell]) -> None:
+def _print_unplanned_logs(cells: Iterable[blocks.Cell]) -> None:
     """Print which logs in results/raw are left out because their cells are not in the plan.
 
     cells: all planned cells.

@@ -59,7 +59,7 @@ def load_object(folder: str, name: str) -> Any:
 
 
 def list_measured_cells(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
-    """Return the measured ones of some cells, which have a log, in the given order.
+    """Return those of some cells that have a log and so are measured, in the given order.
 
     folder: the folder that holds `results`.
     """
@@ -113,6 +113,7 @@ def find_faults(
 def _read_manifest_digest(experiment: Plan, folder: str) -> str | None:
     """Return the SHA-256 of the published image's manifest; None if no image was published.
 
+    The published image is the one that results/image.json describes.
     Raises UserError if the published image is not the plan's.
     """
     if not os.path.exists(os.path.join(folder, paths.IMAGE)):
@@ -129,9 +130,9 @@ def _read_manifest_digest(experiment: Plan, folder: str) -> str | None:
 
 
 def _compare_with_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator[str]:
-    """Yield a sentence for each contradiction of a record to its path or to the plan.
+    """Yield a sentence for each contradiction between a record and its path or the plan.
 
-    record: fits its schema.
+    record: fits its schema (schemas/record.schema.json).
     Parameters whose values follow from rules on the system's size are left to
     :func:`_compare_with_records`.
     """
@@ -154,6 +155,7 @@ def _compare_with_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator
     recorded = {**record, "parameters": parameters, "layers": record["system"]["layers"]}
     for key, value in expected.items():
         if recorded[key] != value:
+            # The keys `parameters` and `layers` are plurals.
             verb = "are" if key.endswith("s") else "is"
             yield f"its {key} {verb} {recorded[key]}, and the plan's {verb} {value}"
     names = [name for layer in entry["layers"] for name in layer]
@@ -163,9 +165,9 @@ def _compare_with_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator
     accelerator = entry.get("accelerator")
     if accelerator is not None:
         machine = record["system"]["vm"] or {}
-        used = machine.get("accelerator")
-        if used != accelerator:
-            name = MACHINE_NAMES[used] if machine else "no virtual machine"
+        used_accelerator = machine.get("accelerator")
+        if used_accelerator != accelerator:
+            name = MACHINE_NAMES[used_accelerator] if machine else "no virtual machine"
             yield f"it was measured with {name}, and the plan says {MACHINE_NAMES[accelerator]}"
     if "cannot" in record and not entry.get("doubtful"):
         yield "it says that its environment cannot run the workload; only a doubtful one may say so"
@@ -174,9 +176,10 @@ def _compare_with_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator
 def _compare_with_records(
     shared: SharedValues, experiment: Plan, cell: Cell, name: str, record: Record
 ) -> list[str]:
-    """Return a sentence for each contradiction of a record to the records of earlier cells.
+    """Return a sentence for each contradiction between a record and the records of earlier cells.
 
-    shared: the values that records must share; a record without a contradiction adds its own.
+    shared: the values that records must share; changed: a record without a contradiction adds its
+    own.
     name: the path of the record's file.
     """
     planned = plan.select_workload(experiment, *cell[:2])["parameters"]
@@ -215,10 +218,10 @@ def _is_log_of(record: Record, path: str) -> bool:
     return described.get("bytes") == os.path.getsize(path) and described.get("sha256") == digest
 
 
-def shorten_names(names: list[str], most: int = SHOWN, separator: str = " ") -> str:
+def shorten_names(names: list[str], limit: int = SHOWN, separator: str = " ") -> str:
     """Return the first names in one line and, if names are left, how many more they are.
 
-    most: the number of names that are shown.
+    limit: the largest number of names that are shown.
     """
-    line = separator.join(names[:most])
-    return f"{line} and {len(names) - most} more" if len(names) > most else line
+    line = separator.join(names[:limit])
+    return f"{line} and {len(names) - limit} more" if len(names) > limit else line

@@ -116,7 +116,10 @@ def find_faults(folder: str, papers: bool = False) -> list[str]:
     :func:`report_machine_failures` around it.
     """
     if light.is_light(folder):
-        return [f"{light.FACTS}: this is a light archive, without logs; `strata pool` reads it"]
+        return [
+            f"{light.FACTS}: this is a light archive, without logs; `python3 -m strata pool` reads "
+            "it"
+        ]
     if not any(
         os.path.exists(os.path.join(folder, name)) for name in (metadata.FACTS, checksums.NAME)
     ):

@@ -119,7 +119,8 @@ def read_request(
     """
     if not argv:
         raise UserError(
-            "there is no command: type it after two hyphens, as in `strata try -- xz -k FILE`"
+            "there is no command: type it after two hyphens, as in "
+            "`python3 -m strata try -- xz -k FILE`"
         )
     repetitions = make_repetitions(margin, budget)
     environments: list[str] = []

@@ -7,8 +7,8 @@
 # and has the daemon read it again, which ends no container.
 # `scripts/dockerd.sh runtime NAME PROGRAM [ARGUMENT...]` adds another runtime in the same way.
 # `scripts/dockerd.sh second PROGRAM` starts another Docker daemon next to the usual one, with its
-# own socket, images and bridge; `scripts/dockerd.sh end [PROGRAM]` ends the daemons of this path, or
-# all second ones, and removes them.
+# own socket, images and bridge; `scripts/dockerd.sh end [PROGRAM]` ends and removes those of this
+# path, or all second ones.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/daemons.sh

@@ -263,8 +263,8 @@ def _print_remedy(row: Fields, claim: str) -> None:
     width = max(half_width * (row["n"] / all_blocks) ** 0.5, LEAST_WIDTH)
     progress.print_line(
         f"about {further_blocks:.0f} more blocks{time}, would decide it with a probability of "
-        f"80 %: `python3 -m strata claim {shlex.quote(claim)} --width {width:.1f}%{budget}` measures "
-        "them"
+        f"80 %: `python3 -m strata claim {shlex.quote(claim)} --width {width:.1f}%{budget}` "
+        "measures them"
     )
 
 

@@ -45,8 +45,8 @@ for _ in $(seq 100); do
 done
 exit 1
 """
-# Arguments: Docker's image, the file for the archive that Docker loads, a container of the image, the
-# file for an archive of its files, and a command that unpacks such an archive from its input.
+# Arguments: Docker's image, the file for the archive that Docker loads, a container of the image,
+# the file for an archive of its files, and a command that unpacks such an archive from its input.
 SAVE = """
 docker save --output "$2" "$1" &
 saving=$!

@@ -125,7 +125,7 @@ class Visitor(User):
         self.count_events(**{operation: 1})
 
     def log_in(self) -> None:
-        """Log out if logged in, start a new browser, and log in as a drawn person of the data set."""
+        """Log out if logged in, start a new browser, and log in as a person drawn at random."""
         if self.person is not None:
             self.request("POST", "/logout", 303, allow_redirects=False)
         self.open_browser()

@@ -84,7 +84,7 @@ class ShopData:
         return number, category, " ".join(title), f"{first} {last}", price, special, related
 
     def draw_price(self, product: int) -> int:
-        """Draw the price of a product, in cents: the field 6, of which make_product has the others."""
+        """Draw the price of a product, in cents: its field 6; make_product draws the others."""
         return 999 + self.draw_number("products", product, 6, 2001)
 
     def draw_stock(self, product: int) -> int:

@@ -78,7 +78,7 @@ class Settings(NamedTuple):
 def read_settings(setup: str, *arguments: str) -> Settings:
     """Return the settings of the command line.
 
-    arguments: as the module's usage lists them after SETUP; workload.yaml passes them in that order.
+    arguments: as the module's usage lists them after SETUP; workload.yaml passes them so.
     Raises WrongAnswerError unless the lists of ports are equally long, and a multiple of the
     addresses.
     """
@@ -245,7 +245,7 @@ def read_cpu_seconds(processes: Sequence[Process]) -> float:
 
 
 def check_answers(target: Target) -> None:
-    """Write and read some keys, which stay.  Raises WrongAnswerError unless every answer is correct.
+    """Write and read some keys, which stay.  Raises WrongAnswerError if an answer is wrong.
 
     target: of a server or of the proxies.
     """

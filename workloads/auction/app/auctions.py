@@ -147,7 +147,7 @@ async def log_in(request: Request) -> Response:
 
 
 async def log_out(request: Request, person: int) -> Response:
-    """Answer Logout: end the session, and the person's attendance of auctions, in one transaction."""
+    """Answer Logout: end the session and all attendance of auctions, in one transaction."""
     token = request.cookies["session"]
     async with request.app.state.database.acquire() as connection, connection.transaction():
         await connection.execute("DELETE FROM sessions WHERE token = $1", token)

@@ -20,7 +20,7 @@ class Chain:
     """
 
     def __init__(self, flows: dict[str, dict[str, float]], rng: random.Random) -> None:
-        """Draw where each operation begins in the cycle of its successors, in the order of flows."""
+        """Draw where each operation begins in the cycle of its successors, in flows' order."""
         self.shares: dict[str, dict[str, float]] = {}
         # How often each successor should still be drawn; the one with the largest number is next.
         self.due: dict[str, dict[str, float]] = {}

@@ -94,8 +94,7 @@ count_missing_runs <- function(paper) {
 }
 
 # Adds a dagger to `series` of the rows whose workload broke a rule of its size; a note of format.R
-# explains it.  At the scale `tiny` rows stay as they are, since paper$mark says
-# it of all.
+# explains it.  At the scale `tiny` rows stay as they are, since paper$mark says it of all.
 mark_broken_sizes <- function(rows, paper) {
   if (!paper$valid) return(rows)
   mutate(rows, series = paste0(series, if_else(workload %in% paper$invalid, "\u2020", "")))

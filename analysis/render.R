@@ -48,7 +48,9 @@ replace_table <- function(path, rows, quote = TRUE) {
   })
 }
 
-#' List the font files of figures, which the paper names
+#' List the font files of figures, for an archive's environment/fonts.txt
+#'
+#' strata/archive/metadata.py sources this file alone: the function needs no other file.
 #'
 #' @return a text for the plain and for the bold face: family, file name, SHA-256; with a note if
 #'   another family replaces FONT
@@ -102,7 +104,7 @@ render_document <- function(root, rmd, out, title = "", values = list()) {
 
 #' Write title.tex: the title in the PDF's metadata, and a mark for the top of every page
 #'
-#' paper/paper.tex reads the file and uses its two macros.
+#' paper/paper.tex reads the file, and uses its macros papertitle and papermark.
 #'
 #' @param title text that is legible (make_legible); its characters mean nothing to TeX
 #' @param mark LaTeX, or "" for none

@@ -2,14 +2,15 @@
 # prediction interval of a replication, and each claim has the same verdict.
 # Sources of the methods: docs/statistics.md.
 
-# The outcomes of a comparison or a claim of the original.
+# The outcomes of a comparison or a claim of the original; strata/reproduce/command.py has an exit
+# status for each.
 REPLICATION_OUTCOMES <- c("agrees", "differs", "undecided", "not testable here")
 
 #' Estimate the mean of a side, and the variance of the mean
 #'
 #' From MACHINE_SESSIONS on, the values are the means of sessions, else all blocks.
 #'
-#' @param logs logarithms of ratios, one for each block
+#' @param logs logarithms of ratios, one for each block, in the order of measurement
 #' @param sessions the name of each block's session
 #' @return list: mean, variance (of the mean), df, sessions (number), between (variance of the means
 #'   of sessions; NA of fewer than MACHINE_SESSIONS)
@@ -26,7 +27,7 @@ estimate_side <- function(logs, sessions) {
        between = NA_real_)
 }
 
-#' Compare the ratio of a replication with the one of the original
+#' Compare the ratio of a replication with the one of the original, in one series
 #'
 #' The distance of two means has the standard error by which a replication is predicted (Patil, Peng
 #' and Leek 2016; Spence and Stanley 2016).  Where only one side shows how sessions vary, the other
@@ -58,6 +59,7 @@ predict_replication <- function(original, replication) {
   is_known <- !is.na(between)
   row$by_session <- any(is_known)
   if (sum(is_known) == 1) {
+    # The unknown side has the variance between sessions of the known one.
     unknown <- which(!is_known)
     variances[[unknown]] <- max(variances[[unknown]],
                                 between[is_known] / sides[[unknown]]$sessions)
@@ -83,6 +85,7 @@ predict_replication <- function(original, replication) {
 #'   outcome ("agrees", "differs", "undecided")
 judge_replications <- function(rows, effect) {
   level <- 1 - ALPHA / max(sum(rows$why == ""), 1)
+  # qt warns of an unknown df, which gives NA.
   quantile <- suppressWarnings(stats::qt((1 + level) / 2, rows$df))
   margin <- -log(1 - MARGIN)
   allowance <- ifelse(rows$by_session, 0, margin)
@@ -117,7 +120,7 @@ judge_replications <- function(rows, effect) {
 #' @return data frame, one row for each headline series of each environment of the original: the
 #'   columns of judge_replications, environment, label, workload, metric, series, question, differs
 #'   (parameters and layers that are not the same), and why (of an outcome that is "undecided" or
-#'   "not testable here"); NULL of none
+#'   "not testable here"); NULL of none.  reproduction.csv is made of it
 compare_replication <- function(original, replication, omitted, effect) {
   ratios <- list_ratios(original)
   if (NROW(ratios) == 0) return(NULL)
@@ -127,6 +130,7 @@ compare_replication <- function(original, replication, omitted, effect) {
   if (!is.null(replication)) find_differences <- make_difference_finder(original, replication)
   series_keys <- make_keys(ratios, RATIO_KEYS)
   rows <- stack_rows(lapply(unique(series_keys), function(key) {
+    # The first row has what all rows of the series share.
     runs <- ratios[series_keys == key, ]
     series <- runs[1, ]
     partner <- find_partner(runs, ratios, repeated)
@@ -142,6 +146,8 @@ compare_replication <- function(original, replication, omitted, effect) {
           row.names = NULL)
   }))
   is_tested <- rows$reason == ""
+  # Untested rows are judged apart, as they have no part in the shared error rate; judging them only
+  # adds the columns.
   rows$why[!is_tested] <- ""
   judged <- judge_replications(rows[is_tested, ], effect)
   untested <- judge_replications(rows[!is_tested, ], effect)
@@ -188,7 +194,7 @@ find_partner <- function(runs, ratios, repeated) {
 }
 
 # Explains in a clause why a series of the original was not repeated.
-# series: a row of it; omitted: as of compare_replication.
+# series: a row of it; omitted: as of compare_replication, of which the first fitting row counts.
 explain_omission <- function(series, omitted) {
   fits <- omitted$environment %in% c("", series$environment) &
     omitted$workload %in% c("", series$workload)
@@ -197,8 +203,8 @@ explain_omission <- function(series, omitted) {
 
 #' Compare the verdicts on claims of an original with the verdicts of a replication
 #'
-#' Only claims that the original decided are listed.  A claim agrees if it has the same verdict, and
-#' differs if it has another one.
+#' Only claims that the original decided are listed.  A claim agrees if its verdict here is the same,
+#' and differs if its verdict here is another one that decides.
 #'
 #' @param published list as in published/claims.json
 #' @param original,replication lists of read_results; replication is NULL if nothing was measured
@@ -210,6 +216,7 @@ compare_claims <- function(published, original, replication) {
   decided <- c("reproduced", "same direction", "other size", "contradicted")
   first <- first[first$verdict %in% decided, ]
   if (NROW(first) == 0) return(NULL)
+  # What was not tested here keeps these values.
   second <- first
   second$verdict <- "not tested"
   second$because <- "it was not measured"
@@ -229,7 +236,7 @@ compare_claims <- function(published, original, replication) {
              outcome = outcome, why = second$because, row.names = NULL)
 }
 
-#' Summarise a replication
+#' Summarise a replication: its outcome, which decides the exit status, and its counts in words
 #'
 #' @param rows data frame of compare_replication, or NULL
 #' @param claims data frame of compare_claims, or NULL
@@ -243,6 +250,7 @@ summarise_replication <- function(rows, claims) {
     if (NROW(rows) == 0) return(NULL)
     counts <- table(factor(rows$outcome, REPLICATION_OUTCOMES))
     counts <- counts[counts > 0]
+    # "2 agree", but "2 undecided".
     verbs <- sub("^(agree|differ)s$", "\\1", names(counts))
     paste0("Of ", format_count(nrow(rows), noun), ", ", paste(counts, verbs, collapse = ", "), ".")
   }
@@ -254,8 +262,9 @@ summarise_replication <- function(rows, claims) {
 
 #' Describe the outcomes of rows in a few words, and how undecided rows would be decided
 #'
-#' @param rows data frame of compare_replication
-#' @return texts, one for each row
+#' @param rows data frame of compare_replication, with its columns outcome, change, why, more and
+#'   detectable
+#' @return texts, one for each row, for the terminal and the page
 describe_replications <- function(rows) {
   change <- paste0(sub("^-", "\u2212", sprintf("%+.1f", 100 * (rows$change - 1))), SPACE, "%")
   needs <- ifelse(is.na(rows$more), "no number of blocks here would decide it",
@@ -274,7 +283,7 @@ describe_replications <- function(rows) {
 #' @param outcome list of summarise_replication
 #' @param request list: name, sha256 and command of the original; logs (the digest of all logs here)
 #' @param facts a sentence about the machine and the date
-#' @return lines
+#' @return lines of card.md
 format_card <- function(rows, claims, outcome, request, facts) {
   format_rows <- function(statements, there, here, outcomes) {
     if (length(statements) == 0) return(NULL)

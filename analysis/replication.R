@@ -203,8 +203,8 @@ explain_omission <- function(series, omitted) {
 
 #' Compare the verdicts on claims of an original with the verdicts of a replication
 #'
-#' Only claims that the original decided are listed.  A claim agrees if its verdict here is the same,
-#' and differs if its verdict here is another one that decides.
+#' Only claims that the original decided are listed.  A claim agrees if it has the same verdict
+#' here, and differs if it has another verdict that decides.
 #'
 #' @param published list as in published/claims.json
 #' @param original,replication lists of read_results; replication is NULL if nothing was measured

@@ -104,8 +104,8 @@ mark_broken_sizes <- function(rows, paper) {
 #'
 #' @param catalogue list as in published/claims.json
 #' @param workloads names of measured workloads
-#' @return list of two, without names: the names of the workloads that a claim is about, and the
-#'   titles of these claims' publications, named by their keys
+#' @return list of two, which read_paper assigns in this order: the names of the workloads that a
+#'   claim is about, and the titles of these claims' publications, named by their keys
 find_originals <- function(catalogue, workloads) {
   # A claim names a workload or a group of them.
   list_workloads <- function(claim) {

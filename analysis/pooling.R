@@ -186,8 +186,8 @@ format_scope_table <- function(pooled, sessions, environments) {
   lines <- unique(rows[c("workload", "title", "place")])
   cells <- lapply(columns, function(name) {
     column <- rows[rows$environment == name, ]
-    at <- match(paste(lines$workload, lines$place), paste(column$workload, column$place))
-    ifelse(is.na(at), NO_VALUE, column$cell[at])
+    positions <- match(paste(lines$workload, lines$place), paste(column$workload, column$place))
+    ifelse(is.na(positions), NO_VALUE, column$cell[positions])
   })
   # Joins the texts of columns, in the same place each, into lines of the table.
   format_lines <- function(columns) {

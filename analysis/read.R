@@ -208,7 +208,7 @@ get_moments <- function(records, key) {
 #' The table sessions.csv is made of it; its facts join several values by "; ".
 #'
 #' @param results list of read_results
-#' @return data frame, one row for each session: session, machine, from, to (moments), cells
+#' @return data frame, one row for each session: session, machine, from, to (UTC texts), cells
 #'   (number), and the facts of SESSION_FACTS and ENGINE_FACTS as texts; an unknown fact is ""
 describe_sessions <- function(results) {
   # Joins the distinct known values of a fact, sorted, by semicolons.
@@ -462,11 +462,11 @@ describe_factors <- function(rows, columns = list_factor_columns(rows)) {
 mark_headlines <- function(rows, plan) {
   headline <- rep(FALSE, nrow(rows))
   for (workload in unique(rows$workload)) {
-    at <- which(rows$workload == workload)
+    positions <- which(rows$workload == workload)
     selections <- list_headlines(plan$workloads[[workload]])
-    marked <- lapply(selections, match_rows, rows = rows[at, ])
-    marked <- Reduce(`|`, marked, rep(FALSE, length(at)))
-    headline[at] <- if (any(marked)) marked else TRUE
+    marked <- lapply(selections, match_rows, rows = rows[positions, ])
+    marked <- Reduce(`|`, marked, rep(FALSE, length(positions)))
+    headline[positions] <- if (any(marked)) marked else TRUE
   }
   headline
 }

@@ -82,7 +82,7 @@ compare_printed <- function(printed, tidy) {
   tidy$value <- tidy$value / ifelse(tidy$metric == "thread_bandwidth", 1000, 1)
   # Returns for each printed value the raw values of an environment; NULL if there are none.
   select_raw_values <- function(environment) {
-    lapply(groups[paste(environment, keys$printed)], function(at) tidy$value[at])
+    lapply(groups[paste(environment, keys$printed)], function(positions) tidy$value[positions])
   }
   samples <- select_raw_values(printed$environment)
   recomputed <- mapply(recompute_statistic, samples, select_raw_values("native"), printed$statistic,
@@ -102,8 +102,8 @@ compare_printed <- function(printed, tidy) {
   printed$verdict[agrees & printed$doubted] <- "label contradicted"
   printed$verdict[printed$n_read < printed$n] <- "incomplete"
   printed$verdict[is.na(printed$recomputed)] <- "not available"
-  printed$files <- vapply(groups[paste(printed$environment, keys$printed)], function(at) {
-    paste(unique(tidy$file[at]), collapse = ";")
+  printed$files <- vapply(groups[paste(printed$environment, keys$printed)], function(positions) {
+    paste(unique(tidy$file[positions]), collapse = ";")
   }, "")
   printed
 }

@@ -223,8 +223,8 @@ compare_claims <- function(published, original, replication) {
   second[c("ratio", "low", "high", "n")] <- NA_real_
   if (!is.null(replication)) {
     rows <- test_claims(published, replication$tidy, describe_run(replication))
-    at <- match(paste(first$id, first$transferred), paste(rows$id, rows$transferred))
-    second[!is.na(at), ] <- rows[at[!is.na(at)], ]
+    partners <- match(paste(first$id, first$transferred), paste(rows$id, rows$transferred))
+    second[!is.na(partners), ] <- rows[partners[!is.na(partners)], ]
   }
   outcome <- ifelse(second$verdict == first$verdict, "agrees", "differs")
   outcome[!second$verdict %in% decided] <- "undecided"

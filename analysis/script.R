@@ -29,11 +29,11 @@ load_files <- function(...) {
 #'
 #' @param write function of the arguments, which are texts; it writes files or prints
 #' @param usage names of the script and of its arguments, for the message of a wrong call
-#' @param least,most how many arguments the script takes
-run_script <- function(write, usage, least, most = least) {
+#' @param min_count,max_count how many arguments the script takes
+run_script <- function(write, usage, min_count, max_count = min_count) {
   arguments <- commandArgs(TRUE)
   tryCatch({
-    if (length(arguments) < least || length(arguments) > most) {
+    if (length(arguments) < min_count || length(arguments) > max_count) {
       stop("usage: ", usage, call. = FALSE)
     }
     do.call(write, as.list(arguments))

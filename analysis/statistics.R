@@ -141,11 +141,11 @@ compare_sessions <- function(ratios, sessions, machines, level = 1 - ALPHA) {
 # values: logarithms of ratios; sessions, machines: names; one for each block, in order.
 summarise_sessions <- function(values, sessions, machines) {
   blocks <- split(seq_along(values), factor(sessions, unique(sessions)))
-  stack_rows(lapply(blocks, function(at) {
-    if (length(at) < INTERVAL_BLOCKS) return(NULL)
-    first <- at[[1]]
-    data.frame(session = sessions[[first]], machine = machines[[first]], n = length(at),
-               mean = mean(values[at]), se = estimate_standard_error(values[at])$se)
+  stack_rows(lapply(blocks, function(positions) {
+    if (length(positions) < INTERVAL_BLOCKS) return(NULL)
+    first <- positions[[1]]
+    data.frame(session = sessions[[first]], machine = machines[[first]], n = length(positions),
+               mean = mean(values[positions]), se = estimate_standard_error(values[positions])$se)
   }))
 }
 
@@ -263,12 +263,12 @@ estimate_independent_error <- function(values) {
 #' @param inner,outer data frames, one row for each part: low, high
 #' @param n number of blocks of each part
 #' @param low,high bounds of each part
-#' @param least the number of blocks that a verdict takes
+#' @param min_n the number of blocks that a verdict takes
 #' @return list: within and outside (logical, for each part; FALSE without an interval), at
 #'   (position of the part that decides: one that lies outside, else the one that is farthest from
 #'   lying within)
-judge_parts <- function(inner, outer, n, low, high, least = VERDICT_BLOCKS) {
-  enough <- rep_len(n >= least, nrow(inner))
+judge_parts <- function(inner, outer, n, low, high, min_n = VERDICT_BLOCKS) {
+  enough <- rep_len(n >= min_n, nrow(inner))
   within <- (enough & inner$low >= low & inner$high <= high) %in% TRUE
   outside <- (enough & (outer$high < low | outer$low > high)) %in% TRUE
   # Ratios of the interval's ends to the bounds; the largest is the farthest.
@@ -392,7 +392,7 @@ map_groups <- function(rows, keys, make) {
   keys <- expand_factors(keys, rows)
   group <- make_keys(rows, keys)
   groups <- unname(split(seq_len(nrow(rows)), factor(group, unique(group))))
-  results <- lapply(groups, function(at) make(rows[at, ]))
+  results <- lapply(groups, function(positions) make(rows[positions, ]))
   # Each row of a result has the keys of its group's first row.
   first <- rep(vapply(groups, `[[`, 1L, 1), vapply(results, NROW, 1L))
   bound <- stack_rows(results)
@@ -409,10 +409,10 @@ map_groups <- function(rows, keys, make) {
 #'   repetition (the block), ratio (of rows to reference), robust (the pseudomedian of the ratios of
 #'   their laps; the ratio where the laps cannot be compared one by one)
 pair_runs <- function(rows, reference) {
-  at <- match(rows$repetition, reference$repetition)
-  at[!is_paired(rows, reference[at, ])] <- NA
-  measured <- rows[!is.na(at), ]
-  base <- reference[at[!is.na(at)], ]
+  partners <- match(rows$repetition, reference$repetition)
+  partners[!is_paired(rows, reference[partners, ])] <- NA
+  measured <- rows[!is.na(partners), ]
+  base <- reference[partners[!is.na(partners)], ]
   alike <- measured$how == base$how
   ratio <- measured$value / base$value * ifelse(alike, 1, measured$scale / base$scale)
   measured$lap_scale[alike] <- list(1)
@@ -540,12 +540,12 @@ list_verdict_groups <- function(rows) {
 #'   NA of rows without a verdict
 #' @param margin the smallest difference that matters
 #' @param looks how many times the verdicts may be tested while blocks are added
-#' @param least the number of blocks that a verdict takes
+#' @param min_n the number of blocks that a verdict takes
 #' @return rows with low_all, high_all and level_all (the interval for all verdicts), verdict
 #'   ("different", "equivalent", "undecided"; "" without one), direction ("slower" or "faster" if
 #'   different) and more (how many further blocks would decide, if undecided and if the interval
 #'   is of blocks, not of sessions)
-add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, least = VERDICT_BLOCKS) {
+add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, min_n = VERDICT_BLOCKS) {
   group_count <- max(groups, 0, na.rm = TRUE)
   # The number of tests that share the error rate.
   count <- group_count * looks
@@ -553,7 +553,7 @@ add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, least = VERDI
   level <- 1 - 2 * ALPHA / max(count, 1)
   inner <- compute_intervals(rows, level)
   outer <- compute_intervals(rows, 1 - 2 * ALPHA / (count * rows_of_verdict))
-  judged <- judge_parts(inner, outer, rows$n, 1 - margin, 1 / (1 - margin), least)
+  judged <- judge_parts(inner, outer, rows$n, 1 - margin, 1 / (1 - margin), min_n)
   rows[c("low_all", "high_all")] <- inner
   rows$level_all <- level
   rows[is.na(groups), c("low_all", "high_all", "level_all")] <- NA_real_
@@ -592,16 +592,16 @@ decide_workloads <- function(rows, margin = MARGIN, looks = 1) {
     outer <- compute_intervals(parts, outer_level)
     inner <- data.frame(low = parts$low_all, high = parts$high_all)
     judged <- judge_parts(inner, outer, parts$n, 1 - margin, 1 / (1 - margin))
-    at <- judged$at
+    decisive <- judged$at
     verdict <- if (all(judged$within)) "equivalent" else "undecided"
     if (any(judged$outside)) verdict <- "different"
-    shown <- (if (verdict == "different") outer else inner)[at, ]
+    shown <- (if (verdict == "different") outer else inner)[decisive, ]
     more <- if (verdict == "undecided") stats::na.omit(parts$more)
     data.frame(margin = margin, verdict = verdict,
-               direction = if (verdict == "different") parts$direction[[at]] else "",
+               direction = if (verdict == "different") parts$direction[[decisive]] else "",
                more = if (length(more) > 0) max(more) else NA_real_,
-               series = parts$series[[at]],
-               parts[at, c("n", "sessions", "machines", "holds", "ratio")],
+               series = parts$series[[decisive]],
+               parts[decisive, c("n", "sessions", "machines", "holds", "ratio")],
                low = shown$low, high = shown$high,
                level = if (verdict == "different") outer_level else level)
   })
@@ -629,12 +629,12 @@ compare_stalls <- function(tidy) {
   rows <- rows[rows$lap_count > 1, ]
   reference <- rows[rows$environment == NATIVE, ]
   make_key <- function(rows) paste(make_keys(rows), rows$repetition)
-  at <- match(make_key(rows), make_key(reference))
-  at[!is_paired(rows, reference[at, ])] <- NA
-  base_laps <- ifelse(rows$how == "slices", rows$native_laps, reference$laps[at])
+  partners <- match(make_key(rows), make_key(reference))
+  partners[!is_paired(rows, reference[partners, ])] <- NA
+  base_laps <- ifelse(rows$how == "slices", rows$native_laps, reference$laps[partners])
   rows$base_stalled <- mapply(count_stalls, base_laps, rows$better)
   rows$base_count <- lengths(base_laps)
-  rows <- rows[rows$environment != NATIVE & !is.na(at), ]
+  rows <- rows[rows$environment != NATIVE & !is.na(partners), ]
   if (nrow(rows) == 0) return(NULL)
   map_groups(rows, COMPARISON_KEYS, function(series) {
     difference <- series$stalled / series$lap_count - series$base_stalled / series$base_count

@@ -49,8 +49,8 @@ list_session_values <- function(session) {
                 cbind(session$emulated, emulated = rep(TRUE, nrow(session$emulated))))
   pairs <- pair_with_native(session$tidy)
   keys <- c("environment", "workload", "metric", "factors", "repetition")
-  at <- match(make_keys(rows, keys), make_keys(pairs, keys))
-  rows$share <- if (is.null(pairs)) rep(NA_real_, nrow(rows)) else pairs$ratio[at]
+  pair_rows <- match(make_keys(rows, keys), make_keys(pairs, keys))
+  rows$share <- if (is.null(pairs)) rep(NA_real_, nrow(rows)) else pairs$ratio[pair_rows]
   rows$share[rows$emulated] <- NA_real_
   native <- rows[rows$environment == NATIVE, ]
   rows$with_native <- !rows$emulated & rows$environment != NATIVE &
@@ -103,8 +103,8 @@ compare_sides <- function(sides, effect = MARGIN) {
   keys[!rows$headline | !has_interval] <- NA
   groups <- match(keys, unique(keys[!is.na(keys)]))
   # Sessions are independent, and fewer of them are enough than of blocks.
-  least <- if (has_several_sessions(sides)) INTERVAL_BLOCKS else VERDICT_BLOCKS
-  judged <- add_verdicts(cbind(decisive, rows[c("se", "df", "n")]), groups, effect, least = least)
+  min_n <- if (has_several_sessions(sides)) INTERVAL_BLOCKS else VERDICT_BLOCKS
+  judged <- add_verdicts(cbind(decisive, rows[c("se", "df", "n")]), groups, effect, min_n = min_n)
   rows[c("low_all", "high_all", "more")] <- judged[c("low_all", "high_all", "more")]
   rows$outcome <- ifelse(judged$verdict == "different", judged$direction, judged$verdict)
   rows$outcome[rows$headline & !has_interval] <- "no interval"
@@ -310,9 +310,9 @@ summarise_outcome <- function(rows, sides, effect) {
 describe_outcome <- function(rows, sides, effect) {
   margin <- paste0(format(100 * effect), " %")
   judged <- rows[rows$outcome != "no interval", ]
-  without <- nrow(rows) - nrow(judged)
+  no_interval_count <- nrow(rows) - nrow(judged)
   if (nrow(judged) == 0) {
-    return(paste("Of", without, "rows none has an interval: nothing can be said."))
+    return(paste("Of", no_interval_count, "rows none has an interval: nothing can be said."))
   }
   open <- judged[judged$outcome == "undecided", ]
   need <- describe_need(open$more, if (has_several_sessions(sides)) "sessions" else "blocks")
@@ -329,7 +329,7 @@ describe_outcome <- function(rows, sides, effect) {
                      describe_all_sides(rows, sides), "."),
               if (nrow(open) > 0) paste0(undecided, need, "."))
   }
-  c(text, if (without > 0) paste0(without, " more without an interval."),
+  c(text, if (no_interval_count > 0) paste0(no_interval_count, " more without an interval."),
     if (any(by_value & judged$environment != NATIVE & !judged$emulated)) {
       "Rows by value have no native on both sides: a slower host looks like a slower environment."
     })
@@ -387,8 +387,8 @@ describe_side <- function(name, outcomes) {
     paste(sprintf(template, counts[present], present), collapse = separator)
   }
   series <- paste(sum(counts), "series")
-  rest <- join_counts(open, "%1$d %2$s", ", ")
-  if (rest != "") series <- paste0(series, " (", rest, ")")
+  open_counts <- join_counts(open, "%1$d %2$s", ", ")
+  if (open_counts != "") series <- paste0(series, " (", open_counts, ")")
   differences <- join_counts(decisive, "%2$s in %1$d", " and ")
   if (differences != "") return(paste(name, "is", differences, "of", series))
   if (counts[["undecided"]] == 0) return(paste(name, "is equivalent in all", sum(counts), "series"))

@@ -17,12 +17,12 @@ from strata.util.data_types import Fields
 Pair = tuple[str, str]
 
 
-def make_session_config(content: Fields, pairs: Iterable[Pair], most_blocks: int) -> Fields:
+def make_session_config(content: Fields, pairs: Iterable[Pair], max_blocks: int) -> Fields:
     """Return the configuration of a session, which measures only some pairs.
 
     content: the content of config.yaml with the caller's overrides, which stays as it is.
     pairs: the environments and workloads that are measured; all others are left out.
-    most_blocks: the largest number of blocks.  Snakemake measures only those that it is asked for.
+    max_blocks: the largest number of blocks.  Snakemake measures only those that it is asked for.
     """
     measured = set(pairs)
     environments = sorted({name for name, _ in measured})
@@ -33,7 +33,7 @@ def make_session_config(content: Fields, pairs: Iterable[Pair], most_blocks: int
             leave_out[name] = left_out
     return {
         **{key: value for key, value in content.items() if key not in ("measure", "partial")},
-        "repetitions": most_blocks,
+        "repetitions": max_blocks,
         "only": {"environments": environments, "workloads": workloads},
         "leave_out": leave_out,
         "order": "blocks",

@@ -56,6 +56,7 @@ def collect_rows(folder: str) -> list[Fields]:
     `reason` says why a ratio has no interval; `more` is how many further blocks would decide.
     The rows are empty before the tables are made.
     """
+    # The workload has no factors, so that metric and environment name a series.
     comparisons = {
         (row["metric"], row["environment"]): row for row in read_table(folder, "comparisons")
     }

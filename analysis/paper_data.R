@@ -82,6 +82,7 @@ add_minutes <- function(decisions, paper) {
 
 # Counts the planned runs without values: a data frame of workload, label (of the environment), why
 # (the reason) and n.  paper: list of read_paper with `planned`, `runs`, `records` and `left_out`.
+# Of several reasons the record's comes first, then the parser's, then the environment's.
 count_missing_runs <- function(paper) {
   anti_join(paper$planned, paper$runs, by = "log") |>
     left_join(select(paper$environments, environment, label, reason), by = "environment") |>
@@ -138,6 +139,7 @@ join_statements <- function(claims, catalogue) {
                            if_else(seen == "", "", paste0("Read ", seen, ".")))),
     untestable = vapply(entries, function(claim) !is.null(claim$untestable), NA)
   )
+  # The entries' notes are among the remarks.
   inner_join(texts, select(claims, !"note"), by = "id") |>
     mutate(outcome = case_when(
       verdict %in% c("reproduced", "same direction", "other size") ~ "reproduced",

@@ -145,9 +145,11 @@ recompute_statistic <- function(x, native, statistic, workload) {
 test_own_claims <- function(published, printed, tidy) {
   catalogue <- read_own_claims(published)
   levels <- printed[printed$statistic %in% c("mean", "value"), ]
+  # A value of Table I that a figure shows, too, counts once, with the digits of the table.
   keys <- c("workload", "environment", "metric", "factors")
   levels <- levels[!duplicated(make_keys(levels, keys)), ]
   levels$value <- as.numeric(levels$published)
+  # Tests all claims by one kind of values.
   test_by <- function(rows, source) {
     factors <- describe_factors(rows)
     rows$series <- paste0(rows$metric, ifelse(factors == "", "", ", "), factors)

@@ -97,17 +97,17 @@ judge_replications <- function(rows, effect) {
   half_change <- suppressWarnings(stats::qt(1 - ALPHA / 2, rows$df)) * rows$se
   rows$change_low <- exp(distance - half_change)
   rows$change_high <- exp(distance + half_change)
-  power <- suppressWarnings(stats::qt(POWER, rows$df))
+  power_quantile <- suppressWarnings(stats::qt(POWER, rows$df))
   limit <- pmax(half_width, margin)
-  rows$detectable <- 1 - exp(-limit - power * rows$se)
+  rows$detectable <- 1 - exp(-limit - power_quantile * rows$se)
   differs <- (abs(distance) > limit) %in% TRUE
   agrees <- !differs & (rows$detectable <= effect) %in% TRUE
   rows$outcome <- ifelse(differs, "differs", ifelse(agrees, "agrees", "undecided"))
   # The variance that would decide, less the part of the original's blocks, is left for blocks here.
   variance_here <- rows$scatter_here ^ 2 / rows$n_here
-  largest_error <- (-log(1 - effect) - allowance) / (quantile + power)
-  left <- largest_error ^ 2 - (rows$se ^ 2 - variance_here)
-  needed <- ifelse(left > 0, ceiling(rows$scatter_here ^ 2 / left), NA)
+  largest_error <- (-log(1 - effect) - allowance) / (quantile + power_quantile)
+  variance_left <- largest_error ^ 2 - (rows$se ^ 2 - variance_here)
+  needed <- ifelse(variance_left > 0, ceiling(rows$scatter_here ^ 2 / variance_left), NA)
   rows$more <- ifelse(rows$outcome == "undecided", pmax(needed - rows$n_here, 1), NA_real_)
   rows
 }
@@ -212,28 +212,30 @@ explain_omission <- function(series, omitted) {
 #'   there_low, there_high, verdict_there, here, here_low, here_high, n_here, verdict_here,
 #'   outcome, why; NULL of none
 compare_claims <- function(published, original, replication) {
-  first <- test_claims(published, original$tidy, describe_run(original))
+  rows_there <- test_claims(published, original$tidy, describe_run(original))
   decided <- c("reproduced", "same direction", "other size", "contradicted")
-  first <- first[first$verdict %in% decided, ]
-  if (NROW(first) == 0) return(NULL)
+  rows_there <- rows_there[rows_there$verdict %in% decided, ]
+  if (NROW(rows_there) == 0) return(NULL)
   # What was not tested here keeps these values.
-  second <- first
-  second$verdict <- "not tested"
-  second$because <- "it was not measured"
-  second[c("ratio", "low", "high", "n")] <- NA_real_
+  rows_here <- rows_there
+  rows_here$verdict <- "not tested"
+  rows_here$because <- "it was not measured"
+  rows_here[c("ratio", "low", "high", "n")] <- NA_real_
   if (!is.null(replication)) {
     rows <- test_claims(published, replication$tidy, describe_run(replication))
-    partners <- match(paste(first$id, first$transferred), paste(rows$id, rows$transferred))
-    second[!is.na(partners), ] <- rows[partners[!is.na(partners)], ]
+    # A claim may have a second row, for a product that stands in.
+    partners <- match(paste(rows_there$id, rows_there$transferred),
+                      paste(rows$id, rows$transferred))
+    rows_here[!is.na(partners), ] <- rows[partners[!is.na(partners)], ]
   }
-  outcome <- ifelse(second$verdict == first$verdict, "agrees", "differs")
-  outcome[!second$verdict %in% decided] <- "undecided"
-  outcome[second$verdict == "not tested"] <- "not testable here"
-  data.frame(first[c("id", "statement", "environment", "reference", "series")],
-             there = first$ratio, there_low = first$low, there_high = first$high,
-             verdict_there = first$verdict, here = second$ratio, here_low = second$low,
-             here_high = second$high, n_here = second$n, verdict_here = second$verdict,
-             outcome = outcome, why = second$because, row.names = NULL)
+  outcome <- ifelse(rows_here$verdict == rows_there$verdict, "agrees", "differs")
+  outcome[!rows_here$verdict %in% decided] <- "undecided"
+  outcome[rows_here$verdict == "not tested"] <- "not testable here"
+  data.frame(rows_there[c("id", "statement", "environment", "reference", "series")],
+             there = rows_there$ratio, there_low = rows_there$low, there_high = rows_there$high,
+             verdict_there = rows_there$verdict, here = rows_here$ratio, here_low = rows_here$low,
+             here_high = rows_here$high, n_here = rows_here$n, verdict_here = rows_here$verdict,
+             outcome = outcome, why = rows_here$because, row.names = NULL)
 }
 
 #' Summarise a replication: its outcome, which decides the exit status, and its counts in words

@@ -74,8 +74,8 @@ compare_samples <- function(x, y = NULL, how = "ratio", level = 1 - ALPHA, items
 #' @param estimate_error function of a sample that returns se and df
 #' @return data frame of one row: n (of the smaller sample), ratio, low, high; se and df (standard
 #'   error and degrees of freedom on the scale of the samples); why (the reason if the row has no
-#'   interval, else ""); unknown values are NA, and none is NaN.  Tables and
-#'   sentences show `why`
+#'   interval, else ""); unknown values are NA, and none is NaN.  Tables and sentences
+#'   show `why`
 compare_values <- function(samples, level, transform_back = exp, items = "runs",
                            quantity = "value", estimate_error = estimate_standard_error) {
   n <- min(lengths(samples))
@@ -203,7 +203,7 @@ pool_machines <- function(means) {
 
 #' Compute the intervals of ratios at another level
 #'
-#' @param rows data frame: ratio, se, df, as of compare_pairs
+#' @param rows data frame: ratio, and se and df of its logarithm, as of compare_pairs
 #' @param level confidence level
 #' @return data frame: low, high; NA without an interval
 compute_intervals <- function(rows, level) {
@@ -327,7 +327,8 @@ COMPARISON_KEYS <- c(SERIES_KEYS, "environment", "label")
 #' @param tidy tidy rows
 #' @return data frame: the columns of a comparison without `question`, how (the runs were taken), n,
 #'   mean, sd, mean_low, mean_high, median, median_low, median_high, min, max; NULL of no rows.  The
-#'   ends of intervals are NA of too few values.  summary.csv has these columns, and add_levels's
+#'   ends of intervals are NA of too few values.  summary.csv has these columns and those of
+#'   add_levels
 summarise_runs <- function(tidy) {
   map_groups(tidy, setdiff(COMPARISON_KEYS, "question"), function(rows) {
     x <- rows$value
@@ -461,6 +462,7 @@ compute_pseudomedian <- function(x) {
 pair_environments <- function(rows, reference) {
   reference_at <- split(seq_len(nrow(reference)), make_keys(reference))
   map_groups(rows, COMPARISON_KEYS, function(series) {
+    # Without such a series of the reference these are no rows.
     base <- reference[reference_at[[make_keys(series[1, ])]], ]
     pairs <- pair_runs(series, base)
     if (nrow(pairs) == 0) return(NULL)

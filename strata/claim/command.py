@@ -291,29 +291,29 @@ def _describe_ratio(row: Fields) -> str:
     """
     scale, unit = (100, "%") if row["reference"] else (1, row["unit"])
 
-    def show(value: float) -> str:
+    def format_value(value: float) -> str:
         """Return a value, in the shown unit, with one decimal from 10 on, else three digits."""
         return f"{scale * value:.1f}" if scale * value >= 10 else f"{scale * value:.3g}"
 
     interval = ""
     if row["low"] is not None:
         interval = (
-            f" [{show(row['low'])}, {show(row['high'])}], "
+            f" [{format_value(row['low'])}, {format_value(row['high'])}], "
             f"the interval at {100 * row['level']:.4g} %"
         )
     low, high = row["tolerance_low"], row["tolerance_high"]
     limits = []
     if low is not None:
-        limits.append(f"from {show(low)} {unit}")
+        limits.append(f"from {format_value(low)} {unit}")
     if high is not None:
-        limits.append(f"to {show(high)} {unit}")
-    against = ""
+        limits.append(f"to {format_value(high)} {unit}")
+    published = ""
     if row["against_published"]:
-        against = (
+        published = (
             f"; against the value of {100 * row['published']:.4g} %: {row['against_published']}"
         )
-    of_reference = f", of {row['reference']}" if row["reference"] else ""
+    reference = f", of {row['reference']}" if row["reference"] else ""
     return (
-        f"{row['environment']} is at {show(row['ratio'])} {unit}{interval}{of_reference} in "
-        f"{row['series']} (n = {row['n']:.0f}); tolerated {' '.join(limits)}{against}"
+        f"{row['environment']} is at {format_value(row['ratio'])} {unit}{interval}{reference} in "
+        f"{row['series']} (n = {row['n']:.0f}); tolerated {' '.join(limits)}{published}"
     )

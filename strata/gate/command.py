@@ -265,6 +265,7 @@ class _Gate:
                 request["metric"] = budget.metric
             requests.append(request)
         question = {
+            # The looks share the error rate, and so do all budgets of the gate.
             "looks": len(LOOKS),
             "gate": len(self.budgets),
             "sessions": [os.path.abspath(os.path.join(path, "results")) for path in sessions],

@@ -13,7 +13,7 @@ from strata.util.files import write_text
 # The verdicts of analysis/budgets.R.
 PASSED, FAILED, NOT_COMPARABLE, UNDECIDED = "within", "beyond", "not comparable", "undecided"
 # A cost that needs more further blocks than these is said to lie at its budget.
-_MOST_BLOCKS = 10000
+_MAX_BLOCKS = 10000
 _MARKS = {PASSED: "✅", FAILED: "❌", NOT_COMPARABLE: "⚠️", UNDECIDED: "❔"}
 
 
@@ -36,7 +36,7 @@ def describe_verdict(budget: Budget, verdict: Fields) -> str:
         needed, unit = verdict.get("more"), verdict["unit"]
         if verdict.get("low") is None:
             outcome = f"undecided, as {verdict['why']} were measured"
-        elif needed is None or needed > _MOST_BLOCKS:
+        elif needed is None or needed > _MAX_BLOCKS:
             outcome = f"undecided, as it lies at the budget, where no number of {unit} tells"
         else:
             outcome = f"undecided, about {needed:,.0f} more {unit} would tell"

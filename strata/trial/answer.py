@@ -262,7 +262,7 @@ def describe_disturbed(folder: str) -> str:
 def write_answer(
     rows: Sequence[Fields], facts: Fields, json_path: str | None, csv_path: str | None
 ) -> None:
-    """Write the answer to a JSON file and a CSV file, or to neither or one of them.
+    """Write the answer to a JSON file, a CSV file or both, as far as their paths are given.
 
     rows: as :func:`collect_rows` returns them, of which the keys COLUMNS are written.
     facts: further keys of the JSON object, beside `rows`.

@@ -281,7 +281,7 @@ tabulate_own_claims <- function(claims) {
 #'
 #' @param differences table of compare_printed
 #' @param number of the figure in the original, which has printed values
-#' @return ggplot, with a panel for each metric
+#' @return ggplot, with a panel for each metric and unit
 draw_original <- function(differences, number) {
   rows <- differences[differences$place == paste("Figure", number), ]
   rows <- rows[rows$statistic %in% c("mean", "value"), ]

@@ -324,7 +324,7 @@ COMPARISON_KEYS <- c(SERIES_KEYS, "environment", "label")
 #'
 #' The mean has Student's interval, the median the interval of its order statistics.
 #'
-#' @param tidy tidy rows
+#' @param tidy tidy rows, as read_results returns them
 #' @return data frame: the columns of a comparison without `question`, how (the runs were taken), n,
 #'   mean, sd, mean_low, mean_high, median, median_low, median_high, min, max; NULL of no rows.  The
 #'   ends of intervals are NA of too few values.  summary.csv has these columns and those of
@@ -474,7 +474,7 @@ pair_environments <- function(rows, reference) {
 
 #' Pair the runs of all environments with native's
 #'
-#' @param tidy tidy rows
+#' @param tidy tidy rows, as read_results returns them
 #' @return data frame of pair_environments; NULL if no runs are paired
 pair_with_native <- function(tidy) {
   pair_environments(tidy[tidy$environment != NATIVE, ], tidy[tidy$environment == NATIVE, ])
@@ -615,7 +615,7 @@ decide_workloads <- function(rows, margin = MARGIN, looks = 1) {
 #' compared with native's laps in slices.  A one-sided sign test asks whether more blocks have more
 #' stalled laps in the environment than natively.
 #'
-#' @param tidy tidy rows
+#' @param tidy tidy rows, as read_results returns them
 #' @return data frame, one row for each headline series and environment with laps: the columns of a
 #'   comparison, reference, laps, share and reference_share (of laps that stalled), p; NULL without
 #'   laps
@@ -686,7 +686,7 @@ compare_disturbances <- function(results) {
 
 #' Estimate the share of variance that lies between blocks, which cancels out of ratios
 #'
-#' @param tidy tidy rows
+#' @param tidy tidy rows, as read_results returns them
 #' @return data frame, one row for each headline series: workload, title, series, blocks, share and
 #'   p (of an F test); NULL of series with fewer than three blocks or two environments
 estimate_block_share <- function(tidy) {

@@ -141,6 +141,7 @@ compare_two_sides <- function(first, second) {
   side_names <- c(first$name, second$name)
   by_session <- has_several_sessions(sides)
   tables <- lapply(sides, `[[`, "values")
+  # Keys are comparable only between rows of one table, which has the factors of both sides.
   all_rows <- stack_rows(tables)
   all_keys <- make_keys(all_rows, SIDE_KEYS)
   side_keys <- split(all_keys, factor(rep(1:2, vapply(tables, nrow, 1L)), 1:2))
@@ -358,7 +359,7 @@ describe_need <- function(more, unit) {
 }
 
 # Describes in clauses every side compared with the one before it, and with the first.
-# rows: of compare_sides; sides: lists of read_side, in their order.
+# rows: of compare_sides; sides: lists of read_side, in their order, with names of their own.
 describe_all_sides <- function(rows, sides) {
   side_names <- vapply(sides, `[[`, "", "name")
   consecutive <- match(rows$from, side_names) == match(rows$to, side_names) - 1

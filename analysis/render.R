@@ -60,7 +60,7 @@ list_font_files <- function() {
     sub(" .*", "", system2("sha256sum", shQuote(path), stdout = TRUE))
   }
   vapply(faces, function(face) {
-    note <- if (face$family != FONT) paste0(FONT, " is missing, and stands for it: ")
+    note <- if (face$family != FONT) paste0(FONT, " is missing; replaced by: ")
     paste0(note, paste(face$family, basename(face$path), compute_digest(face$path)))
   }, "")
 }

@@ -84,7 +84,7 @@ def test_claim(
     results = os.path.join(folder, "results")
     if fresh and os.path.isdir(results):
         remove_tree(results)
-    narrowed = _narrow(settings, environments, workloads)
+    narrowed = _narrow_settings(settings, environments, workloads)
     make_folder(folder, {**narrowed, "repetitions": repetitions}, published)
     # A claim of one's own is not judged by the project's results, which were there before it.
     if not fresh and published_claim["publication"] != "own":
@@ -153,7 +153,7 @@ def _choose_environments(
     of KVM starts a virtual machine.
     Returns an empty list if the claim cannot be tested here.
     """
-    overrides = _narrow(settings, [*settings["environments"]], workloads)
+    overrides = _narrow_settings(settings, [*settings["environments"]], workloads)
     plan = planning.make_plan(config.read_config(overrides), capacity.read_host_facts())
     # The kernel of some hosts does not say how many sockets the host has.
     sockets = observe.observe_host(capacity.list_usable_cpus())["sockets"]
@@ -173,7 +173,7 @@ def _choose_environments(
     return environments
 
 
-def _narrow(settings: Fields, environments: list[str], workloads: list[str]) -> Fields:
+def _narrow_settings(settings: Fields, environments: list[str], workloads: list[str]) -> Fields:
     """Return a copy of a configuration that measures only some workloads in some environments.
 
     Workloads that the configuration lacks are added, with the parameters of their declarations.

@@ -70,7 +70,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
             gate = _Gate(out, session, budgets, verdicts, baselines, seconds)
             gate.measure_until_decided(open_budgets)
     seconds_spent = time.monotonic() - started
-    return _report(file, out, session, budgets, verdicts, seconds_spent)
+    return _report_outcome(file, out, session, budgets, verdicts, seconds_spent)
 
 
 def _refuse_unavailable(
@@ -165,14 +165,14 @@ class _Gate:
         with_baseline = [number for number in numbers if self.budgets[number].baseline]
         undecided = [number for number in numbers if number not in with_baseline]
         # The first block tells how long blocks take; before it, an image may have to be built.
-        self._measure(numbers, 1)
+        self._measure_blocks(numbers, 1)
         first_seconds = sum(self.session.compute_block_seconds().values())
         self.end = time.monotonic() + self.seconds - first_seconds
         for look in LOOKS:
             # A session for a baseline has SESSION_BLOCKS, however many blocks other budgets need.
             unfinished = with_baseline if look <= SESSION_BLOCKS else []
-            is_in_time = self._measure([*undecided, *unfinished], look)
-            undecided = self._judge(undecided, [self.session.folder])
+            is_in_time = self._measure_blocks([*undecided, *unfinished], look)
+            undecided = self._judge_budgets(undecided, [self.session.folder])
             needs_blocks = undecided or (with_baseline and look < SESSION_BLOCKS)
             if not is_in_time or not needs_blocks:
                 break
@@ -183,9 +183,9 @@ class _Gate:
             for number in with_baseline:
                 self.verdicts[number] = {"verdict": reports.NOT_COMPARABLE, "why": reason}
         else:
-            self._judge(with_baseline, sessions)
+            self._judge_budgets(with_baseline, sessions)
 
-    def _measure(self, numbers: Sequence[int], blocks: int) -> bool:
+    def _measure_blocks(self, numbers: Sequence[int], blocks: int) -> bool:
         """Measure blocks of the workloads of some budgets, as far as the time allows.
 
         numbers: the positions of the budgets.
@@ -211,7 +211,7 @@ class _Gate:
             self.blocks |= wanted
         return share == 1.0
 
-    def _judge(self, numbers: Sequence[int], sessions: Sequence[str]) -> list[int]:
+    def _judge_budgets(self, numbers: Sequence[int], sessions: Sequence[str]) -> list[int]:
         """Judge budgets by the blocks so far, and return the positions of the undecided ones.
 
         Sets their verdicts, and prints a line for each.
@@ -301,7 +301,7 @@ def _explain_no_look(sessions: int) -> str:
     )
 
 
-def _report(
+def _report_outcome(
     file: str,
     out: str,
     session: Session | None,

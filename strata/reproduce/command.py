@@ -83,7 +83,7 @@ def reproduce(
             restored = settings.restore_experiment(
                 original, base, repetitions, capacity.read_host_facts()
             )
-        own_plan = _prepare(folder, results, restored, fresh, dry)
+        own_plan = _prepare_experiment(folder, results, restored, fresh, dry)
         differences = _print_differences(results, original, own_plan)
         _require_trust(restored, trust or dry)
         if own_plan is not None:
@@ -92,14 +92,14 @@ def reproduce(
         if dry:
             return UNDECIDED
         if own_plan is not None:
-            _measure(folder, budget)
+            _measure_experiment(folder, budget)
         request = {
             **_describe_archive(archive, results),
             **_collect_results(folder, restored),
             "effect": effect_share,
             "differences": differences,
         }
-        answer = _judge(folder, request)
+        answer = _judge_replication(folder, request)
     _print_answer(answer, folder)
     if json_file == "-":
         progress.print_line(json.dumps(answer, ensure_ascii=False))
@@ -152,7 +152,9 @@ def _plan_repetitions(budget: str, effect: float) -> Fields:
     return repetitions
 
 
-def _prepare(folder: str, results: str, restored: Restored, fresh: bool, dry: bool) -> Plan | None:
+def _prepare_experiment(
+    folder: str, results: str, restored: Restored, fresh: bool, dry: bool
+) -> Plan | None:
     """Make the folder of a reproduction, and return its plan; None if nothing can be compared.
 
     folder: its path; it gets config.yaml, links to the project, and the files of parameters.
@@ -260,7 +262,7 @@ def _print_differences(results: str, original: Plan, own_plan: Plan | None) -> l
     return differences
 
 
-def _measure(folder: str, budget: str) -> None:
+def _measure_experiment(folder: str, budget: str) -> None:
     """Measure the experiment in a folder until it is precise enough, or a signal comes.
 
     After a signal the results so far are the answer.  If cells failed, a second try leaves each
@@ -348,7 +350,7 @@ def _collect_results(folder: str, restored: Restored) -> Fields:
     return {"replication": results, "logs": digest, "omitted": omitted}
 
 
-def _judge(folder: str, request: Fields) -> Fields:
+def _judge_replication(folder: str, request: Fields) -> Fields:
     """Return the answer of analysis/reproduce.R, with those keys of the request that it rests on.
 
     folder: the folder of the reproduction, into which R writes the page, the card and tables; these
@@ -371,7 +373,7 @@ def _judge(folder: str, request: Fields) -> Fields:
 def _print_answer(answer: Fields, folder: str) -> None:
     """Print the table of an answer, its claims and its outcome, and where page and card are.
 
-    answer: as :func:`_judge` returns it; its rows and claims are those of analysis/reproduce.R.
+    answer: as :func:`_judge_replication` returns it; its rows and claims are those of analysis/reproduce.R.
     """
     table = [("ratio to native", "there", "here", "")]
     for row in answer["rows"]:

@@ -262,7 +262,7 @@ def list_differences(there: Fields, here: Fields) -> list[Fields]:
     item: the keys that lead to the fact, with spaces between.  The other values are texts.
     analysis/reproduce.R reads the rows, in the order of `there`.
     """
-    facts_there, facts_here = _flatten(there), _flatten(here)
+    facts_there, facts_here = _flatten_mapping(there), _flatten_mapping(here)
     return [
         {"item": item, "there": text, "here": facts_here[item]}
         for item, text in facts_there.items()
@@ -270,7 +270,7 @@ def list_differences(there: Fields, here: Fields) -> list[Fields]:
     ]
 
 
-def _flatten(value: Any) -> dict[str, str]:
+def _flatten_mapping(value: Any) -> dict[str, str]:
     """Return ``{keys that lead to a value, with spaces between: value as text}`` of a mapping.
 
     Mappings may be nested at will; lists are texts.  A value that is no mapping has the key "".
@@ -279,7 +279,7 @@ def _flatten(value: Any) -> dict[str, str]:
         return {"": " ".join(str(value).split())}
     texts: dict[str, str] = {}
     for key, inner in value.items():
-        for item, text in _flatten(inner).items():
+        for item, text in _flatten_mapping(inner).items():
             texts[f"{key} {item}".strip()] = text
     return texts
 

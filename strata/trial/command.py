@@ -55,12 +55,12 @@ def main(
     request = requests.read_request(argv, **options)
     line = measuring.ProgressLine()
     try:
-        folder, experiment = _prepare(request, name, fresh, line)
+        folder, experiment = _prepare_experiment(request, name, fresh, line)
     except Interrupted:
         line.clear()
         progress.print_message("strata: ended before anything was measured; nothing is left")
         return INTERRUPTED
-    is_complete = _measure(folder, experiment, request, line)
+    is_complete = _measure_experiment(folder, experiment, request, line)
     line.clear()
     # Measuring may have changed the plan: environments are left out, or found not available.
     experiment = read_json(os.path.join(folder, paths.PLAN)) or experiment
@@ -91,7 +91,7 @@ def main(
     return FAILED if failed else ANSWERED
 
 
-def _measure(
+def _measure_experiment(
     folder: str, experiment: Plan, request: Request, line: measuring.ProgressLine
 ) -> bool | None:
     """Measure until the answer is known or the budget is spent, and make the answer's tables.
@@ -133,7 +133,7 @@ def _make_tables(
         return None
 
 
-def _prepare(
+def _prepare_experiment(
     request: Request, name: str | None, fresh: bool, line: measuring.ProgressLine
 ) -> tuple[str, Plan]:
     """Make the folder and the configuration of an experiment, with a trial run if it is new.
@@ -166,7 +166,7 @@ def _prepare(
     try:
         is_same = requests.is_same_experiment(existing, settings)
         # Before its trial run has ended, an experiment lacks the parameters that follow from it.
-        if existing and is_same and "runs" in _command_parameters(existing):
+        if existing and is_same and "runs" in _get_command_parameters(existing):
             requests.extend_budget(settings, existing, folder)
         else:
             # The trial run takes one block; its seconds decide the laps of the others.
@@ -174,7 +174,7 @@ def _prepare(
             experiment = _make_plan(folder)
             _require_comparison(experiment)
             seconds = _run_once(folder, request, experiment, line)
-            _command_parameters(settings).update(requests.choose_laps(seconds))
+            _get_command_parameters(settings).update(requests.choose_laps(seconds))
         requests.write_settings(folder, settings, command_line)
         return folder, _make_plan(folder)
     except BaseException:
@@ -201,7 +201,7 @@ def _leave_out_failing(folder: str, experiment: Plan) -> bool:
     return True
 
 
-def _command_parameters(settings: Fields) -> Fields:
+def _get_command_parameters(settings: Fields) -> Fields:
     """Return the parameters of the command in a configuration: the mapping itself, no copy."""
     parameters: Fields = settings["workloads"][WORKLOAD]
     return parameters

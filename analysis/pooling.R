@@ -68,7 +68,7 @@ require_disjoint <- function(sessions) {
   }
 }
 
-# Makes texts that name so many machines: A, B, …, Z, A2, B2, …
+# Makes the marks of so many machines, in their order: A, B, …, Z, A2, B2, …
 make_marks <- function(count) {
   index <- seq_len(count) - 1
   round <- index %/% 26

@@ -20,7 +20,8 @@ tabulate_objects <- function(objects, columns) {
     as.data.frame(sapply(columns, function(column) character(), simplify = FALSE))
 }
 
-# Writes all files of a reproduction into the folder `out`; path: of REQUEST.json.
+# Writes all files of a reproduction into the folder `out`, outcome.json last.  path: of
+# REQUEST.json.
 write_reproduction <- function(path, out) {
   request <- jsonlite::read_json(path)
   # Reads one side; NULL if its folder is "".

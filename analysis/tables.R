@@ -98,7 +98,7 @@ classify_runs <- function(records, native_at, is_emulated) {
 }
 
 # Writes all TABLES into the folder `out`, which holds tidy/ and laps/; folder: of the results, with
-# plan.json, plan.csv, raw/ and left_out.csv.
+# plan.json, plan.csv and raw/.
 write_tables <- function(folder, out = folder) {
   results <- read_results(folder, out)
   # Writes a table of workloads, with `valid`: whether the size of the row's workload is.

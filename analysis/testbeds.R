@@ -17,8 +17,9 @@ read_side <- function(entry) {
   combine_sessions(sessions, entry)
 }
 
-# Reads a session of a side: the list of read_results, and image (the facts of image.json, and
-# packages).
+# Reads a session of a side: the list of read_results, and image (the facts of image.json, and the
+# packages of image-manifest.json, as far as these files exist).  folder: of results, with
+# tidy/ and laps/.
 read_session <- function(folder) {
   session <- read_results(folder)
   read_image_file <- function(name) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env Rscript
 # Usage: outlook.R RESULTS TABLES WIDTH BUDGET
-# Prints as JSON what would decide the ratios and claims of RESULTS; TABLES holds tidy/ and laps/.
+# Prints as JSON what would decide the ratios and claims of RESULTS: {"ratios", "claims", "most"}.
+# strata/claim/outlook.py reads it.  TABLES holds tidy/ and laps/.
 # WIDTH: the half-width that is wanted, as a share.  BUDGET: seconds of a run, or NA.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
@@ -9,9 +10,11 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims", "forecast")
 
-# Prints the forecasts for ratios and claims; arguments as in the usage above, all of them texts.
+# Prints the forecasts for ratios and claims, rows of forecast_ratios and forecast_claims, as JSON.
+# The arguments are those of the usage above, all of them texts.
 print_outlook <- function(folder, tables, width, budget) {
   results <- read_results(folder, tables)
+  # as.numeric warns of a budget "NA".
   ratios <- forecast_ratios(results, as.numeric(width), suppressWarnings(as.numeric(budget)))
   claims <- forecast_claims(results, read_published(folder, ROOT))
   outlook <- list(ratios = ratios %or% list(), claims = claims, most = results$plan$repetitions)

@@ -5,15 +5,15 @@ PAPER_TABLES <- c("summary", "comparisons", "ratios", "verdicts", "costs", "stal
                   "disturbances", "choices", "emulated", "claims", "blocks", "runs", "sessions",
                   "left_out")
 
-# Columns of these tables that hold texts, whatever they look like.
+# Columns of these tables that hold texts, even if all their values look like numbers.
 PAPER_TEXT_COLUMNS <- c("workload", "metric", "question", "environment", "series", "label", "title",
                         "flags", "unit", "why", "direction", "against_published", "because",
                         "transferred", "session", "machine", "holds", "kernel",
                         "docker", "gvisor", "part")
 
-#' Read a table of results
+#' Read a table of results that analysis/tables.R wrote
 #'
-#' @param name of PAPER_TABLES
+#' @param name one of PAPER_TABLES
 #' @param folder of results
 #' @return data frame; comparisons, verdicts and choices have their `outcome`
 read_result <- function(name, folder) {
@@ -24,7 +24,8 @@ read_result <- function(name, folder) {
 
 #' Read the data of a paper
 #'
-#' In all tables but `verdicts` and `claims` series are marked as of mark_broken_sizes.
+#' paper/report.Rmd and its sections use the entries by their names.  In the tables that show series
+#' (`marked`) mark_broken_sizes marks the series; `verdicts` and `claims` keep theirs.
 #'
 #' @param folder of results: plan.json, plan.csv, records and all tables
 #' @param root folder of the project, with published data and the constants of emulated hosts
@@ -68,8 +69,8 @@ read_paper <- function(folder, root) {
   paper
 }
 
-# Adds `minutes` to verdicts: how long the further blocks take that would decide (column `more`), of
-# cells of the environment and of native; NA where no number of blocks is known.
+# Adds `minutes` to verdicts: how long the further blocks (column `more`) take that would decide, in
+# the environment and in native; NA where no number of blocks is known.  paper: list with `runs`.
 add_minutes <- function(decisions, paper) {
   seconds <- tapply(paper$runs$seconds, paste(paper$runs$environment, paper$runs$workload), mean)
   get_mean_seconds <- function(environment) {
@@ -79,7 +80,9 @@ add_minutes <- function(decisions, paper) {
   mutate(decisions, minutes = more * pair_seconds / 60)
 }
 
-# Counts the planned runs without values: a data frame of workload, label, why and n.
+# Counts the planned runs without values: a data frame of workload, label (of the environment), why
+# (the reason) and n.  paper: list of read_paper with `planned`, `runs`, `records` and `left_out`.
+# Of several reasons the record's comes first, then the parser's, then the environment's.
 count_missing_runs <- function(paper) {
   anti_join(paper$planned, paper$runs, by = "log") |>
     left_join(select(paper$environments, environment, label, reason), by = "environment") |>
@@ -91,8 +94,8 @@ count_missing_runs <- function(paper) {
     count(workload, label, why)
 }
 
-# Adds a dagger to the series of workloads that broke a rule of their size.  At the scale `tiny`
-# rows stay as they are, since paper$mark says it of all.
+# Adds a dagger to `series` of the rows whose workload broke a rule of its size; a note of format.R
+# explains it.  At the scale `tiny` rows stay as they are, since paper$mark says it of all.
 mark_broken_sizes <- function(rows, paper) {
   if (!paper$valid) return(rows)
   mutate(rows, series = paste0(series, if_else(workload %in% paper$invalid, "\u2020", "")))
@@ -102,9 +105,10 @@ mark_broken_sizes <- function(rows, paper) {
 #'
 #' @param catalogue list as in published/claims.json
 #' @param workloads names of measured workloads
-#' @return list of two: the names of the workloads that a claim is about, and the titles of these
-#'   claims' publications, named by their keys
+#' @return list of two, which read_paper assigns in this order: the names of the workloads that a
+#'   claim is about, and the titles of these claims' publications, named by their keys
 find_originals <- function(catalogue, workloads) {
+  # A claim names a workload or a group of them.
   list_workloads <- function(claim) {
     intersect(unlist(catalogue$workload_groups[[claim$workload]] %or% claim$workload), workloads)
   }
@@ -114,13 +118,13 @@ find_originals <- function(catalogue, workloads) {
        vapply(catalogue$publications[keys], `[[`, "", "title"))
 }
 
-#' Join the table of claims with their entries in the file of claims
+#' Join the table of claims with the entries of published/today.json, by their IDs
 #'
 #' @param claims table of claims
 #' @param catalogue list as in published/today.json
 #' @return data frame of claims in the order of the file, with `question` and `source` (factors of
 #'   texts), `remarks` (on the conditions of the source, and differences here) and `outcome` (of
-#'   STATEMENT_OUTCOMES); NULL if the file has no questions
+#'   STATEMENT_OUTCOMES); NULL if the file has no questions, and so holds claims of an original
 join_statements <- function(claims, catalogue) {
   if (length(catalogue$questions) == 0) return(NULL)
   entries <- catalogue$claims
@@ -135,6 +139,7 @@ join_statements <- function(claims, catalogue) {
                            if_else(seen == "", "", paste0("Read ", seen, ".")))),
     untestable = vapply(entries, function(claim) !is.null(claim$untestable), NA)
   )
+  # The entries' notes are among the remarks.
   inner_join(texts, select(claims, !"note"), by = "id") |>
     mutate(outcome = case_when(
       verdict %in% c("reproduced", "same direction", "other size") ~ "reproduced",
@@ -143,7 +148,7 @@ join_statements <- function(claims, catalogue) {
     ))
 }
 
-#' Read the ratios to native in the original's Table I
+#' Read the ratios to native in the original's Table I (ibm-table1.json)
 #'
 #' @param folder of published data
 #' @param catalogue list as in published/claims.json
@@ -155,6 +160,7 @@ read_published_ratios <- function(folder, catalogue, headlines) {
   environments <- catalogue$environments
   read_ratio <- function(row, name) {
     ratio <- as.numeric(row$values[[name]]$mean) / as.numeric(row$values$native$mean)
+    # The first environment of today stands for one of the original.
     tibble(workload = row$workload, metric = row$metric,
            environment = unlist(environments[[name]]$measured_as)[1],
            then = if (row$better == "higher") ratio else 1 / ratio)
@@ -166,9 +172,9 @@ read_published_ratios <- function(folder, catalogue, headlines) {
              by = c("workload", "metric", "environment"))
 }
 
-#' Collect facts about the run and its machine
+#' Collect facts about the run and its machine, which the text of the paper names
 #'
-#' @param paper list as in read_paper
+#' @param paper list of read_paper with `records`, `plan`, `runs` and `measured`
 #' @return list: processor (text), hosts (machines' models), nodes (names), boots (number of boots),
 #'   cpus (number), mask (clause about a processor mask, or ""), memory (GiB), guest (whether the
 #'   host is a virtual machine), steal (shares of processor time), days (first and last, or ""),
@@ -196,6 +202,7 @@ collect_run_facts <- function(paper) {
     hosts = list_known("machine"), nodes = list_nodes("name"), boots = length(list_nodes("boot")),
     cpus = machine$cpus, mask = mask, memory = round(machine$memory_bytes / 2^30),
     guest = "guest of a hypervisor" %in% list_known("virtualization"),
+    # A share that the kernel did not give is the text "not available".
     steal = suppressWarnings(as.numeric(steal)),
     days = if (length(started) > 0) unique(substr(range(started), 1, 10)) else "",
     disturbed = sum(paper$runs$flags != ""),
@@ -209,19 +216,21 @@ collect_run_facts <- function(paper) {
   )
 }
 
-# Lists the names of an environment's layers, from the outermost to the innermost.
+# Lists the names of an environment's layers, from the outermost to the innermost.  plan: contents
+# of plan.json.
 list_layers <- function(plan, environment) {
   as.character(unlist(lapply(plan$environments[[environment]]$layers, names)))
 }
 
-# Tells whether a step of a workload runs at a client; workload: in the plan's `workloads`.
+# Tells whether a step of a workload runs at a client: whether an `at` in its `cell` is "client".
+# workload: an entry of the plan's `workloads`.
 has_client <- function(workload) {
   values <- unlist(workload$cell)
   # unlist names a value by the keys that lead to it; it numbers equal keys.
   any(values == "client" & grepl("(^|[.])at[0-9]*$", names(values)))
 }
 
-#' Say whether the plan was sealed before the first run, and kept
+#' Say whether the plan was sealed before the first run, and whether it was kept
 #'
 #' @param plan contents of plan.json
 #' @return sentence
@@ -234,7 +243,10 @@ describe_seal <- function(plan) {
        "{substr(sealed$sha256, 1, 16)}), and {fate}.")
 }
 
-#' Make the title of a paper: the configuration's, or else of the names of all that was measured
+#' Make the title of a paper
+#'
+#' It is the configuration's title, if there is one; else it is made of the names of workloads and
+#' of the kinds of environments that were measured.
 #'
 #' @param paper list of read_paper
 #' @return text
@@ -250,10 +262,10 @@ make_title <- function(paper) {
   glue("What Does It Cost to Run {workloads} in {join_words(kinds)}?")
 }
 
-#' Answer what each family of environments costs
+#' Answer what each family of environments costs, as the abstract begins
 #'
 #' @param paper list of read_paper
-#' @return sentence
+#' @return one sentence, which also says if nothing can be compared
 describe_answer <- function(paper) {
   if (nrow(paper$headlines) == 0) {
     return("No run can be compared with native\u2019s, so this paper reports levels.")
@@ -263,7 +275,7 @@ describe_answer <- function(paper) {
   running <- omit_start_up(rows)
   families <- split_families(running)
   has_interval <- vapply(families, function(family) !all(is.na(family$low_all)), NA)
-  # Only the first share in the sentence says what it is a share of.
+  # Only the first share in the sentence says of what it is a share.
   is_first <- seq_along(families) == match(TRUE, has_interval, 0)
   clauses <- mapply(function(family, is_first) {
     pairs <- distinct(family, workload, environment)
@@ -275,7 +287,7 @@ describe_answer <- function(paper) {
   paste0(toupper(substr(sentence, 1, 1)), substring(sentence, 2), scope, ".")
 }
 
-#' Count the verdicts on each family of environments
+#' Count the verdicts on each family of environments, for the abstract
 #'
 #' @param paper list of read_paper
 #' @return sentences; NULL of none
@@ -285,15 +297,16 @@ describe_verdicts <- function(paper) {
   paste(vapply(split_families(verdicts), describe_family, ""), collapse = " ")
 }
 
-# Splits rows by their families: a list of data frames in the order of FAMILIES.
+# Splits rows by their column `family`: a list of data frames, named by family, in the order of
+# FAMILIES; families without rows are left out.
 split_families <- function(rows) {
   split(rows, factor(rows$family, intersect(names(FAMILIES), rows$family)))
 }
 
-#' Suggest what to measure next
+#' Suggest what to measure next, for the abstract
 #'
 #' @param paper list of read_paper
-#' @return sentence, marked if it is Markdown
+#' @return sentence, marked if it is Markdown; the first reason that holds decides
 suggest_next_step <- function(paper) {
   undecided <- filter(paper$decisions, outcome == "undecided", is.finite(more))
   if (!paper$valid) {
@@ -333,7 +346,8 @@ group_by_question <- function(paper) {
 #'
 #' @param paper list of read_paper
 #' @param name of the workload
-#' @return list of figures in the form of the plan's `figures`; each has rows to show
+#' @return list of figures in the form of the plan's `figures`, without those that have no rows to
+#'   show
 choose_figures <- function(paper, name) {
   declared <- paper$plan$workloads[[name]]$figures
   if (length(declared) == 0) declared <- list(list(kind = "runs", name = "runs"))
@@ -352,9 +366,10 @@ choose_figures <- function(paper, name) {
 
 #' Select the rows of a table that a figure shows
 #'
-#' @param table summary or comparisons
+#' @param table data frame of summary or comparisons, of any workloads
 #' @param name of the workload
-#' @param figure entry of its figures
+#' @param figure entry of the workload's `figures` in the plan, which selects by its metrics and
+#'   its `where` (match_rows)
 #' @return rows of the table
 select_figure_rows <- function(table, name, figure) {
   rows <- table[table$workload == name, ]

@@ -2,7 +2,7 @@
 # Usage: pool.R SOURCES.json OUT [ENVIRONMENT...]
 # Lists the sessions of several folders of results side by side, nests them in machines, and writes
 # pool.csv, verdicts.csv, sessions.csv, table.md and index.html into OUT.
-# SOURCES.json: [{"name", "results"}, ...]
+# SOURCES.json: [{"name", "results"}, ...], which strata/archive/pool.py writes.
 # ENVIRONMENT: the columns of table.md; by default all.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
@@ -11,7 +11,8 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "pooling", "format", "markdown_tables", "figures", "render")
 
-# Writes all files of a pool into the folder `out`; listing: path of SOURCES.json; ...: ENVIRONMENT.
+# Writes all files of a pool into the folder `out`; listing: the path of SOURCES.json; ...: the
+# names of the environments that are columns of table.md.
 write_pool <- function(listing, out, ...) {
   sources <- read_sources(jsonlite::read_json(listing))
   pooled <- pool_sessions(sources$pairs, sources$sessions)

@@ -1,6 +1,7 @@
 # Lists sessions of several archives side by side, and nests them in machines.
 
-#' Read the ratios of headline series, and the sessions, of several folders of results
+#' Read the ratios of headline series, and the sessions, of several folders of results, and refuse
+#' those that cannot be pooled
 #'
 #' @param sources list of lists: name, results (folder with plan.json, ratios.csv, sessions.csv)
 #' @return list: pairs (rows of ratios.csv of valid headline series, with the labels of the first
@@ -36,44 +37,48 @@ read_sources <- function(sources) {
     stop("no ratio to native in ", join_words(names(plans)), " is of a valid size", call. = FALSE)
   }
   pairs$headline <- TRUE
-  # All rows of a series, and of an environment, take the labels of the first.
+  # All rows of a series, and of an environment, take the labels of the first, so that they are
+  # grouped as one.
   keys <- make_keys(pairs, c("workload", "metric", "factors", "unit", "better"))
   pairs[POOL_LABELS] <- pairs[match(keys, keys), POOL_LABELS]
   pairs$label <- pairs$label[match(pairs$environment, pairs$environment)]
   list(pairs = pairs, sessions = sessions)
 }
 
-# The labels that may differ between sources without meaning anything, and all columns of texts.
+# The labels that may differ between sources without meaning anything, and all columns of texts of
+# ratios.csv and sessions.csv.
 POOL_LABELS <- c("title", "question", "metric_label", "series")
 POOL_TEXTS <- c(POOL_LABELS, "workload", "metric", "unit", "better", "environment", "label",
                 "reference", "family", "session", "machine", "from", "to", SESSION_FACTS,
                 names(ENGINE_FACTS))
 
-# Stops if two sessions of one machine were at the same time: they are of clones of one disk.
-# sessions: rows of sessions.csv with source.
+# Stops if two sessions of one machine overlap: they are of clones of one disk, which have one name.
+# sessions: rows of sessions.csv with `source`; their moments are texts that sort by time.
 require_disjoint <- function(sessions) {
   sessions <- sessions[order(sessions$machine, sessions$from, method = "radix"), ]
   before <- sessions[-nrow(sessions), ]
   after <- sessions[-1, ]
   overlaps <- which(before$machine == after$machine & after$from < before$to)
   if (length(overlaps) > 0) {
-    at <- overlaps[[1]]
-    stop(join_words(c(before$source[[at]], after$source[[at]])), " hold sessions of one machine ",
-         "at the same time, ", after$from[[at]], ", as clones of one disk do; give each machine a ",
-         "host name of its own before it measures", call. = FALSE)
+    first <- overlaps[[1]]
+    holders <- join_words(c(before$source[[first]], after$source[[first]]))
+    stop(holders, " hold sessions of one machine at the same time, ", after$from[[first]],
+         ", as clones of one disk do; give each machine a host name of its own before it measures",
+         call. = FALSE)
   }
 }
 
-# Makes letters for a number of machines: A, B, …, Z, A2, B2, …
+# Makes the marks of so many machines, in their order: A, B, …, Z, A2, B2, …
 make_marks <- function(count) {
   index <- seq_len(count) - 1
   round <- index %/% 26
   paste0(LETTERS[index %% 26 + 1], ifelse(round == 0, "", round + 1))
 }
 
-# Stops unless all plans have one scale, and equal options for equal environments.
+# Stops unless all plans have one scale, and equal layers for environments of one name.
 # plans: contents of plan.json, named by their sources.
 require_alike <- function(plans) {
+  # Stops with the first two sources whose values differ; quality: words for the message.
   require_equal <- function(quality, values) {
     differing <- which(!vapply(values, identical, NA, values[[1]]))
     if (length(differing) > 0) {
@@ -88,7 +93,8 @@ require_alike <- function(plans) {
   }
 }
 
-#' List the scopes for which sessions have a result
+#' List the scopes for which sessions have a result: each session, each machine with enough of them,
+#' and all machines if these are enough
 #'
 #' @param sessions data frame of read_sources
 #' @return data frame, one row for each scope: scope ("session", "machine", "machines"), mark (of
@@ -115,12 +121,13 @@ list_scopes <- function(sessions) {
 
 #' Compare environments with native in each scope
 #'
-#' The verdicts of each scope share an error rate, as the verdicts of a paper do.
+#' The verdicts of each scope share an error rate, as the verdicts of a paper do.  A scope without
+#' pairs is left out.
 #'
-#' @param pairs,sessions of read_sources
+#' @param pairs,sessions data frames of read_sources
 #' @return list: comparisons (rows of compare_environments and add_verdicts) and verdicts (rows of
 #'   decide_workloads with their `outcome`), each with scope, mark, began and widest of list_scopes,
-#'   and `place` of name_scopes; sorted by workload
+#'   and `place` of name_scopes; sorted by workload; pool.csv and verdicts.csv are made of them
 pool_sessions <- function(pairs, sessions) {
   scopes <- list_scopes(sessions)
   compared <- lapply(seq_len(nrow(scopes)), function(i) {
@@ -141,9 +148,10 @@ pool_sessions <- function(pairs, sessions) {
   tables
 }
 
-#' Name a scope for readers
+#' Name the scopes of rows for readers
 #'
-#' @param rows data frame: scope, mark, began, holds, sessions, machines
+#' @param rows data frame: scope, mark and began of list_scopes; holds, sessions and machines of
+#'   compare_sessions
 #' @return texts, for example "machine A (3 sessions)" or "machine B, session of 2026-11-27 10:05";
 #'   with "within" where too few sessions have enough blocks for the scope
 name_scopes <- function(rows) {
@@ -155,20 +163,20 @@ name_scopes <- function(rows) {
             TRUE ~ paste0(place, ", within ", sessions))
 }
 
-#' Set the verdicts of the widest scopes as a Markdown table, with a line about each machine
+#' Format the verdicts of the widest scopes as a Markdown table, with a line about each machine
 #'
 #' Each cell has the ratio of the series that decides, with its interval of 95 %.
 #'
 #' @param pooled list of pool_sessions
-#' @param sessions of read_sources
-#' @param environments names of the environments that have a column
+#' @param sessions data frame of read_sources
+#' @param environments names of the environments that have a column, if they have verdicts
 #' @return lines of Markdown
 format_scope_table <- function(pooled, sessions, environments) {
   rows <- pooled$verdicts
   keys <- c("place", "environment", "series")
   # A verdict has the interval that decides; the table shows the one of 95 %.
-  at <- match(make_keys(rows, keys), make_keys(pooled$comparisons, keys))
-  rows[c("low", "high")] <- pooled$comparisons[at, c("low", "high")]
+  compared_at <- match(make_keys(rows, keys), make_keys(pooled$comparisons, keys))
+  rows[c("low", "high")] <- pooled$comparisons[compared_at, c("low", "high")]
   rows <- rows[rows$widest & rows$environment %in% environments, ]
   rows$cell <- ifelse(is.na(rows$low), "no interval",
                       paste0(format_share_interval(rows$ratio, rows$low, rows$high), ", ",
@@ -178,9 +186,10 @@ format_scope_table <- function(pooled, sessions, environments) {
   lines <- unique(rows[c("workload", "title", "place")])
   cells <- lapply(columns, function(name) {
     column <- rows[rows$environment == name, ]
-    at <- match(paste(lines$workload, lines$place), paste(column$workload, column$place))
-    ifelse(is.na(at), NO_VALUE, column$cell[at])
+    positions <- match(paste(lines$workload, lines$place), paste(column$workload, column$place))
+    ifelse(is.na(positions), NO_VALUE, column$cell[positions])
   })
+  # Joins the texts of columns, in the same place each, into lines of the table.
   format_lines <- function(columns) {
     paste0("| ", do.call(paste, c(as.list(columns), sep = " | ")), " |")
   }
@@ -191,10 +200,12 @@ format_scope_table <- function(pooled, sessions, environments) {
     "", paste("-", vapply(machines, describe_machine, "")))
 }
 
-# Describes a machine and its sessions, rows of read_sources, in a line of Markdown.
+# Describes a machine and its sessions in a line of Markdown.  sessions: rows of read_sources, all
+# of one machine; facts that differ between them are all named.
 describe_machine <- function(sessions) {
-  # Returns the known values of a column after a prefix; NULL of none.  A session may have several,
-  # such as the Docker of the host and that of a virtual machine.
+  # Returns the known values of a column after a prefix; NULL of none.  A session may have several
+  # values, such as the Docker of the host and the one of a virtual machine, with "; " between
+  # (describe_sessions).
   join_values <- function(column, prefix = "") {
     values <- setdiff(unlist(strsplit(sessions[[column]], "; ", fixed = TRUE)), "")
     if (length(values) > 0) paste0(prefix, join_words(values))

@@ -2,16 +2,17 @@
 
 NATIVE <- "native"
 
-# Columns of the tidy tables that hold texts, whatever they look like.
+# Columns of the tidy tables that hold texts, even if all their values look like numbers.
 TEXT_COLUMNS <- c("metric", "unit", "counts", "log", "how")
 
-# The prefix of the columns of factors.  A column is empty where a row lacks its factor.
+# The prefix of the columns of factors, as in strata/results/tidy.py.  A field is empty if its row
+# lacks the factor.
 FACTOR <- "factor_"
 
 # A session ends if no cell was measured for so many seconds.
 SESSION_GAP <- 3600
 
-# Returns a value, or `default` where the value is NULL.
+# Returns a value, or `default` if the value is NULL; an NA or an empty text stays as it is.
 `%or%` <- function(value, default) if (is.null(value)) default else value
 
 #' Read the claims that a project tests
@@ -31,6 +32,8 @@ read_published <- function(results, project) {
 
 #' Bind data frames with the same columns below one another; only their factors may differ
 #'
+#' A column that the first table lacks is lost, unless it is a factor's.
+#'
 #' @param tables list of data frames and NULLs
 #' @return data frame with the columns of the first table, then all factors (a table without a
 #'   factor gives "" for it); NULL if all tables are NULL
@@ -49,7 +52,7 @@ stack_rows <- function(tables) {
   list2DF(lapply(stats::setNames(nm = columns), bind_column))
 }
 
-# Returns the names of a data frame's columns of factors, in their order.
+# Returns the names of a data frame's columns of factors, with their prefix, in their order.
 list_factor_columns <- function(rows) grep(paste0("^", FACTOR), names(rows), value = TRUE)
 
 #' Expand the word "factors" in a list of columns to the columns of all factors
@@ -64,6 +67,8 @@ expand_factors <- function(columns, rows) {
 }
 
 #' Make a text for each row that is equal for rows with equal values in some columns
+#'
+#' Texts are for comparison only.  "\r" separates values, since no value holds it.
 #'
 #' @param rows data frame, or NULL, which has no keys
 #' @param columns names of columns; "factors" stands for the columns of all factors
@@ -83,7 +88,7 @@ get_factor <- function(rows, name) {
   rows[[paste0(FACTOR, name)]] %or% rep("", nrow(rows))
 }
 
-#' List the keys whose values differ between two lists
+#' List the keys whose values differ between two lists, or which only one of them has
 #'
 #' @param pair list of two named lists
 #' @return names of the keys; NULL if neither list has keys
@@ -94,6 +99,8 @@ list_differing_keys <- function(pair) {
 
 #' Read the results of an experiment
 #'
+#' The scripts of this folder and the documents rely on the names of the entries.
+#'
 #' @param folder holds plan.json, plan.csv and raw/
 #' @param tables folder that holds tidy/ and laps/
 #' @return list:
@@ -103,8 +110,8 @@ list_differing_keys <- function(pair) {
 #'   the values of each row's laps), tidy (the rows that count, of environments that are not
 #'   emulated), emulated (the rows that count, of emulated machines and of the native runs at their
 #'   sizes);
-#'   planned (cells), records (of planned cells, named by their log), sessions (data frame of
-#'   assign_sessions);
+#'   planned (rows of plan.csv with `log`), records (of the planned cells that were measured, named
+#'   by their log), sessions (data frame of assign_sessions);
 #'   valid (whether the scale can answer a question), sizes (rules of the sizes), invalid (workloads
 #'   that answer no question, because the scale is tiny or a size rule is broken)
 #' @section Errors: the plan or all values are missing; an environment or metric is not in the plan
@@ -180,7 +187,8 @@ assign_sessions <- function(records) {
   sessions %or% data.frame(log = character(), session = character(), machine = character())
 }
 
-# Tells whether each value differs from the last known one before it; NA differs from none.
+# Tells whether each value differs from the last known one before it; the first known value, and NA,
+# differ from none.
 is_changed <- function(values) {
   last_known <- cummax(ifelse(is.na(values), 0, seq_along(values)))
   # Index 1 is "not yet known".
@@ -188,7 +196,8 @@ is_changed <- function(values) {
   (known != c(NA, known[-length(known)])) %in% TRUE
 }
 
-# Returns the moments that records have under a key, in seconds since 1970; NA where one is missing.
+# Returns the moments that records have under a key, such as "started", in seconds since 1970; NA
+# where one is missing.
 get_moments <- function(records, key) {
   texts <- vapply(records, function(record) record[[key]] %or% NA_character_, "")
   as.numeric(as.POSIXct(texts, format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC"))
@@ -196,8 +205,10 @@ get_moments <- function(records, key) {
 
 #' Describe the sessions of a folder of results, with the facts of their machines
 #'
+#' The table sessions.csv is made of it; its facts join several values by "; ".
+#'
 #' @param results list of read_results
-#' @return data frame, one row for each session: session, machine, from, to (moments), cells
+#' @return data frame, one row for each session: session, machine, from, to (UTC texts), cells
 #'   (number), and the facts of SESSION_FACTS and ENGINE_FACTS as texts; an unknown fact is ""
 describe_sessions <- function(results) {
   # Joins the distinct known values of a fact, sorted, by semicolons.
@@ -222,10 +233,12 @@ describe_sessions <- function(results) {
   }, names(logs), logs))
 }
 
-# Makes a function of a record that returns one observed fact of its host; NULL if it is unknown.
+# Makes a function of a record that returns one observed fact of its host; NULL if the record lacks
+# it.  key: of `observed.host.static`.
 make_host_getter <- function(key) function(record) record$observed$host$static[[key]]
 
-# The facts of a session: keys of `observed.host.static` of records, and functions of records.
+# The facts of a session, which are columns of sessions.csv: keys of `observed.host.static` of
+# records, and functions of records.
 SESSION_FACTS <- c("cpu_model", "cpus", "memory_bytes", "cache_bytes", "kernel", "os",
                    "virtualization")
 ENGINE_FACTS <- list(
@@ -238,7 +251,7 @@ ENGINE_FACTS <- list(
 #'
 #' A value in slices is compared with whole runs by way of native, which took both in the block.
 #'
-#' @param rows tidy rows, with `together`
+#' @param rows tidy rows with `laps`, and with `together` of list_run_times
 #' @return rows with three columns more: native_laps (list: the laps of native in slices, measured
 #'   together with a row in slices; NULL for rows of whole runs), scale (native's value in whole
 #'   runs as a share of its value in slices) and lap_scale (list: the same, lap by lap).  The scales
@@ -246,17 +259,19 @@ ENGINE_FACTS <- list(
 keep_whole_runs <- function(rows) {
   keys <- paste(make_keys(rows), rows$repetition, sep = "\r")
   is_whole <- rows$how == "whole"
-  # Returns for each row the position of native's row that was measured together with it, or NA.
+  # Returns for each row the position of native's row that was measured together with it, or NA;
+  # candidates: whether each row is one of the wanted kind.
   find_native <- function(candidates) {
-    at <- which(candidates & rows$environment == NATIVE)
-    at <- at[match(keys, keys[at])]
-    is_together <- (rows$together[at] == rows$together & rows$together != "") %in% TRUE
-    replace(at, !is_together, NA)
+    native_rows <- which(candidates & rows$environment == NATIVE)
+    partners <- native_rows[match(keys, keys[native_rows])]
+    is_together <- (rows$together[partners] == rows$together & rows$together != "") %in% TRUE
+    replace(partners, !is_together, NA)
   }
   in_slices <- find_native(!is_whole)
   whole <- find_native(is_whole)
   rows$native_laps <- ifelse(is_whole | is.na(in_slices), list(NULL), rows$laps[in_slices])
   rows$scale <- ifelse(is_whole, 1, rows$value[whole] / rows$value[in_slices])
+  # Laps are compared one by one only if native took as many in slices as whole ones.
   rows$lap_scale <- Map(function(whole_laps, laps) {
     if (length(whole_laps) == length(laps)) whole_laps / laps else NA_real_
   }, rows$laps[whole], rows$native_laps)
@@ -269,7 +284,8 @@ keep_whole_runs <- function(rows) {
 
 # Returns when each tidy row was measured, from the records: a data frame of together (the same text
 # for runs whose laps were interleaved; "" for others), started and ended (seconds since 1970),
-# block_seconds (the time of all cells of the row's block).
+# block_seconds (the time of all cells of the row's block).  is_paired relies on these columns.
+# records: named by their logs, with those of all rows.
 list_run_times <- function(rows, records) {
   records <- records[unique(rows$log)]
   together <- vapply(records, function(record) paste(unlist(record$together), collapse = " "), "")
@@ -283,18 +299,18 @@ list_run_times <- function(rows, records) {
   times
 }
 
-# Returns how long the cells of records took, in seconds; NA where a record does not say it.
+# Returns how long the cell of each record took, in seconds; NA if the record does not say it.
 get_cell_seconds <- function(records) {
   vapply(records, function(record) as.numeric(record$seconds %or% NA), 0)
 }
 
-#' Read the values of a workload, and the values of their laps
+#' Read the values of a workload, and the values of their laps, as strata/results/tidy.py wrote them
 #'
 #' @param workload its name
 #' @param tables folder that holds tidy/ and laps/
 #' @return rows of the tidy table with `laps`, a list of numeric vectors, empty without laps, and
 #'   described (the factors as a reader expects them) and sorted (a text by which rows of a metric
-#'   are sorted); NULL of no table
+#'   are sorted), both of which label_rows uses; NULL without a table
 read_values <- function(workload, tables) {
   path <- file.path(tables, "tidy", paste0(workload, ".csv"))
   if (!file.exists(path)) return(NULL)
@@ -308,7 +324,7 @@ read_values <- function(workload, tables) {
   rows
 }
 
-# Reads the records that exist, as a list named by the paths of their logs.
+# Reads the records of those logs that have one, as a list named by the paths of the logs.
 # logs: paths from the project, "results/raw/..."; folder: holds the results, whatever its name.
 read_records <- function(logs, folder) {
   paths <- stats::setNames(sub("log$", "json", sub("^results", folder, logs)), logs)
@@ -317,7 +333,7 @@ read_records <- function(logs, folder) {
 
 #' Collect the size rules of workloads, and whether they held in all runs
 #'
-#' @param records list of records
+#' @param records list of records; their `sizes` are the rules
 #' @return data frame, one row for each rule of a workload: workload, rule, source, unchecked (the
 #'   reason if the rule is not checked), value (of a run that broke the rule, else the least of all
 #'   runs), least (allowed value), holds (NA: not known); NULL of no rules
@@ -331,11 +347,12 @@ collect_size_rules <- function(records) {
   }))
   if (is.null(rows)) return(NULL)
   key <- paste(rows$workload, rows$rule)
+  # Of each rule the first row is kept: a broken one, else the smallest value.
   rows <- rows[order(match(key, unique(key)), !rows$holds %in% FALSE, rows$value), ]
   rows[!duplicated(rows[c("workload", "rule")]), ]
 }
 
-#' Read a CSV table
+#' Read a CSV table of results
 #'
 #' @param path file
 #' @param text names of the columns that hold texts; factors are texts, too
@@ -346,6 +363,7 @@ read_table <- function(path, text = character()) {
                           check.names = FALSE)
   typed <- setdiff(names(rows), c(text, list_factor_columns(rows)))
   rows[typed] <- lapply(rows[typed], function(column) {
+    # type.convert would make logical values of it.
     if (all(column == "")) return(as.numeric(column))
     utils::type.convert(column, as.is = TRUE, na.strings = "")
   })
@@ -355,7 +373,7 @@ read_table <- function(path, text = character()) {
 #' Describe an environment of the plan
 #'
 #' @param name of the environment
-#' @param entry in the plan's `environments`
+#' @param entry its entry in the plan's `environments`
 #' @return data frame of one row: environment, label, available, reason, family ("containers",
 #'   "sandboxes", "machines"; "" for native), otherwise (whether a daemon or options make another
 #'   environment of it), emulated (whether its values enter no comparison), counterpart (whether it
@@ -378,9 +396,9 @@ describe_environment <- function(name, entry) {
 #' List the metrics of a workload of the plan
 #'
 #' @param workload its name
-#' @param entry in the plan's `workloads`
-#' @return data frame, one row for each metric: workload, title, question (the title where the
-#'   workload declares none), metric, metric_label, better
+#' @param entry its entry in the plan's `workloads`
+#' @return data frame, one row for each metric: workload, title, question (the title if the workload
+#'   declares none), metric, metric_label, better ("higher" or "lower")
 list_metrics <- function(workload, entry) {
   stack_rows(Map(function(name, metric) {
     data.frame(workload = workload, title = entry$title, question = entry$question %or% entry$title,
@@ -390,8 +408,9 @@ list_metrics <- function(workload, entry) {
 
 # Returns the rows of read_values with their labels (title, question, metric_label, better, label
 # and series), sorted by the plan's order of workloads and metrics, by factors, by the plan's order
-# of environments and by repetitions.
-# metrics, environments: data frames of read_results.
+# of environments and by repetitions.  All tables and figures keep this order.
+# metrics, environments: data frames of read_results, which have all metrics and environments of
+# rows.
 label_rows <- function(rows, metrics, environments) {
   metric_at <- match(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric))
   rows <- cbind(rows, metrics[metric_at, c("title", "question", "metric_label", "better")])
@@ -411,7 +430,7 @@ pad_numbers <- function(texts) {
   gsub("0*([0-9]{12})(?![0-9])", "\\1", padded, perl = TRUE)
 }
 
-# Factors whose values explain themselves.
+# Factors whose values are shown without the factor's name.
 SELF_EXPLANATORY <- c("test", "job", "operation", "setup", "direction")
 
 #' Describe factors for readers
@@ -432,27 +451,28 @@ describe_factors <- function(rows, columns = list_factor_columns(rows)) {
   unname(do.call(mapply, c(list(join_present), descriptions)))
 }
 
-#' Mark the rows of the headline series
+#' Mark the rows of the headline series, which alone decide verdicts
 #'
 #' A workload declares its headlines.  Else they are the series of its figures, and of a sweep the
-#' largest point.  If no row is among them, all series are headlines.
+#' largest point.  If none of its rows is among them, all its series are headlines.
 #'
 #' @param rows tidy rows
 #' @param plan contents of plan.json
-#' @return logical vector
+#' @return logical vector, for each row
 mark_headlines <- function(rows, plan) {
   headline <- rep(FALSE, nrow(rows))
   for (workload in unique(rows$workload)) {
-    at <- which(rows$workload == workload)
+    positions <- which(rows$workload == workload)
     selections <- list_headlines(plan$workloads[[workload]])
-    marked <- lapply(selections, match_rows, rows = rows[at, ])
-    marked <- Reduce(`|`, marked, rep(FALSE, length(at)))
-    headline[at] <- if (any(marked)) marked else TRUE
+    marked <- lapply(selections, match_rows, rows = rows[positions, ])
+    marked <- Reduce(`|`, marked, rep(FALSE, length(positions)))
+    headline[positions] <- if (any(marked)) marked else TRUE
   }
   headline
 }
 
-# Lists the headlines of a workload as selections of match_rows; entry: in the plan's `workloads`.
+# Lists the headlines of a workload as selections of match_rows.  entry: the workload's entry in the
+# plan's `workloads`.
 list_headlines <- function(entry) {
   if (!is.null(entry$headline)) return(entry$headline)
   figures <- Filter(function(figure) figure$kind %in% c("runs", "sweep"), entry$figures)
@@ -469,12 +489,13 @@ list_headlines <- function(entry) {
 #'   "none", "largest" or "smallest").  The largest is that of the rows that match the metric and
 #'   the factors named before.
 #' @param rows data frame: metric, and columns of factors
-#' @return logical vector
+#' @return logical vector, for each row
 match_rows <- function(selection, rows) {
   is_match <- is.null(selection$metric) | rows$metric %in% unlist(selection$metric)
   for (name in names(selection$where)) {
     value <- get_factor(rows, name)
     wanted <- as.character(unlist(selection$where[[name]]))
+    # as.numeric warns of values that are no numbers; these are neither largest nor smallest.
     number <- suppressWarnings(as.numeric(value))
     has_factor <- if (identical(wanted, "largest")) {
       !is.na(number) & number == max(number[is_match], -Inf, na.rm = TRUE)

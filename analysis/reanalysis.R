@@ -3,6 +3,8 @@
 
 #' Read the values of the raw logs, and compare the printed values and the claims with them
 #'
+#' paper/reanalysis.Rmd relies on the names of the entries.
+#'
 #' @param folder in which `python3 -m strata reanalyse` wrote its tables
 #' @param published folder of the printed values and of the claims
 #' @return list: tidy (values of the runs that the original shows), refused (places in the logs that
@@ -28,6 +30,7 @@ read_reanalysis <- function(folder, published) {
 #'   environment)
 read_printed_values <- function(folder) {
   figures <- read_table(file.path(folder, "ibm-figures.csv"), text = c("published", "unit"))
+  # The first column is the figure's number.
   figures <- cbind(place = paste("Figure", figures$figure), figures[-1])
   table_rows <- jsonlite::read_json(file.path(folder, "ibm-table1.json"))$rows
   values <- stack_rows(c(lapply(table_rows, read_table_row), list(figures)))
@@ -42,8 +45,8 @@ read_printed_values <- function(folder) {
 TABLE_ENVIRONMENTS <- c(native = "native", docker = "docker", kvm = "vm", kvm_tuned = "vm-tuned")
 TABLE_RUNS <- 10
 
-# Reads the values of one row of Table I, as of read_printed_values without `doubted`.
-# row: of ibm-table1.json.
+# Reads the values of one row of Table I: rows as of read_printed_values, without `doubted`.
+# row: an entry of `rows` of ibm-table1.json, whose numbers are texts with the printed digits.
 read_table_row <- function(row) {
   factors <- lapply(row$conditions, as.character)
   if (length(factors) > 0) names(factors) <- paste0(FACTOR, names(factors))
@@ -60,10 +63,10 @@ read_table_row <- function(row) {
   }))
 }
 
-# Counts the digits behind the decimal point of printed numbers.
+# Counts the digits behind the decimal point of printed numbers, which are texts; 0 without a point.
 count_decimals <- function(printed) nchar(sub("^[^.]*[.]?", "", printed))
 
-#' Compare every printed value with the one that the raw logs give
+#' Compare every printed value with the value that the raw logs give
 #'
 #' The standard deviations of STREAM were printed with the divisor n, all others with n - 1.
 #'
@@ -77,8 +80,9 @@ compare_printed <- function(printed, tidy) {
   groups <- split(seq_len(nrow(tidy)), paste(tidy$environment, keys$tidy))
   # The figures show MB/s of 1000 KB/s.
   tidy$value <- tidy$value / ifelse(tidy$metric == "thread_bandwidth", 1000, 1)
+  # Returns for each printed value the raw values of an environment; NULL if there are none.
   select_raw_values <- function(environment) {
-    lapply(groups[paste(environment, keys$printed)], function(at) tidy$value[at])
+    lapply(groups[paste(environment, keys$printed)], function(positions) tidy$value[positions])
   }
   samples <- select_raw_values(printed$environment)
   recomputed <- mapply(recompute_statistic, samples, select_raw_values("native"), printed$statistic,
@@ -90,30 +94,33 @@ compare_printed <- function(printed, tidy) {
   printed$low <- printed$recomputed - unname(half_width)
   printed$high <- printed$recomputed + unname(half_width)
   printed$difference <- printed$recomputed - as.numeric(printed$published)
-  # A printed number agrees with each number that rounds to it, whichever way halves were rounded.
+  # A printed number agrees with each number that rounds to it, whichever way halves were rounded;
+  # the factor allows for errors of floating-point numbers.
   agrees <- abs(printed$difference) <= printed$tolerance * (1 + 1e-9)
+  # Later assignments overrule earlier ones.
   printed$verdict <- ifelse(agrees, "agrees", "differs")
   printed$verdict[agrees & printed$doubted] <- "label contradicted"
   printed$verdict[printed$n_read < printed$n] <- "incomplete"
   printed$verdict[is.na(printed$recomputed)] <- "not available"
-  printed$files <- vapply(groups[paste(printed$environment, keys$printed)], function(at) {
-    paste(unique(tidy$file[at]), collapse = ";")
+  printed$files <- vapply(groups[paste(printed$environment, keys$printed)], function(positions) {
+    paste(unique(tidy$file[positions]), collapse = ";")
   }, "")
   printed
 }
 
 # Makes keys of printed and of raw values, which are equal for values of the same workload, metric
-# and factors: a list of printed and tidy.
+# and factors: a list of printed and tidy, each with a text for each row.
 make_common_keys <- function(printed, tidy) {
   columns <- c("workload", "metric", "factors")
+  # Keys are comparable only if they are made of the same columns of factors, so of one table.
   all_rows <- stack_rows(list(printed[expand_factors(columns, printed)],
                               tidy[expand_factors(columns, tidy)]))
   keys <- make_keys(all_rows, columns)
   list(printed = utils::head(keys, nrow(printed)), tidy = utils::tail(keys, nrow(tidy)))
 }
 
-# Computes a printed statistic of a workload from raw values x and, where it compares with native,
-# from native's values; NA if they are missing.
+# Computes a printed statistic of a workload from raw values x and, if it compares with native, from
+# native's values; NA if they are missing.  statistic: as of read_printed_values.
 recompute_statistic <- function(x, native, statistic, workload) {
   n <- length(x)
   if (n == 0) return(NA_real_)
@@ -132,18 +139,21 @@ recompute_statistic <- function(x, native, statistic, workload) {
 #' @param printed data frame of read_printed_values
 #' @param tidy data frame: workload, environment, metric, columns of factors, unit, value,
 #'   repetition
-#' @return data frame of test_claims with `source` ("printed" or "raw"); n is NA for printed values,
-#'   which have no error
+#' @return data frame of test_claims with `source` ("printed" or "raw"), each claim once by either;
+#'   n is NA for printed values, which have no error; the verdict is "label contradicted" if the raw
+#'   logs contradict the label of a tested claim
 test_own_claims <- function(published, printed, tidy) {
   catalogue <- read_own_claims(published)
   levels <- printed[printed$statistic %in% c("mean", "value"), ]
+  # A value of Table I that a figure shows, too, counts once, with the digits of the table.
   keys <- c("workload", "environment", "metric", "factors")
   levels <- levels[!duplicated(make_keys(levels, keys)), ]
   levels$value <- as.numeric(levels$published)
+  # Tests all claims by one kind of values.
   test_by <- function(rows, source) {
     factors <- describe_factors(rows)
     rows$series <- paste0(rows$metric, ifelse(factors == "", "", ", "), factors)
-    # The machine of the original had two sockets and 32 processors.
+    # The keys are those of describe_run.  The original's machine had two sockets, 32 processors.
     context <- list(invalid = character(), sockets = 2, processors = 32, emulated = character(),
                     paired = FALSE, exact = source == "printed")
     tested <- test_claims(catalogue, rows, context)
@@ -161,7 +171,8 @@ test_own_claims <- function(published, printed, tidy) {
 }
 
 # Reads the original's own claims in the form of published/claims.json: entries of
-# ibm-own-claims.json, completed by the entries of claims.json with the same id.
+# ibm-own-claims.json, completed by the entries of claims.json with the same id, whose values they
+# replace.  folder: of the published data.
 read_own_claims <- function(folder) {
   published <- jsonlite::read_json(file.path(folder, "claims.json"))
   catalogue <- jsonlite::read_json(file.path(folder, "ibm-own-claims.json"))
@@ -178,7 +189,7 @@ read_own_claims <- function(folder) {
   catalogue
 }
 
-# The labels of the original's environments, in the order of legends.
+# The labels of the original's environments by their names in the tables, in the order of legends.
 ORIGINAL_LABELS <- c(native = "Native", docker = "Docker",
                      "docker-hostnet" = "Docker, host network",
                      "docker-hostnet-layered" = "Docker, host network, AUFS",
@@ -187,7 +198,8 @@ ORIGINAL_LABELS <- c(native = "Native", docker = "Docker",
 #' Count the printed values of each place by their verdicts
 #'
 #' @param differences table of compare_printed
-#' @return data frame for the paper
+#' @return data frame for the paper, one row for each place and a last one for all: Place, Values
+#'   (number), and a column for each verdict
 tabulate_verdicts <- function(differences) {
   verdicts <- c("agrees", "label contradicted", "differs", "incomplete", "not available")
   counts <- table(factor(differences$place, unique(differences$place)),
@@ -205,8 +217,9 @@ tabulate_table_one <- function(differences) {
   rows <- differences[differences$place == "Table I", ]
   decimals <- count_decimals(rows$published)
   rows$rounded <- ifelse(is.na(rows$recomputed), NA, sprintf("%.*f", decimals, rows$recomputed))
-  # Without the sign of "-0.0".
+  # "-0.0" loses its sign.
   rows$rounded <- sub("^-(0([.]0*)?)$", "\\1", rows$rounded)
+  # Formats the statistics of a group of rows in a column; "" if there is no mean.
   format_cell <- function(group, column) {
     get_statistic <- function(name) group[[column]][match(name, group$statistic)]
     if (is.na(get_statistic("mean"))) return("")
@@ -215,6 +228,7 @@ tabulate_table_one <- function(differences) {
            if (!is.na(deviation)) paste0(", ", deviation, SPACE, "%"))
   }
   map_groups(rows, c("workload", "metric", "environment"), function(group) {
+    # From the worst on.
     verdicts <- c("differs", "label contradicted", "incomplete", "not available", "agrees")
     data.frame(printed = format_cell(group, "published"),
                recomputed = format_cell(group, "rounded"), n = max(group$n_read),
@@ -225,7 +239,7 @@ tabulate_table_one <- function(differences) {
 #' List the printed values that all the raw results behind them contradict
 #'
 #' @param differences table of compare_printed
-#' @return data frame for the paper
+#' @return data frame for the paper, one row for each value with the verdict "differs"
 tabulate_contradictions <- function(differences) {
   rows <- differences[differences$verdict == "differs", ]
   width <- rows$high - rows$low
@@ -240,8 +254,9 @@ tabulate_contradictions <- function(differences) {
 
 #' List every claim with its verdict by the print and by the raw logs, contradicted ones first
 #'
-#' @param claims table of test_own_claims
-#' @return data frame for the paper
+#' @param claims table of test_own_claims, which has the same claims in the same order by the print
+#'   and by the raw logs
+#' @return data frame for the paper, one row for each claim
 tabulate_own_claims <- function(claims) {
   describe_verdict <- function(rows) {
     half_width <- (rows$high - rows$low) / 2
@@ -265,8 +280,8 @@ tabulate_own_claims <- function(claims) {
 #' Draw a figure of the original: circles as printed, crosses as recomputed
 #'
 #' @param differences table of compare_printed
-#' @param number of the figure
-#' @return ggplot
+#' @param number of the figure in the original, which has printed values
+#' @return ggplot, with a panel for each metric and unit
 draw_original <- function(differences, number) {
   rows <- differences[differences$place == paste("Figure", number), ]
   rows <- rows[rows$statistic %in% c("mean", "value"), ]

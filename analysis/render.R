@@ -2,12 +2,15 @@
 # two can be made at once, and is written completely or not at all.  Its bytes follow from the
 # results.
 
-# The font of all figures (scripts/packages.txt), so that a system's default font does not matter.
+# The font of all figures, so that a system's default font does not matter; scripts/packages.txt
+# installs it.
 FONT <- "DejaVu Sans"
 
 #' Evaluate code, and turn R's warning of a full disk at the close of a file into an error
 #'
-#' @param code expression
+#' R warns only, and would leave a file that is cut short.
+#'
+#' @param code expression, which is evaluated once
 #' @return value of the code
 fail_on_full_disk <- function(code) {
   withCallingHandlers(code, warning = function(w) {
@@ -19,13 +22,13 @@ fail_on_full_disk <- function(code) {
 
 #' Replace a file by a new one that is complete and on the disk
 #'
-#' @param path of the file; PATH.part is its draft
-#' @param write function that writes the new content to the path that it is given
-#' @section Errors: the disk is full, or the path cannot be written
+#' @param path of the file, whose folder exists; PATH.part is its draft, which an error leaves there
+#' @param write function of a path that writes the new content there
+#' @section Errors: the disk is full, or the path cannot be written; the old file then stays
 replace_file <- function(path, write) {
   part <- paste0(path, ".part")
   fail_on_full_disk(write(part))
-  # A system without the program sync risks the file at a power cut, and nothing else.
+  # Where the program sync is missing or fails, only a power cut can cost the file.
   sync <- function(name) {
     suppressWarnings(system2("sync", c("--", shQuote(name)), stdout = FALSE, stderr = FALSE))
   }
@@ -36,26 +39,28 @@ replace_file <- function(path, write) {
 
 #' Replace a CSV file by the rows of a data frame, with NA as an empty field
 #'
-#' @param path of the file
+#' @param path of the file, whose folder exists
 #' @param rows data frame
-#' @param quote as of write.csv
+#' @param quote as of write.csv: TRUE, or the numbers of the columns whose texts are quoted
 replace_table <- function(path, rows, quote = TRUE) {
   replace_file(path, function(part) {
     utils::write.csv(rows, part, row.names = FALSE, na = "", quote = quote)
   })
 }
 
-#' List the font files of figures
+#' List the font files of figures, for an archive's environment/fonts.txt
 #'
-#' @return a text for each face: family, file name, SHA-256; with a note if another family replaces
-#'   FONT
+#' strata/archive/metadata.py sources this file alone: the function needs no other file.
+#'
+#' @return a text for the plain and for the bold face: family, file name, SHA-256; with a note if
+#'   another family replaces FONT
 list_font_files <- function() {
   faces <- lapply(c(FALSE, TRUE), function(bold) systemfonts::font_info(FONT, bold = bold))
   compute_digest <- function(path) {
     sub(" .*", "", system2("sha256sum", shQuote(path), stdout = TRUE))
   }
   vapply(faces, function(face) {
-    note <- if (face$family != FONT) paste0(FONT, " is missing, and stands for it: ")
+    note <- if (face$family != FONT) paste0(FONT, " is missing; replaced by: ")
     paste0(note, paste(face$family, basename(face$path), compute_digest(face$path)))
   }, "")
 }
@@ -64,9 +69,9 @@ list_font_files <- function() {
 #'
 #' @param root folder of the project
 #' @param rmd name of the document in paper/
-#' @param out path of the result; its ending says the format
-#' @param title for the PDF's metadata, unless the document writes it itself
-#' @param values named list of variables for the document
+#' @param out path of the result, .pdf or .html; its folder is made if missing
+#' @param title for the PDF's metadata, unless the document writes it itself (write_title)
+#' @param values named list of the variables that the document uses
 #' @section Errors: a program is missing, the document fails, or the result cannot be written
 render_document <- function(root, rmd, out, title = "", values = list()) {
   format <- sub(".*[.]", "", out)
@@ -79,7 +84,7 @@ render_document <- function(root, rmd, out, title = "", values = list()) {
   work <- tempfile("document-")
   dir.create(work)
   on.exit(unlink(work, recursive = TRUE))
-  # Everything but names that end in "f": the PDFs of earlier papers.
+  # All files but those whose names end in "f": the PDFs of earlier papers.
   sources <- list.files(file.path(root, "paper"), full.names = TRUE, pattern = "[^f]$")
   file.copy(sources, work, recursive = TRUE)
   write_title(title, folder = work)
@@ -99,13 +104,15 @@ render_document <- function(root, rmd, out, title = "", values = list()) {
 
 #' Write title.tex: the title in the PDF's metadata, and a mark for the top of every page
 #'
-#' @param title text that is legible (make_legible)
-#' @param mark LaTeX
+#' paper/paper.tex reads the file, and uses its macros papertitle and papermark.
+#'
+#' @param title text that is legible (make_legible); its characters mean nothing to TeX
+#' @param mark LaTeX, or "" for none
 #' @param folder in which the document is knitted
 write_title <- function(title, mark = "", folder = ".") {
   # In a macro each character is written as a reference of XML, whose signs mean nothing to TeX.
-  at <- gregexpr("[^A-Za-z0-9 ]", title, perl = TRUE)
-  regmatches(title, at) <- lapply(regmatches(title, at), function(characters) {
+  special <- gregexpr("[^A-Za-z0-9 ]", title, perl = TRUE)
+  regmatches(title, special) <- lapply(regmatches(title, special), function(characters) {
     sprintf("&\\string##%d;", vapply(characters, utf8ToInt, 1L))
   })
   macros <- paste0("\\newcommand\\", c("papertitle", "papermark"), "{", c(title, mark), "}")
@@ -123,9 +130,10 @@ lower_headings <- function(path) {
   fail_on_full_disk(writeLines(page, path, useBytes = TRUE))
 }
 
-#' Write a YAML block of metadata, for a chunk with results = "asis"
+#' Print a YAML block of metadata, for a chunk with results = "asis"
 #'
-#' @param ... Markdown texts, named by their keys; texts that are not marked are escaped
+#' @param ... Markdown texts, named by their keys, such as title; texts that are not marked as
+#'   Markdown are escaped
 write_metadata <- function(...) {
   texts <- vapply(list(...), escape_text, "")
   # Lines of a text are indented, as a block of YAML has them.
@@ -135,7 +143,9 @@ write_metadata <- function(...) {
 
 #' Knit a section of paper/sections/
 #'
-#' @param name of the section
+#' The working directory is the document's folder, and the section sees the document's variables.
+#'
+#' @param name of the section: its file without its ending
 #' @param ... values for the {{names}} in it
 #' @return marked Markdown
 knit_section <- function(name, ...) {
@@ -153,7 +163,7 @@ make_labels_legible <- function(grob) {
   grob
 }
 
-#' Set the options and hooks of knitr that all documents share
+#' Set the options and hooks of knitr that all documents share; each document calls it first
 #'
 #' Values of code in the text and captions of figures are escaped unless they are marked
 #' (format.R).  No option makes knitr write LaTeX itself, so that figures are Markdown in both
@@ -180,8 +190,9 @@ set_chunk_options <- function() {
   registerS3method("knit_print", "ggplot", print_figure, envir = asNamespace("knitr"))
 }
 
-# Draws a figure of ggplot, x, as a file in the size of its chunk: SVG for the web, else PDF.  It is
-# the method of knit_print and returns the figure's inclusion; options: of the chunk.
+# Draws a figure of ggplot, x, as a file in the size of its chunk: SVG for the web, else PDF.  knitr
+# calls it as the method of knit_print, with the options of the chunk; it returns the text that
+# includes the file.
 print_figure <- function(x, options, ...) {
   is_web <- knitr::is_html_output()
   file <- knitr::fig_path(if (is_web) "svg" else "pdf", options)

@@ -2,14 +2,15 @@
 # prediction interval of a replication, and each claim has the same verdict.
 # Sources of the methods: docs/statistics.md.
 
-# The outcomes of a comparison or a claim of the original.
+# The outcomes of a comparison or a claim of the original; strata/reproduce/command.py has an exit
+# status for each.
 REPLICATION_OUTCOMES <- c("agrees", "differs", "undecided", "not testable here")
 
 #' Estimate the mean of a side, and the variance of the mean
 #'
 #' From MACHINE_SESSIONS on, the values are the means of sessions, else all blocks.
 #'
-#' @param logs logarithms of ratios, one for each block
+#' @param logs logarithms of ratios, one for each block, in the order of measurement
 #' @param sessions the name of each block's session
 #' @return list: mean, variance (of the mean), df, sessions (number), between (variance of the means
 #'   of sessions; NA of fewer than MACHINE_SESSIONS)
@@ -26,7 +27,7 @@ estimate_side <- function(logs, sessions) {
        between = NA_real_)
 }
 
-#' Compare the ratio of a replication with the one of the original
+#' Compare the ratio of a replication with the one of the original, in one series
 #'
 #' The distance of two means has the standard error by which a replication is predicted (Patil, Peng
 #' and Leek 2016; Spence and Stanley 2016).  Where only one side shows how sessions vary, the other
@@ -58,6 +59,7 @@ predict_replication <- function(original, replication) {
   is_known <- !is.na(between)
   row$by_session <- any(is_known)
   if (sum(is_known) == 1) {
+    # The unknown side has the variance between sessions of the known one.
     unknown <- which(!is_known)
     variances[[unknown]] <- max(variances[[unknown]],
                                 between[is_known] / sides[[unknown]]$sessions)
@@ -83,6 +85,7 @@ predict_replication <- function(original, replication) {
 #'   outcome ("agrees", "differs", "undecided")
 judge_replications <- function(rows, effect) {
   level <- 1 - ALPHA / max(sum(rows$why == ""), 1)
+  # qt warns of an unknown df, which gives NA.
   quantile <- suppressWarnings(stats::qt((1 + level) / 2, rows$df))
   margin <- -log(1 - MARGIN)
   allowance <- ifelse(rows$by_session, 0, margin)
@@ -94,17 +97,17 @@ judge_replications <- function(rows, effect) {
   half_change <- suppressWarnings(stats::qt(1 - ALPHA / 2, rows$df)) * rows$se
   rows$change_low <- exp(distance - half_change)
   rows$change_high <- exp(distance + half_change)
-  power <- suppressWarnings(stats::qt(POWER, rows$df))
+  power_quantile <- suppressWarnings(stats::qt(POWER, rows$df))
   limit <- pmax(half_width, margin)
-  rows$detectable <- 1 - exp(-limit - power * rows$se)
+  rows$detectable <- 1 - exp(-limit - power_quantile * rows$se)
   differs <- (abs(distance) > limit) %in% TRUE
   agrees <- !differs & (rows$detectable <= effect) %in% TRUE
   rows$outcome <- ifelse(differs, "differs", ifelse(agrees, "agrees", "undecided"))
   # The variance that would decide, less the part of the original's blocks, is left for blocks here.
   variance_here <- rows$scatter_here ^ 2 / rows$n_here
-  largest_error <- (-log(1 - effect) - allowance) / (quantile + power)
-  left <- largest_error ^ 2 - (rows$se ^ 2 - variance_here)
-  needed <- ifelse(left > 0, ceiling(rows$scatter_here ^ 2 / left), NA)
+  largest_error <- (-log(1 - effect) - allowance) / (quantile + power_quantile)
+  variance_left <- largest_error ^ 2 - (rows$se ^ 2 - variance_here)
+  needed <- ifelse(variance_left > 0, ceiling(rows$scatter_here ^ 2 / variance_left), NA)
   rows$more <- ifelse(rows$outcome == "undecided", pmax(needed - rows$n_here, 1), NA_real_)
   rows
 }
@@ -117,7 +120,7 @@ judge_replications <- function(rows, effect) {
 #' @return data frame, one row for each headline series of each environment of the original: the
 #'   columns of judge_replications, environment, label, workload, metric, series, question, differs
 #'   (parameters and layers that are not the same), and why (of an outcome that is "undecided" or
-#'   "not testable here"); NULL of none
+#'   "not testable here"); NULL of none.  reproduction.csv is made of it
 compare_replication <- function(original, replication, omitted, effect) {
   ratios <- list_ratios(original)
   if (NROW(ratios) == 0) return(NULL)
@@ -127,6 +130,7 @@ compare_replication <- function(original, replication, omitted, effect) {
   if (!is.null(replication)) find_differences <- make_difference_finder(original, replication)
   series_keys <- make_keys(ratios, RATIO_KEYS)
   rows <- stack_rows(lapply(unique(series_keys), function(key) {
+    # The first row has what all rows of the series share.
     runs <- ratios[series_keys == key, ]
     series <- runs[1, ]
     partner <- find_partner(runs, ratios, repeated)
@@ -142,6 +146,8 @@ compare_replication <- function(original, replication, omitted, effect) {
           row.names = NULL)
   }))
   is_tested <- rows$reason == ""
+  # Untested rows are judged apart, as they have no part in the shared error rate; judging them only
+  # adds the columns.
   rows$why[!is_tested] <- ""
   judged <- judge_replications(rows[is_tested, ], effect)
   untested <- judge_replications(rows[!is_tested, ], effect)
@@ -188,7 +194,7 @@ find_partner <- function(runs, ratios, repeated) {
 }
 
 # Explains in a clause why a series of the original was not repeated.
-# series: a row of it; omitted: as of compare_replication.
+# series: a row of it; omitted: as of compare_replication, of which the first fitting row counts.
 explain_omission <- function(series, omitted) {
   fits <- omitted$environment %in% c("", series$environment) &
     omitted$workload %in% c("", series$workload)
@@ -197,8 +203,8 @@ explain_omission <- function(series, omitted) {
 
 #' Compare the verdicts on claims of an original with the verdicts of a replication
 #'
-#' Only claims that the original decided are listed.  A claim agrees if it has the same verdict, and
-#' differs if it has another one.
+#' Only claims that the original decided are listed.  A claim agrees if it has the same verdict
+#' here, and differs if it has another verdict that decides.
 #'
 #' @param published list as in published/claims.json
 #' @param original,replication lists of read_results; replication is NULL if nothing was measured
@@ -206,30 +212,33 @@ explain_omission <- function(series, omitted) {
 #'   there_low, there_high, verdict_there, here, here_low, here_high, n_here, verdict_here,
 #'   outcome, why; NULL of none
 compare_claims <- function(published, original, replication) {
-  first <- test_claims(published, original$tidy, describe_run(original))
+  rows_there <- test_claims(published, original$tidy, describe_run(original))
   decided <- c("reproduced", "same direction", "other size", "contradicted")
-  first <- first[first$verdict %in% decided, ]
-  if (NROW(first) == 0) return(NULL)
-  second <- first
-  second$verdict <- "not tested"
-  second$because <- "it was not measured"
-  second[c("ratio", "low", "high", "n")] <- NA_real_
+  rows_there <- rows_there[rows_there$verdict %in% decided, ]
+  if (NROW(rows_there) == 0) return(NULL)
+  # What was not tested here keeps these values.
+  rows_here <- rows_there
+  rows_here$verdict <- "not tested"
+  rows_here$because <- "it was not measured"
+  rows_here[c("ratio", "low", "high", "n")] <- NA_real_
   if (!is.null(replication)) {
     rows <- test_claims(published, replication$tidy, describe_run(replication))
-    at <- match(paste(first$id, first$transferred), paste(rows$id, rows$transferred))
-    second[!is.na(at), ] <- rows[at[!is.na(at)], ]
+    # A claim may have a second row, for a product that stands in.
+    partners <- match(paste(rows_there$id, rows_there$transferred),
+                      paste(rows$id, rows$transferred))
+    rows_here[!is.na(partners), ] <- rows[partners[!is.na(partners)], ]
   }
-  outcome <- ifelse(second$verdict == first$verdict, "agrees", "differs")
-  outcome[!second$verdict %in% decided] <- "undecided"
-  outcome[second$verdict == "not tested"] <- "not testable here"
-  data.frame(first[c("id", "statement", "environment", "reference", "series")],
-             there = first$ratio, there_low = first$low, there_high = first$high,
-             verdict_there = first$verdict, here = second$ratio, here_low = second$low,
-             here_high = second$high, n_here = second$n, verdict_here = second$verdict,
-             outcome = outcome, why = second$because, row.names = NULL)
+  outcome <- ifelse(rows_here$verdict == rows_there$verdict, "agrees", "differs")
+  outcome[!rows_here$verdict %in% decided] <- "undecided"
+  outcome[rows_here$verdict == "not tested"] <- "not testable here"
+  data.frame(rows_there[c("id", "statement", "environment", "reference", "series")],
+             there = rows_there$ratio, there_low = rows_there$low, there_high = rows_there$high,
+             verdict_there = rows_there$verdict, here = rows_here$ratio, here_low = rows_here$low,
+             here_high = rows_here$high, n_here = rows_here$n, verdict_here = rows_here$verdict,
+             outcome = outcome, why = rows_here$because, row.names = NULL)
 }
 
-#' Summarise a replication
+#' Summarise a replication: its outcome, which decides the exit status, and its counts in words
 #'
 #' @param rows data frame of compare_replication, or NULL
 #' @param claims data frame of compare_claims, or NULL
@@ -243,6 +252,7 @@ summarise_replication <- function(rows, claims) {
     if (NROW(rows) == 0) return(NULL)
     counts <- table(factor(rows$outcome, REPLICATION_OUTCOMES))
     counts <- counts[counts > 0]
+    # "2 agree", but "2 undecided".
     verbs <- sub("^(agree|differ)s$", "\\1", names(counts))
     paste0("Of ", format_count(nrow(rows), noun), ", ", paste(counts, verbs, collapse = ", "), ".")
   }
@@ -254,8 +264,9 @@ summarise_replication <- function(rows, claims) {
 
 #' Describe the outcomes of rows in a few words, and how undecided rows would be decided
 #'
-#' @param rows data frame of compare_replication
-#' @return texts, one for each row
+#' @param rows data frame of compare_replication, with its columns outcome, change, why, more and
+#'   detectable
+#' @return texts, one for each row, for the terminal and the page
 describe_replications <- function(rows) {
   change <- paste0(sub("^-", "\u2212", sprintf("%+.1f", 100 * (rows$change - 1))), SPACE, "%")
   needs <- ifelse(is.na(rows$more), "no number of blocks here would decide it",
@@ -274,7 +285,7 @@ describe_replications <- function(rows) {
 #' @param outcome list of summarise_replication
 #' @param request list: name, sha256 and command of the original; logs (the digest of all logs here)
 #' @param facts a sentence about the machine and the date
-#' @return lines
+#' @return lines of card.md
 format_card <- function(rows, claims, outcome, request, facts) {
   format_rows <- function(statements, there, here, outcomes) {
     if (length(statements) == 0) return(NULL)

@@ -4,7 +4,7 @@
 # claims.csv, card.md and outcome.json into OUT.
 # REQUEST.json: {"name", "sha256", "command", "original", "replication" (folders of results; the
 # second may be empty), "logs", "effect", "omitted": [{"environment", "workload", "reason"}],
-# "differences": [{"item", "there", "here"}]}.
+# "differences": [{"item", "there", "here"}]}, which strata/reproduce/command.py writes.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
@@ -13,15 +13,18 @@ source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims", "testbeds", "replication", "format", "markdown_tables",
            "figures", "render")
 
-# Makes a data frame of a list of objects of texts; an empty list has the columns, too.
+# Makes a data frame of a list of objects of texts, of which it takes the columns; of an empty list
+# it has the columns, too, and no row.
 tabulate_objects <- function(objects, columns) {
   stack_rows(lapply(objects, function(object) data.frame(object[columns]))) %or%
     as.data.frame(sapply(columns, function(column) character(), simplify = FALSE))
 }
 
-# Writes all files of a reproduction into the folder `out`; path: of REQUEST.json.
+# Writes all files of a reproduction into the folder `out`, outcome.json last.  path: of
+# REQUEST.json.
 write_reproduction <- function(path, out) {
   request <- jsonlite::read_json(path)
+  # Reads one side; NULL if its folder is "".
   open_side <- function(folder, name) {
     if (folder != "") read_side(list(name = name, source = "", sha256 = "", results = folder))
   }
@@ -47,14 +50,15 @@ write_reproduction <- function(path, out) {
     rows$shown_there <- format_share_interval(rows$there, rows$there_low, rows$there_high)
     rows$shown_here <- format_share_interval(rows$here, rows$here_low, rows$here_high)
   }
-  # outcome.json says that all is written.
+  # outcome.json says that all is written; strata/reproduce/command.py prints its rows and claims.
   replace_file(file.path(out, "outcome.json"), function(part) {
     jsonlite::write_json(c(outcome, list(rows = rows %or% list(), claims = claims %or% list())),
                          part, auto_unbox = TRUE, na = "null", digits = 8)
   })
 }
 
-# Describes the machine and the days of a side of read_side in a sentence.
+# Describes the machine and the days of a side of read_side in a sentence; side: NULL if nothing was
+# measured.
 describe_machine_and_date <- function(side) {
   if (is.null(side)) return("Nothing was measured here.")
   join_facts <- function(get_fact) join_record_facts(side$records, get_fact)

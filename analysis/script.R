@@ -1,4 +1,4 @@
-# What the scripts of this folder begin with.  A script sets `analysis`, the path of this folder,
+# The beginning of every script of this folder.  A script sets `analysis`, the path of this folder,
 # and sources this file; then it loads the files that it needs, and runs its function.
 
 # The folder of the project.
@@ -12,7 +12,10 @@ invisible(compiler::enableJIT(0))
 
 #' Load files of this folder into the global environment
 #'
-#' @param ... names of files without their ending, in the order in which they are loaded
+#' Packages say nothing while they are attached, so that standard output holds only results.
+#'
+#' @param ... names of files without their ending, in the order in which they are loaded; a file's
+#'   constants may use those of earlier files
 load_files <- function(...) {
   for (name in c(...)) {
     suppressMessages(source(file.path(ROOT, "analysis", paste0(name, ".R"))))
@@ -21,20 +24,21 @@ load_files <- function(...) {
 
 #' Run a script's function with the arguments of the command line
 #'
-#' An error ends R with exit status 1 and its message on standard error.
+#' An error ends R with exit status 1 and its message on standard error, which Strata's commands
+#' show (strata/util/programs.py).
 #'
-#' @param write function of the arguments, which are texts
-#' @param usage names of the script and of its arguments
-#' @param least,most how many arguments the script takes
-run_script <- function(write, usage, least, most = least) {
+#' @param write function of the arguments, which are texts; it writes files or prints
+#' @param usage names of the script and of its arguments, for the message of a wrong call
+#' @param min_count,max_count how many arguments the script takes
+run_script <- function(write, usage, min_count, max_count = min_count) {
   arguments <- commandArgs(TRUE)
   tryCatch({
-    if (length(arguments) < least || length(arguments) > most) {
+    if (length(arguments) < min_count || length(arguments) > max_count) {
       stop("usage: ", usage, call. = FALSE)
     }
     do.call(write, as.list(arguments))
   }, error = function(error) {
-    # Only an error that nobody foresaw names the function in which it arose.
+    # An error of stop(..., call. = FALSE) is meant for users, and names no function.
     is_foreseen <- is.null(conditionCall(error))
     message(if (is_foreseen) conditionMessage(error) else as.character(error))
     quit(status = 1)

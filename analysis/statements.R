@@ -4,9 +4,10 @@
 STATEMENT_OUTCOMES <- c(reproduced = "#009E73", contradicted = "#D55E00", undecided = "grey40",
                         "not measured" = "grey70", "not testable" = "grey70")
 
-#' Say how many statements were reproduced, contradicted and left open, and how many have no test
+#' Say how many statements were reproduced, contradicted and left undecided, and how many have no
+#' value here
 #'
-#' @param paper list of read_paper
+#' @param paper list of read_paper with `statements`
 #' @return one sentence
 describe_statements <- function(paper) {
   if (!paper$valid) return("No statement is tested at these sizes.")
@@ -21,7 +22,8 @@ describe_statements <- function(paper) {
 #' Draw all statements: the tolerance (grey) and the interval of this machine, as multiples of the
 #' published value, which is 1
 #'
-#' Without a published value the multiples are of an end of the tolerance.
+#' Without a published value the multiples are of an end of the tolerance.  A diamond marks the
+#' published value.
 #'
 #' @param statements data frame of join_statements
 #' @return ggplot
@@ -60,10 +62,11 @@ draw_statements <- function(statements) {
     labs(x = "What was measured here, as a multiple of what was published (logarithmic)", y = NULL)
 }
 
-#' List the statements under one question
+#' Tabulate the statements under one question
 #'
-#' @param statements data frame of join_statements
-#' @return data frame for set_table
+#' @param statements rows of join_statements with this question
+#' @return data frame for set_table, one row for each statement: Statement, Published, Here
+#'   [interval], Verdict
 tabulate_statements <- function(statements) {
   clause <- if_else(statements$because == "", "", paste0(": ", statements$because))
   transmute(statements, Statement = paste0(statement, " (", publication, ") ", remarks),
@@ -72,7 +75,7 @@ tabulate_statements <- function(statements) {
             Verdict = paste0(if_else(verdict == "not tested", outcome, verdict), clause))
 }
 
-#' List the sources of statements with links
+#' List the sources of statements with links, in a Markdown list
 #'
 #' @param publications the entry `publications` of published/today.json
 #' @return marked Markdown

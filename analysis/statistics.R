@@ -3,6 +3,7 @@
 # Sources of the methods: docs/statistics.md.
 
 # The smallest difference that matters, set before measuring, and others for the appendix.
+# SMALLEST_DIFFERENCE of strata/experiment/precision.py has the same value.
 MARGIN <- 0.02
 MARGINS <- c(0.01, 0.02, 0.05)
 # The error rate of intervals, and of all verdicts of a table together.
@@ -19,7 +20,7 @@ LEAST_CORRELATION <- 0.15
 MOST_CORRELATION <- 0.8
 # A lap stalled if it took so many times the median of its cell's laps.
 STALL <- 1.2
-# A standard deviation below it is rounding: the values do not vary.
+# A smaller standard deviation is an error of rounding: the values do not vary.
 NO_SCATTER <- 1e-12
 # The probability with which a test is to find what it looks for: one test, and each of two tests
 # that both have to.
@@ -46,7 +47,8 @@ compare_pairs <- function(ratios, level = 1 - ALPHA) {
 #' @param how "ratio" (x / y), "difference" (x - y) or "level" (x)
 #' @param level as in compare_pairs
 #' @param items,estimate_error as in compare_values, for ratios
-#' @return the row of compare_values; `ratio` is the ratio, difference or level
+#' @return the row of compare_values; `ratio` is the ratio, difference or level; se is on the scale
+#'   of logarithms, or of shares of the largest value
 compare_samples <- function(x, y = NULL, how = "ratio", level = 1 - ALPHA, items = "runs",
                             estimate_error = estimate_standard_error) {
   samples <- Filter(Negate(is.null), list(x, y))
@@ -72,10 +74,12 @@ compare_samples <- function(x, y = NULL, how = "ratio", level = 1 - ALPHA, items
 #' @param estimate_error function of a sample that returns se and df
 #' @return data frame of one row: n (of the smaller sample), ratio, low, high; se and df (standard
 #'   error and degrees of freedom on the scale of the samples); why (the reason if the row has no
-#'   interval, else ""); unknown values are NA, and none is NaN
+#'   interval, else ""); unknown values are NA, and none is NaN.  Tables and sentences
+#'   show `why`
 compare_values <- function(samples, level, transform_back = exp, items = "runs",
                            quantity = "value", estimate_error = estimate_standard_error) {
   n <- min(lengths(samples))
+  # Of one sample it is the mean itself.
   distance <- Reduce(`-`, lapply(samples, mean))
   finite <- all(is.finite(unlist(samples)))
   row <- list2DF(list(
@@ -134,14 +138,14 @@ compare_sessions <- function(ratios, sessions, machines, level = 1 - ALPHA) {
 
 # Summarises the sessions with at least INTERVAL_BLOCKS values: a data frame of session, machine, n,
 # mean and se (standard error within the session), one row for each; NULL of none.
-# values, sessions, machines: one for each block, in the order of measurement.
+# values: logarithms of ratios; sessions, machines: names; one for each block, in order.
 summarise_sessions <- function(values, sessions, machines) {
   blocks <- split(seq_along(values), factor(sessions, unique(sessions)))
-  stack_rows(lapply(blocks, function(at) {
-    if (length(at) < INTERVAL_BLOCKS) return(NULL)
-    first <- at[[1]]
-    data.frame(session = sessions[[first]], machine = machines[[first]], n = length(at),
-               mean = mean(values[at]), se = estimate_standard_error(values[at])$se)
+  stack_rows(lapply(blocks, function(positions) {
+    if (length(positions) < INTERVAL_BLOCKS) return(NULL)
+    first <- positions[[1]]
+    data.frame(session = sessions[[first]], machine = machines[[first]], n = length(positions),
+               mean = mean(values[positions]), se = estimate_standard_error(values[positions])$se)
   }))
 }
 
@@ -176,7 +180,7 @@ pool_machines <- function(means) {
   between <- sum(vapply(machines, function(sessions) add_squares(sessions$mean), 0))
   variance <- between / max(sum(counts - 1), 1)
   within <- vapply(machines, function(sessions) mean(sessions$se ^ 2), 0)
-  # No variance is 0, so that every weight is finite.
+  # The least variance keeps every weight finite.
   variances <- pmax(variance, within, 1e-12) / counts
   df <- length(values) - 1
   compute_weights <- function(heterogeneity) 1 / (variances + heterogeneity)
@@ -199,7 +203,7 @@ pool_machines <- function(means) {
 
 #' Compute the intervals of ratios at another level
 #'
-#' @param rows data frame: ratio, se, df, as of compare_pairs
+#' @param rows data frame: ratio, and se and df of its logarithm, as of compare_pairs
 #' @param level confidence level
 #' @return data frame: low, high; NA without an interval
 compute_intervals <- function(rows, level) {
@@ -228,7 +232,7 @@ explain_missing_interval <- function(samples, items, quantity) {
 #' studies/stopping.py computes the same.
 #'
 #' @param values numbers in the order of measurement, at least two
-#' @return list: se, df (degrees of freedom)
+#' @return list: se, df (degrees of freedom, at least two)
 estimate_standard_error <- function(values) {
   n <- length(values)
   residuals <- values - mean(values)
@@ -250,7 +254,8 @@ estimate_independent_error <- function(values) {
   list(se = stats::sd(values) / sqrt(length(values)), df = length(values) - 1)
 }
 
-#' Judge whether values lie within bounds, or outside of them
+#' Judge whether the estimates of parts, such as the series of a workload, lie within bounds or
+#' outside of them
 #'
 #' All parts together lie within the bounds if the inner interval of each does (intersection-union
 #' test, Berger 1982).  They lie outside if the outer interval of any does.
@@ -258,11 +263,12 @@ estimate_independent_error <- function(values) {
 #' @param inner,outer data frames, one row for each part: low, high
 #' @param n number of blocks of each part
 #' @param low,high bounds of each part
-#' @param least the number of blocks that a verdict takes
-#' @return list: within and outside (logical, for each part), at (position of the part that decides:
-#'   one that lies outside, else the one that is farthest from lying within)
-judge_parts <- function(inner, outer, n, low, high, least = VERDICT_BLOCKS) {
-  enough <- rep_len(n >= least, nrow(inner))
+#' @param min_n the number of blocks that a verdict takes
+#' @return list: within and outside (logical, for each part; FALSE without an interval), at
+#'   (position of the part that decides: one that lies outside, else the one that is farthest from
+#'   lying within)
+judge_parts <- function(inner, outer, n, low, high, min_n = VERDICT_BLOCKS) {
+  enough <- rep_len(n >= min_n, nrow(inner))
   within <- (enough & inner$low >= low & inner$high <= high) %in% TRUE
   outside <- (enough & (outer$high < low | outer$low > high)) %in% TRUE
   # Ratios of the interval's ends to the bounds; the largest is the farthest.
@@ -271,7 +277,7 @@ judge_parts <- function(inner, outer, n, low, high, least = VERDICT_BLOCKS) {
        at = order(!outside, enough, -ifelse(is.na(beyond), Inf, beyond))[[1]])
 }
 
-#' Estimate how many blocks would decide a comparison with a probability of 80 %
+#' Estimate how many blocks would decide a comparison with a probability of 80 % (POWER)
 #'
 #' It assumes that ratio and scatter stay as they are.
 #'
@@ -279,7 +285,8 @@ judge_parts <- function(inner, outer, n, low, high, least = VERDICT_BLOCKS) {
 #' @param scatter standard deviation of the logarithms of independent blocks
 #' @param margin the smallest difference that matters
 #' @param alpha error rate of each one-sided test
-#' @return number of blocks, VERDICT_BLOCKS at least; NA if no number is enough or nothing is known
+#' @return number of all blocks, VERDICT_BLOCKS at least; NA if no number is enough or nothing is
+#'   known
 estimate_blocks_needed <- function(ratio, scatter, margin = MARGIN, alpha = ALPHA) {
   distance <- abs(log(ratio))
   edge <- -log(1 - margin)
@@ -294,7 +301,8 @@ estimate_blocks_needed <- function(ratio, scatter, margin = MARGIN, alpha = ALPH
 #' @param scatter standard deviation of the logarithms of independent blocks
 #' @param alpha error rate of the one-sided test
 #' @param power its probability of success
-#' @return number of blocks, VERDICT_BLOCKS at least; NA if no number is enough or nothing is known
+#' @return number of all blocks, VERDICT_BLOCKS at least; NA if no number is enough or nothing is
+#'   known
 estimate_blocks_at_distance <- function(distance, scatter, alpha, power) {
   if (is.na(distance) || is.na(scatter)) return(NA_real_)
   # At a distance of 0 no number would be enough, and power.t.test finds none.
@@ -306,7 +314,8 @@ estimate_blocks_at_distance <- function(distance, scatter, alpha, power) {
   max(ceiling(n), VERDICT_BLOCKS)
 }
 
-# The columns that identify a series, and the columns that identify a comparison of it.
+# The columns that identify a series, and the columns that identify a comparison of it; "factors"
+# stands for the columns of all factors.
 SERIES_KEYS <- c("workload", "title", "question", "metric", "metric_label", "factors", "series",
                  "unit", "better", "headline")
 COMPARISON_KEYS <- c(SERIES_KEYS, "environment", "label")
@@ -315,9 +324,11 @@ COMPARISON_KEYS <- c(SERIES_KEYS, "environment", "label")
 #'
 #' The mean has Student's interval, the median the interval of its order statistics.
 #'
-#' @param tidy tidy rows
+#' @param tidy tidy rows, as read_results returns them
 #' @return data frame: the columns of a comparison without `question`, how (the runs were taken), n,
-#'   mean, sd, mean_low, mean_high, median, median_low, median_high, min, max; NULL of no rows
+#'   mean, sd, mean_low, mean_high, median, median_low, median_high, min, max; NULL of no rows.  The
+#'   ends of intervals are NA of too few values.  summary.csv has these columns and those of
+#'   add_levels
 summarise_runs <- function(tidy) {
   map_groups(tidy, setdiff(COMPARISON_KEYS, "question"), function(rows) {
     x <- rows$value
@@ -341,7 +352,7 @@ compute_half_width <- function(x) {
   stats::qt(1 - ALPHA / 2, n - 1) * stats::sd(x) / sqrt(n)
 }
 
-#' Add levels that agree with the ratios
+#' Add levels that agree with the ratios, in the unit of the metric
 #'
 #' Native's level is its mean with its interval.  The level of another environment is native's level
 #' times the ratio of the blocks, with the interval of the ratio; without a ratio it is the
@@ -354,10 +365,13 @@ add_levels <- function(summary, comparisons) {
   native <- summary$environment == NATIVE
   level <- summary$mean
   native_level <- level[native][match(make_keys(summary), make_keys(summary)[native])]
-  at <- match(paste(make_keys(summary), summary$environment),
-              paste(make_keys(comparisons), comparisons$environment))
+  compared_at <- match(paste(make_keys(summary), summary$environment),
+                       paste(make_keys(comparisons), comparisons$environment))
+  # Returns native's level times a column of ratios; a ratio is of performance, so that a cost is
+  # divided by it.
   scale_native_level <- function(column) {
-    ratio <- if (is.null(comparisons)) rep(NA_real_, length(at)) else comparisons[[column]][at]
+    ratio <- rep(NA_real_, nrow(summary))
+    if (!is.null(comparisons)) ratio <- comparisons[[column]][compared_at]
     native_level * ratio ^ ifelse(summary$better == "higher", 1, -1)
   }
   estimate <- scale_native_level("ratio")
@@ -379,14 +393,14 @@ map_groups <- function(rows, keys, make) {
   keys <- expand_factors(keys, rows)
   group <- make_keys(rows, keys)
   groups <- unname(split(seq_len(nrow(rows)), factor(group, unique(group))))
-  results <- lapply(groups, function(at) make(rows[at, ]))
+  results <- lapply(groups, function(positions) make(rows[positions, ]))
   # Each row of a result has the keys of its group's first row.
   first <- rep(vapply(groups, `[[`, 1L, 1), vapply(results, NROW, 1L))
   bound <- stack_rows(results)
   if (!is.null(bound)) cbind(rows[first, keys], bound, row.names = NULL)
 }
 
-#' Pair the runs of two environments in the same blocks
+#' Pair the runs of one series in two environments, block by block
 #'
 #' A run in slices and a whole run are compared by way of native, which took both in the block: so
 #' each ratio to native is of two runs of one kind.
@@ -396,10 +410,10 @@ map_groups <- function(rows, keys, make) {
 #'   repetition (the block), ratio (of rows to reference), robust (the pseudomedian of the ratios of
 #'   their laps; the ratio where the laps cannot be compared one by one)
 pair_runs <- function(rows, reference) {
-  at <- match(rows$repetition, reference$repetition)
-  at[!is_paired(rows, reference[at, ])] <- NA
-  measured <- rows[!is.na(at), ]
-  base <- reference[at[!is.na(at)], ]
+  partners <- match(rows$repetition, reference$repetition)
+  partners[!is_paired(rows, reference[partners, ])] <- NA
+  measured <- rows[!is.na(partners), ]
+  base <- reference[partners[!is.na(partners)], ]
   alike <- measured$how == base$how
   ratio <- measured$value / base$value * ifelse(alike, 1, measured$scale / base$scale)
   measured$lap_scale[alike] <- list(1)
@@ -413,11 +427,13 @@ pair_runs <- function(rows, reference) {
              robust = as.numeric(robust))
 }
 
-# Tells whether each tidy row and the row of `reference` at the same place form a pair.  Their laps
-# were interleaved, or both were measured within the time that the whole block takes; and they were
-# measured in one way, or in ways that native's scales compare.
+# Tells whether each tidy row and the row of `reference` at the same position form a pair; a row of
+# NA forms none.  Their laps were interleaved, or both were measured within the time that the whole
+# block takes; and they were measured in one way, or in ways that native's scales compare.
+# strata/results/pairs.py decides by the same rule which blocks are measured again.
 is_paired <- function(rows, reference) {
   comparable <- rows$how == reference$how | !is.na(rows$scale + reference$scale)
+  # Seconds between the end of the earlier run and the start of the later one.
   gap <- pmax(rows$started, reference$started) - pmin(rows$ended, reference$ended)
   interleaved <- rows$together != "" & reference$together != ""
   near <- ifelse(interleaved, rows$together == reference$together, gap <= rows$block_seconds)
@@ -430,21 +446,23 @@ is_paired <- function(rows, reference) {
 #' With normal noise it is nearly as precise as the mean, and it withstands nearly a third of wild
 #' values.
 #'
-#' @param x numbers above 0
+#' @param x numbers above 0, at least one
 #' @return number
 compute_pseudomedian <- function(x) {
   means <- outer(log(x), log(x), `+`) / 2
   exp(stats::median(means[upper.tri(means, diag = TRUE)]))
 }
 
-#' Pair the runs of two environments in every series
+#' Pair the runs of environments with the runs of a reference in every series
 #'
-#' @param rows,reference tidy rows of the two environments
+#' @param rows tidy rows of one or more environments
+#' @param reference tidy rows of the environment with which they are compared
 #' @return data frame: the columns of a comparison, reference, and the columns of pair_runs
 #'   (ratios are of performance as a share of the reference's); NULL if no runs are paired
 pair_environments <- function(rows, reference) {
   reference_at <- split(seq_len(nrow(reference)), make_keys(reference))
   map_groups(rows, COMPARISON_KEYS, function(series) {
+    # Without such a series of the reference these are no rows.
     base <- reference[reference_at[[make_keys(series[1, ])]], ]
     pairs <- pair_runs(series, base)
     if (nrow(pairs) == 0) return(NULL)
@@ -456,13 +474,13 @@ pair_environments <- function(rows, reference) {
 
 #' Pair the runs of all environments with native's
 #'
-#' @param tidy tidy rows
-#' @return data frame of pair_environments
+#' @param tidy tidy rows, as read_results returns them
+#' @return data frame of pair_environments; NULL if no runs are paired
 pair_with_native <- function(tidy) {
   pair_environments(tidy[tidy$environment != NATIVE, ], tidy[tidy$environment == NATIVE, ])
 }
 
-#' Compare two environments in every series
+#' Compare environments with their reference in every series
 #'
 #' @param pairs data frame of pair_environments, or NULL
 #' @return data frame, one row for each series: the columns of a comparison, reference, the columns
@@ -484,7 +502,7 @@ compare_environments <- function(pairs) {
 #' @param results list of read_results
 #' @param pairs data frame of pair_with_native, or NULL
 #' @return data frame of compare_environments with the columns of add_verdicts, and `family`
-#'   ("containers", "sandboxes" or "machines"); NULL of no pairs
+#'   ("containers", "sandboxes" or "machines"); NULL of no pairs.  comparisons.csv is made of it
 compare_with_native <- function(results, pairs = pair_with_native(results$tidy)) {
   rows <- add_families(compare_environments(pairs), results)
   if (is.null(rows)) return(NULL)
@@ -493,7 +511,8 @@ compare_with_native <- function(results, pairs = pair_with_native(results$tidy))
                precision$looks %or% 1)
 }
 
-# Adds the family of each row's environment, as of describe_environment; NULL stays NULL.
+# Adds `family`, the family of each row's environment (describe_environment); NULL stays NULL.
+# results: list of read_results.
 add_families <- function(rows, results) {
   if (is.null(rows)) return(NULL)
   environments <- results$environments
@@ -519,22 +538,24 @@ list_verdict_groups <- function(rows) {
 #' its verdict lies outside.
 #'
 #' @param rows data frame: ratio, low, se, df, n, why
-#' @param groups number of the verdict to which each row belongs; NA of rows without a verdict
+#' @param groups number of the verdict to which each row belongs, from 1, as of list_verdict_groups;
+#'   NA of rows without a verdict
 #' @param margin the smallest difference that matters
 #' @param looks how many times the verdicts may be tested while blocks are added
-#' @param least the number of blocks that a verdict takes
+#' @param min_n the number of blocks that a verdict takes
 #' @return rows with low_all, high_all and level_all (the interval for all verdicts), verdict
 #'   ("different", "equivalent", "undecided"; "" without one), direction ("slower" or "faster" if
 #'   different) and more (how many further blocks would decide, if undecided and if the interval
 #'   is of blocks, not of sessions)
-add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, least = VERDICT_BLOCKS) {
+add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, min_n = VERDICT_BLOCKS) {
   group_count <- max(groups, 0, na.rm = TRUE)
+  # The number of tests that share the error rate.
   count <- group_count * looks
   rows_of_verdict <- tabulate(as.integer(groups), group_count)[groups]
   level <- 1 - 2 * ALPHA / max(count, 1)
   inner <- compute_intervals(rows, level)
   outer <- compute_intervals(rows, 1 - 2 * ALPHA / (count * rows_of_verdict))
-  judged <- judge_parts(inner, outer, rows$n, 1 - margin, 1 / (1 - margin), least)
+  judged <- judge_parts(inner, outer, rows$n, 1 - margin, 1 / (1 - margin), min_n)
   rows[c("low_all", "high_all")] <- inner
   rows$level_all <- level
   rows[is.na(groups), c("low_all", "high_all", "level_all")] <- NA_real_
@@ -552,6 +573,8 @@ add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, least = VERDI
 }
 
 #' Decide on each workload in each environment, from all its headline series
+#'
+#' It judges the rows anew at the margin; verdicts.csv is made of the results.
 #'
 #' @param rows data frame of compare_with_native
 #' @param margin the smallest difference that matters
@@ -571,16 +594,16 @@ decide_workloads <- function(rows, margin = MARGIN, looks = 1) {
     outer <- compute_intervals(parts, outer_level)
     inner <- data.frame(low = parts$low_all, high = parts$high_all)
     judged <- judge_parts(inner, outer, parts$n, 1 - margin, 1 / (1 - margin))
-    at <- judged$at
+    decisive <- judged$at
     verdict <- if (all(judged$within)) "equivalent" else "undecided"
     if (any(judged$outside)) verdict <- "different"
-    shown <- (if (verdict == "different") outer else inner)[at, ]
+    shown <- (if (verdict == "different") outer else inner)[decisive, ]
     more <- if (verdict == "undecided") stats::na.omit(parts$more)
     data.frame(margin = margin, verdict = verdict,
-               direction = if (verdict == "different") parts$direction[[at]] else "",
+               direction = if (verdict == "different") parts$direction[[decisive]] else "",
                more = if (length(more) > 0) max(more) else NA_real_,
-               series = parts$series[[at]],
-               parts[at, c("n", "sessions", "machines", "holds", "ratio")],
+               series = parts$series[[decisive]],
+               parts[decisive, c("n", "sessions", "machines", "holds", "ratio")],
                low = shown$low, high = shown$high,
                level = if (verdict == "different") outer_level else level)
   })
@@ -592,12 +615,13 @@ decide_workloads <- function(rows, margin = MARGIN, looks = 1) {
 #' compared with native's laps in slices.  A one-sided sign test asks whether more blocks have more
 #' stalled laps in the environment than natively.
 #'
-#' @param tidy tidy rows
+#' @param tidy tidy rows, as read_results returns them
 #' @return data frame, one row for each headline series and environment with laps: the columns of a
 #'   comparison, reference, laps, share and reference_share (of laps that stalled), p; NULL without
 #'   laps
 compare_stalls <- function(tidy) {
   rows <- tidy[tidy$headline, ]
+  # Counts the stalled ones of a cell's laps, which are rates or times.
   count_stalls <- function(laps, better) {
     times <- if (better == "higher") 1 / laps else laps
     sum(times > STALL * stats::median(times))
@@ -607,12 +631,12 @@ compare_stalls <- function(tidy) {
   rows <- rows[rows$lap_count > 1, ]
   reference <- rows[rows$environment == NATIVE, ]
   make_key <- function(rows) paste(make_keys(rows), rows$repetition)
-  at <- match(make_key(rows), make_key(reference))
-  at[!is_paired(rows, reference[at, ])] <- NA
-  base_laps <- ifelse(rows$how == "slices", rows$native_laps, reference$laps[at])
+  partners <- match(make_key(rows), make_key(reference))
+  partners[!is_paired(rows, reference[partners, ])] <- NA
+  base_laps <- ifelse(rows$how == "slices", rows$native_laps, reference$laps[partners])
   rows$base_stalled <- mapply(count_stalls, base_laps, rows$better)
   rows$base_count <- lengths(base_laps)
-  rows <- rows[rows$environment != NATIVE & !is.na(at), ]
+  rows <- rows[rows$environment != NATIVE & !is.na(partners), ]
   if (nrow(rows) == 0) return(NULL)
   map_groups(rows, COMPARISON_KEYS, function(series) {
     difference <- series$stalled / series$lap_count - series$base_stalled / series$base_count
@@ -627,8 +651,8 @@ compare_stalls <- function(tidy) {
 
 #' Compare how often the machine was disturbed in an environment's laps and in native's
 #'
-#' Fisher's exact test is of whole runs, in which no other environment has a part: a difference may
-#' be caused by the environment itself.
+#' Fisher's exact test is of whole runs only, during which no other environment runs: a difference
+#' may be caused by the environment itself.
 #'
 #' @param results list of read_results
 #' @return data frame, one row for each environment whose laps were judged: environment, label,
@@ -660,9 +684,9 @@ compare_disturbances <- function(results) {
   rows
 }
 
-#' Estimate the share of variance between blocks, which cancels out of ratios
+#' Estimate the share of variance that lies between blocks, which cancels out of ratios
 #'
-#' @param tidy tidy rows
+#' @param tidy tidy rows, as read_results returns them
 #' @return data frame, one row for each headline series: workload, title, series, blocks, share and
 #'   p (of an F test); NULL of series with fewer than three blocks or two environments
 estimate_block_share <- function(tidy) {
@@ -682,7 +706,8 @@ estimate_block_share <- function(tidy) {
   })
 }
 
-#' Summarise emulated machines, whose ratios to native have neither interval nor verdict
+#' Summarise emulated machines, whose ratios to native have neither interval nor verdict, for
+#' emulated.csv
 #'
 #' They are compared with the native runs at the sizes of emulated machines, if there are any.
 #'

@@ -9,8 +9,9 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "costs", "claims", "choices", "render")
 
-# The columns of every table in their order: the files' format, which an empty table has, too;
-# "factors" stands for the columns of all factors.
+# The columns of every table in their order: the files' format, which an empty table has, too, and
+# docs/files.md describes; "factors" stands for the columns of all factors.  The documents, Strata's
+# commands and users' programs read them.
 SERIES_COLUMNS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
 LEVEL_COLUMNS <- "how,n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
 RATIO_COLUMNS <- paste("n,sessions,machines,holds,ratio,low,high,low_all,high_all,level_all",
@@ -43,7 +44,8 @@ TABLES <- c(
 )
 
 # Writes the CSV table `name` of TABLES into a folder: logical values as "yes" and "no", numbers
-# with ten digits.  NULL is an empty table, with the columns of factors of the `tidy` rows.
+# with ten digits, NA as an empty field.  rows: has at least the table's columns; NULL is an empty
+# table.  tidy: rows with the columns of all factors.
 write_table <- function(rows, name, folder, tidy) {
   columns <- expand_factors(strsplit(TABLES[[name]], ",")[[1]], tidy)
   if (is.null(rows)) rows <- as.data.frame(sapply(columns, function(column) character()))
@@ -57,8 +59,9 @@ write_table <- function(rows, name, folder, tidy) {
   replace_table(file.path(folder, paste0(name, ".csv")), rows, quote = text_columns)
 }
 
-# Lists the cells that gave values: the columns of the table `runs`, where `paired` is NA for cells
-# that no pair is made of.
+# Lists the cells that gave values, with the columns of the table `runs`: `paired` says whether the
+# cell forms a pair with native's, and is NA for cells that cannot form one.
+# results: list of read_results.
 list_runs <- function(results) {
   rows <- results$all[!duplicated(results$all$log), ]
   records <- results$records[rows$log]
@@ -78,11 +81,12 @@ list_runs <- function(results) {
   rows
 }
 
-# Says how each cell was measured: "alone" to its end, in whole "laps" that alternate with the laps
-# of the block's other cells, in laps whose runs go on in "slices", or in both ("slices and laps").
+# Says how each record's cell was measured: "alone" to its end, in whole "laps" that alternate with
+# laps of the block's other cells, in laps whose runs go on in "slices", or in both ("slices and
+# laps"): the column `how` of the table `runs`.
 # ", unlike native" follows where native was measured in another way in this block.
-# native_at: for each record, the position of native's record in its block, or NA; is_emulated: for
-# each record.
+# records: list of records; native_at: for each, the position of native's record in its block, or
+# NA; is_emulated: for each, whether its environment is emulated.
 classify_runs <- function(records, native_at, is_emulated) {
   ways <- lapply(records, function(record) {
     if (length(record$interleaved) == 0) return("alone")
@@ -93,9 +97,11 @@ classify_runs <- function(records, native_at, is_emulated) {
   paste0(vapply(ways, paste, "", collapse = " and "), ifelse(is_unlike, ", unlike native", ""))
 }
 
-# Writes all TABLES into the folder `out`, which holds tidy/ and laps/; folder: of the results.
+# Writes all TABLES into the folder `out`, which holds tidy/ and laps/; folder: of the results, with
+# plan.json, plan.csv and raw/.
 write_tables <- function(folder, out = folder) {
   results <- read_results(folder, out)
+  # Writes a table of workloads, with `valid`: whether the size of the row's workload is.
   write_result <- function(rows, name) {
     if (!is.null(rows)) rows$valid <- !rows$workload %in% results$invalid
     write_table(rows, name, out, results$all)
@@ -106,6 +112,7 @@ write_tables <- function(folder, out = folder) {
   write_result(comparisons, "comparisons")
   write_result(add_families(pairs, results), "ratios")
   precision <- results$plan$precision
+  # The plan's margin is one of the verdicts', too.
   margins <- sort(unique(c(MARGINS, precision$margin)))
   verdicts <- lapply(margins, decide_workloads, rows = comparisons, looks = precision$looks %or% 1)
   write_result(stack_rows(verdicts), "verdicts")

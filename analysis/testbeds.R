@@ -5,7 +5,8 @@
 
 #' Read one side of a comparison
 #'
-#' @param entry list: name, source, sha256 and results (a folder for each session of the side)
+#' @param entry list: name, source (the file's name), sha256 (of archives, or "") and results (a
+#'   folder for each session of the side), as strata/archive/compare.py writes them
 #' @return list: name, source, sha256; plan (of the first session); valid (whether the scale can
 #'   answer a question); records; sessions (plan, image and records of each); values (tidy rows with
 #'   emulated, session, share and with_native: see list_session_values)
@@ -16,8 +17,9 @@ read_side <- function(entry) {
   combine_sessions(sessions, entry)
 }
 
-# Reads a session of a side: the list of read_results, and image (the facts of image.json, and
-# packages).
+# Reads a session of a side: the list of read_results, and image (the facts of image.json, and the
+# packages of image-manifest.json, as far as these files exist).  folder: of results, with
+# tidy/ and laps/.
 read_session <- function(folder) {
   session <- read_results(folder)
   read_image_file <- function(name) {
@@ -29,7 +31,8 @@ read_session <- function(folder) {
   session
 }
 
-# Makes the side of read_side of its sessions, lists of read_session; entry: name, source, sha256.
+# Makes a side, a list as of read_side, of its sessions.  sessions: lists of read_session, at least
+# one; entry: list of name, source and sha256.
 combine_sessions <- function(sessions, entry) {
   values <- stack_rows(lapply(sessions, list_session_values))
   records <- unlist(lapply(sessions, `[[`, "records"), recursive = FALSE)
@@ -38,17 +41,17 @@ combine_sessions <- function(sessions, entry) {
          sessions = sessions, values = values))
 }
 
-# Lists the tidy rows of a session with the columns emulated, share (performance as a share of
-# native's in the same block; NA of a run that is not paired) and with_native (whether native was
-# measured in the same series).
+# Lists the tidy rows of a session, emulated ones too, with the columns emulated, share (performance
+# as a share of native's in the same block; NA of a run that is not paired) and with_native (whether
+# native was measured in the same series).  session: list of read_session.
 list_session_values <- function(session) {
   # A scalar cannot be bound to a table without rows.
   rows <- rbind(cbind(session$tidy, emulated = rep(FALSE, nrow(session$tidy))),
                 cbind(session$emulated, emulated = rep(TRUE, nrow(session$emulated))))
   pairs <- pair_with_native(session$tidy)
   keys <- c("environment", "workload", "metric", "factors", "repetition")
-  at <- match(make_keys(rows, keys), make_keys(pairs, keys))
-  rows$share <- if (is.null(pairs)) rep(NA_real_, nrow(rows)) else pairs$ratio[at]
+  pair_rows <- match(make_keys(rows, keys), make_keys(pairs, keys))
+  rows$share <- if (is.null(pairs)) rep(NA_real_, nrow(rows)) else pairs$ratio[pair_rows]
   rows$share[rows$emulated] <- NA_real_
   native <- rows[rows$environment == NATIVE, ]
   rows$with_native <- !rows$emulated & rows$environment != NATIVE &
@@ -56,7 +59,8 @@ list_session_values <- function(session) {
   rows
 }
 
-# Stops unless all results (lists with `plan`) are of one scale; names: of each, for the message.
+# Stops unless all results are of one scale.  results: lists with `plan`, at least one; names: one
+# for each, for the message.
 require_one_scale <- function(results, names) {
   scales <- vapply(results, function(result) result$plan$scale, "")
   differing <- which(scales != scales[[1]])
@@ -67,11 +71,11 @@ require_one_scale <- function(results, names) {
   }
 }
 
-# The bases on which a row is judged.
+# The bases on which a row is judged; comparison.csv shows them.
 BY_NATIVE <- "ratio to native"
 BY_VALUE <- "value"
 
-#' Compare all sides
+#' Compare all sides: each with the first, and with the side before it
 #'
 #' Sides are independent samples, since no block holds runs of both; the samples are runs or blocks,
 #' or the means of sessions where sides hold several.  An emulated machine is compared with emulated
@@ -99,8 +103,9 @@ compare_sides <- function(sides, effect = MARGIN) {
   keys <- make_keys(rows, c("from", "to", "emulated", "environment", "workload"))
   keys[!rows$headline | !has_interval] <- NA
   groups <- match(keys, unique(keys[!is.na(keys)]))
-  least <- if (has_several_sessions(sides)) INTERVAL_BLOCKS else VERDICT_BLOCKS
-  judged <- add_verdicts(cbind(decisive, rows[c("se", "df", "n")]), groups, effect, least = least)
+  # Sessions are independent, and fewer of them are enough than of blocks.
+  min_n <- if (has_several_sessions(sides)) INTERVAL_BLOCKS else VERDICT_BLOCKS
+  judged <- add_verdicts(cbind(decisive, rows[c("se", "df", "n")]), groups, effect, min_n = min_n)
   rows[c("low_all", "high_all", "more")] <- judged[c("low_all", "high_all", "more")]
   rows$outcome <- ifelse(judged$verdict == "different", judged$direction, judged$verdict)
   rows$outcome[rows$headline & !has_interval] <- "no interval"
@@ -118,7 +123,8 @@ get_decisive <- function(rows) {
              high = ifelse(by_native, rows$change_high, rows$high), why = rows$why)
 }
 
-# Tells whether the samples are sessions: whether each side has enough of them for an interval.
+# Tells whether the samples are sessions, not blocks: whether each side has enough of them for an
+# interval.  sides: lists of read_side.
 has_several_sessions <- function(sides) {
   counts <- vapply(sides, function(side) length(unique(side$values$session)), 1L)
   all(counts >= INTERVAL_BLOCKS)
@@ -128,13 +134,15 @@ has_several_sessions <- function(sides) {
 # factors.
 SIDE_KEYS <- c("emulated", "environment", "workload", "metric", "unit", "better", "factors")
 
-# Compares two sides in every series of either: the rows of compare_sides before their verdicts,
-# with n, se and df of the estimate that decides.
+# Compares two sides, lists of read_side, in every series of either: the rows of compare_sides
+# before their verdicts, with n, se and df of the estimate that decides.  A series that one side
+# lacks has a row, too, with the reason in `why`.
 compare_two_sides <- function(first, second) {
   sides <- list(first, second)
   side_names <- c(first$name, second$name)
   by_session <- has_several_sessions(sides)
   tables <- lapply(sides, `[[`, "values")
+  # Keys are comparable only between rows of one table, which has the factors of both sides.
   all_rows <- stack_rows(tables)
   all_keys <- make_keys(all_rows, SIDE_KEYS)
   side_keys <- split(all_keys, factor(rep(1:2, vapply(tables, nrow, 1L)), 1:2))
@@ -154,7 +162,8 @@ compare_two_sides <- function(first, second) {
 
 # Compares the runs of one series on two sides: the columns n_from to why of compare_sides, with n,
 # se and df of the estimate that decides.
-# runs: list of two data frames, as of list_session_values; is_cost: whether lower is better.
+# runs: list of two data frames, as of list_session_values; is_cost: whether lower is better;
+# by_session: as of has_several_sessions.
 compare_series <- function(runs, is_cost, by_session) {
   values <- lapply(runs, make_sample, "value", by_session)
   # The ratio is of performance, so that of a cost the first side is divided by the second.
@@ -173,7 +182,8 @@ compare_series <- function(runs, is_cost, by_session) {
              decisive[c("n", "se", "df")])
 }
 
-# Returns the known values of a column of runs; of several sessions their geometric means.
+# Returns the known values of a column of runs, or by session the geometric mean of each session.
+# column: "value" or "share".
 make_sample <- function(runs, column, by_session) {
   runs <- runs[!is.na(runs[[column]]), ]
   values <- runs[[column]]
@@ -181,12 +191,14 @@ make_sample <- function(runs, column, by_session) {
   as.vector(tapply(values, runs$session, average))
 }
 
-# Returns the geometric mean; NA of no values, and of values that are not above 0.
+# Returns the geometric mean of values; NA of no values, and if one of them is not above 0.
 average <- function(values) {
   if (length(values) == 0 || any(values <= 0)) NA_real_ else exp(mean(log(values)))
 }
 
-# Returns compare_samples of the first sample by the second, whose values are sessions or `items`.
+# Compares two samples by the ratio of the first to the second: the row of compare_samples.
+# by_session: whether their values are of sessions, which are independent; items: the noun for
+# values that are not.
 compare_side_samples <- function(samples, by_session, items) {
   if (!by_session) return(compare_samples(samples[[1]], samples[[2]], items = items))
   compare_samples(samples[[1]], samples[[2]], items = "sessions",
@@ -195,6 +207,8 @@ compare_side_samples <- function(samples, by_session, items) {
 
 # Makes a function of an environment and a workload that names the parameters of their cells, and
 # "layers", that differ between two sides, joined by commas; "" if a side has no cell of them.
+# first, second: lists of read_side; of each the first cell counts, for the plan gives all cells of
+# an environment and workload the same parameters.
 make_difference_finder <- function(first, second) {
   sides <- list(first, second)
   cell_keys <- lapply(sides, function(side) {
@@ -212,7 +226,7 @@ make_difference_finder <- function(first, second) {
   }
 }
 
-#' Compare the origins of the sides
+#' Compare the origins of the sides, for provenance.csv
 #'
 #' @param sides list of read_side
 #' @return data frame, one row for each item that differs: item, and a column for each side with all
@@ -230,8 +244,9 @@ compare_origins <- function(sides) {
   rows[lengths(distinct_values) > 1, ]
 }
 
-# Collects the facts of a side's origin from its plans, images and records, as texts named by item;
-# different values of an item are joined by " | ".
+# Collects the facts of a side's origin from its plans, images and records, as texts named by item:
+# the keys that lead to it with points between, which unlist makes.  Different values of an item are
+# joined by " | ".
 collect_facts <- function(side) {
   list_record_facts <- function(record) {
     inside <- record$observed$inside
@@ -256,8 +271,8 @@ collect_facts <- function(side) {
 
 #' Summarise the outcome of a comparison
 #'
-#' It rests on the environments' rows.  Native's own rows stand by themselves: they answer for the
-#' machine, and decide only where nothing else was compared.
+#' The rows of environments decide it.  Native's own rows are counted apart: they tell of the
+#' machine, and decide only if nothing else was compared.  outcome.json is made of the list.
 #'
 #' @param rows data frame of compare_sides
 #' @param sides list of read_side
@@ -297,9 +312,9 @@ summarise_outcome <- function(rows, sides, effect) {
 describe_outcome <- function(rows, sides, effect) {
   margin <- paste0(format(100 * effect), " %")
   judged <- rows[rows$outcome != "no interval", ]
-  without <- nrow(rows) - nrow(judged)
+  no_interval_count <- nrow(rows) - nrow(judged)
   if (nrow(judged) == 0) {
-    return(paste("Of", without, "rows none has an interval: nothing can be said."))
+    return(paste("Of", no_interval_count, "rows none has an interval: nothing can be said."))
   }
   open <- judged[judged$outcome == "undecided", ]
   need <- describe_need(open$more, if (has_several_sessions(sides)) "sessions" else "blocks")
@@ -316,13 +331,13 @@ describe_outcome <- function(rows, sides, effect) {
                      describe_all_sides(rows, sides), "."),
               if (nrow(open) > 0) paste0(undecided, need, "."))
   }
-  c(text, if (without > 0) paste0(without, " more without an interval."),
+  c(text, if (no_interval_count > 0) paste0(no_interval_count, " more without an interval."),
     if (any(by_value & judged$environment != NATIVE & !judged$emulated)) {
       "Rows by value have no native on both sides: a slower host looks like a slower environment."
     })
 }
 
-# A number of blocks that nobody measures.
+# A comparison that needs as many further blocks is said to lie at the margin.
 TOO_MANY <- 10000
 
 # Says in a clause how many more blocks or sessions would decide.
@@ -331,6 +346,7 @@ describe_need <- function(more, unit) {
   known <- more[!is.na(more) & more < TOO_MANY]
   if (length(known) == 0) return(paste("they lie at the margin, where no number of", unit, "tells"))
   format_about <- function(number) paste("about", format(signif(number, 2), big.mark = ","))
+  # The number that is enough for half of the rows.
   half <- stats::quantile(known, 0.5, type = 1, names = FALSE)
   would <- paste("more", unit, "on each side would tell")
   if (length(known) < length(more)) {
@@ -344,7 +360,7 @@ describe_need <- function(more, unit) {
 }
 
 # Describes in clauses every side compared with the one before it, and with the first.
-# rows: of compare_sides.
+# rows: of compare_sides; sides: lists of read_side, in their order, with names of their own.
 describe_all_sides <- function(rows, sides) {
   side_names <- vapply(sides, `[[`, "", "name")
   consecutive <- match(rows$from, side_names) == match(rows$to, side_names) - 1
@@ -360,7 +376,8 @@ describe_all_sides <- function(rows, sides) {
 }
 
 # Describes the outcomes of one side's series in a clause, for example "b is slower in 1 of 2 series
-# (1 undecided)".
+# (1 undecided)".  name: of the side; outcomes: of OUTCOMES, one for each series; series without an
+# interval are not counted.
 describe_side <- function(name, outcomes) {
   decisive <- c("slower", "faster")
   open <- c("equivalent", "undecided")
@@ -372,8 +389,8 @@ describe_side <- function(name, outcomes) {
     paste(sprintf(template, counts[present], present), collapse = separator)
   }
   series <- paste(sum(counts), "series")
-  rest <- join_counts(open, "%1$d %2$s", ", ")
-  if (rest != "") series <- paste0(series, " (", rest, ")")
+  open_counts <- join_counts(open, "%1$d %2$s", ", ")
+  if (open_counts != "") series <- paste0(series, " (", open_counts, ")")
   differences <- join_counts(decisive, "%2$s in %1$d", " and ")
   if (differences != "") return(paste(name, "is", differences, "of", series))
   if (counts[["undecided"]] == 0) return(paste(name, "is equivalent in all", sum(counts), "series"))

@@ -8,7 +8,7 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "format", "paper_data", "markdown_tables", "figures", "render")
 
-# Writes the page OUT of the results in a folder.
+# Writes the page `out` of the results in a folder, which has their tables, for `strata try --html`.
 write_try_page <- function(folder, out) {
   tables <- lapply(c(comparisons = "comparisons", summary = "summary", runs = "runs"), read_result,
                    folder)

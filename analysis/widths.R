@@ -1,8 +1,8 @@
 #!/usr/bin/env Rscript
 # Usage: widths.R RESULTS TABLES
-# TABLES holds tidy/ and laps/.  Prints the relative half-widths of intervals as JSON.
-# strata/results/decide.py decides by them which blocks follow.  It sees ratios and verdicts only if
-# the plan names a margin, by which differences decide.
+# TABLES holds tidy/ and laps/.  Prints the relative half-widths of intervals as JSON, the rows of
+# list_widths.  strata/results/decide.py decides by them which blocks follow, and relies on their
+# keys.  It sees ratios and verdicts only if the plan names a margin, by which differences decide.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
@@ -12,9 +12,9 @@ load_files("read", "statistics", "claims")
 
 # Lists the half-widths of intervals as shares of their ratios; NULL of no rows.
 # rows: workload, environment, reference, n, ratio, low, high, scatter; verdict, if differences may
-# decide; id: a claim's, or empty; bounds, published: the claim's tolerance and value.
-# The ratio and the ends of its interval (from, to) are NA where rows have no verdict: whatever
-# decides about blocks must not see them.
+# decide; id: a claim's, or empty; bounds, published: the claim's tolerance and value, or NA.
+# The ratio and the ends of its interval (from, to) are NA if rows have no verdict: the decision
+# about further blocks must not follow from differences then.
 list_widths <- function(rows, id = "", bounds = c(NA_real_, NA_real_), published = NA_real_) {
   if (is.null(rows)) return(NULL)
   half_width <- ifelse(rows$scatter < NO_SCATTER, 0, (rows$high - rows$low) / 2 / rows$ratio)
@@ -28,7 +28,8 @@ list_widths <- function(rows, id = "", bounds = c(NA_real_, NA_real_), published
 }
 
 # Lists the half-widths of headline ratios to native as list_widths does, or of levels if native or
-# all other environments are missing.  With a margin in the plan, the ratios have verdicts.
+# all other environments are missing; NULL of none.  With a margin in the plan, the ratios have
+# verdicts.  results: list of read_results.
 list_headline_widths <- function(results) {
   rows <- results$tidy[results$tidy$headline, ]
   if (nrow(rows) == 0) return(NULL)
@@ -43,9 +44,10 @@ list_headline_widths <- function(results) {
                         scatter = sd / mean, reference = ""))
 }
 
-# Lists the half-widths of a claim's parts as list_widths does; NULL of none.  A part that cannot be
-# tested leaves a claim at best tested in part: this claim gets blocks only where the plan names no
-# width, so that blocks are measured for claims only.
+# Lists the half-widths of a claim's parts as list_widths does; NULL of none.  A claim of which a
+# part cannot be tested is at best tested in part: it gets blocks only if the plan names no width
+# (`target`), so that blocks are measured for claims only.
+# claim: an entry of published$claims; results: list of read_results.
 list_claim_widths <- function(claim, published, results) {
   only_claims <- is.null(results$plan$precision$target)
   context <- describe_run(results)
@@ -57,6 +59,7 @@ list_claim_widths <- function(claim, published, results) {
   }
   tested <- Filter(is_testable, parts)
   if (length(tested) < length(parts) && !only_claims) return(NULL)
+  # Only a value that is a ratio can be compared with the ratio's interval.
   value <- NA_real_
   if (identical(claim$published$unit, "ratio")) value <- as.numeric(claim$published$value)
   stack_rows(lapply(tested, function(part) {
@@ -65,7 +68,7 @@ list_claim_widths <- function(claim, published, results) {
   }))
 }
 
-# Prints the half-widths of headline ratios and of claims; arguments as in the usage above.
+# Prints the half-widths of headline ratios and of claims as JSON; arguments as in the usage above.
 print_widths <- function(folder, tables) {
   results <- read_results(folder, tables)
   # Blocks narrow only the interval within a session: all count as of one.

@@ -16,8 +16,9 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import remove_tree
 
-# Exit statuses; the status of a mistake is in the table of commands.
+# Exit statuses, on which users' scripts rely; the status of a mistake is in strata/commands.py.
 REPRODUCED, CONTRADICTED, UNDECIDED, NOT_TESTABLE = range(4)
+# The verdicts of analysis/claims.R.
 STATUS = {
     "reproduced": REPRODUCED,
     # The claim's tolerance holds, and the published value does not.
@@ -34,7 +35,7 @@ MOST_BLOCKS = 300
 # The folder that holds a folder for each claim.
 FOLDER = "claim"
 PAGE = "claim.html"
-# A width that is advised is at least this, in per cent.
+# The smallest width that is advised, in per cent.
 LEAST_WIDTH = 0.1
 
 
@@ -46,21 +47,25 @@ def test_claim(
     dry: bool,
     overrides: Fields,
 ) -> int:
-    """Test a claim, measure the blocks that decide it, print the verdict, and write a page of it.
+    """Test a claim, measure the blocks that decide it, print the verdict, and write its page.
+
+    Measures nothing if the results of this project decide a published claim.
+    The experiment, with its results and its page, is in a folder of the claim's name below FOLDER.
 
     claim: the ID of a published claim, or the path of a file of one's own.
     budget: the largest time of measurement, such as ``10min``.
     width: the half-width to which its ratio is measured, such as ``1.5%``; None: the half-width
     that decides it.
-    fresh: whether all is measured anew.
-    dry: whether nothing is measured, and only the time of a measurement is printed.
+    fresh: whether earlier results of the experiment are removed, and all is measured anew.
+    dry: whether nothing is measured, and only the expected time is printed.
     overrides: values that replace values of config.yaml, and of the configuration file that a file
     of published claims names.
-    Returns the exit status of the verdict.
-    Raises UserError for mistakes, and if the measurement fails.
+    Returns the exit status of the verdict (STATUS); after a dry run UNDECIDED.
+    Raises UserError for mistakes, and MachineError if the measurement fails.
     """
     repetitions = _plan_repetitions(budget, width)
     published, settings = _read_claim(claim, overrides)
+    # The file holds only this claim.
     published_claim = published["claims"][0]
     publication = published["publications"][published_claim["publication"]]["label"]
     source = f"{publication}, {published_claim['place']}"
@@ -79,9 +84,9 @@ def test_claim(
     results = os.path.join(folder, "results")
     if fresh and os.path.isdir(results):
         remove_tree(results)
-    narrowed = _narrow(settings, environments, workloads)
+    narrowed = _narrow_settings(settings, environments, workloads)
     make_folder(folder, {**narrowed, "repetitions": repetitions}, published)
-    # When this project was measured, it did not have a claim of one's own.
+    # A claim of one's own is not judged by the project's results, which were there before it.
     if not fresh and published_claim["publication"] != "own":
         earlier = _judge_earlier_results(folder, workloads)
         if earlier is not None:
@@ -106,6 +111,7 @@ def _plan_repetitions(budget: str, width: str | None) -> Fields:
     repetitions = {
         "min": FIRST_BLOCKS,
         "max": MOST_BLOCKS,
+        # True asks for the width that decides the claim.
         "claims": True if width is None else width,
         "budget": budget,
     }
@@ -117,12 +123,13 @@ def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
     """Return a claim, as :func:`strata.experiment.claims.read_claim` does, and its configuration.
 
     claim: an ID or a path.  overrides: values that replace values of the configuration.
-    The configuration is config.yaml, in which the configuration file replaces values that a file of
-    published claims names, without the keys that describe the project.
+    The configuration has the keys of config.yaml but those that describe the project.  Its values
+    are replaced by those of the configuration file that a file of published claims names, if it
+    names one, and then by the overrides.
     Raises UserError for mistakes in any of them.
     """
     settings = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
-    # Checks the configuration, so that its sections can be read.
+    # The result is not needed: an error comes before the sections of the file are read.
     config.read_config(overrides)
     environments = {
         name: {"label": name, **entry} for name, entry in settings["environments"].items()
@@ -140,10 +147,13 @@ def _choose_environments(
 ) -> list[str]:
     """Return the environments that test a claim here, and print why others cannot.
 
-    published: the claim.  settings: the configuration.  workloads: the names of its workloads.
-    dry: whether KVM stays untried, although it decides which environments are available.
+    published: the claim, as :func:`_read_claim` returns it.  settings: its configuration.
+    workloads: the names of its workloads.
+    dry: whether KVM stays untried, although it decides which environments are available.  A trial
+    of KVM starts a virtual machine.
+    Returns an empty list if the claim cannot be tested here.
     """
-    overrides = _narrow(settings, [*settings["environments"]], workloads)
+    overrides = _narrow_settings(settings, [*settings["environments"]], workloads)
     plan = planning.make_plan(config.read_config(overrides), capacity.read_host_facts())
     # The kernel of some hosts does not say how many sockets the host has.
     sockets = observe.observe_host(capacity.list_usable_cpus())["sockets"]
@@ -163,10 +173,10 @@ def _choose_environments(
     return environments
 
 
-def _narrow(settings: Fields, environments: list[str], workloads: list[str]) -> Fields:
-    """Return configuration values that measure only some workloads in some environments.
+def _narrow_settings(settings: Fields, environments: list[str], workloads: list[str]) -> Fields:
+    """Return a copy of a configuration that measures only some workloads in some environments.
 
-    Workloads that the configuration lacks are added, with their own parameters.
+    Workloads that the configuration lacks are added, with the parameters of their declarations.
     """
     added: Fields = {workload: {} for workload in workloads}
     values = config.merge_mappings(settings, {"workloads": added})
@@ -176,11 +186,13 @@ def _narrow(settings: Fields, environments: list[str], workloads: list[str]) -> 
 def _judge_earlier_results(folder: str, workloads: list[str]) -> Fields | None:
     """Return the claim's row by the results of this project; None if these cannot test it.
 
-    folder: the folder of the claim's experiment, into which the page is written.
+    folder: the folder of the claim's experiment, which has the claim, and gets the page.
+    workloads: the names of the claim's workloads.
     """
     tables = [f"results/tidy/{workload}.csv" for workload in workloads]
     if not all(map(os.path.exists, [paths.PLAN, *tables])):
         return None
+    # Results that R refuses count as none: the claim is measured then.
     with contextlib.suppress(UserError):
         row = _judge_results(os.path.abspath("results"), folder)
         if row["verdict"] != "not tested":
@@ -192,6 +204,7 @@ def _print_earlier(row: Fields) -> None:
     """Print whether the results of this project decide a claim, or how many blocks would.
 
     row: the claim's row, as :func:`_judge_results` returns it.
+    Prints nothing if neither is known.
     """
     if STATUS[row["verdict"]] in (REPRODUCED, CONTRADICTED):
         progress.print_line("the results of this project decide it; --fresh measures it anew")
@@ -207,9 +220,10 @@ def _judge_results(results: str, folder: str) -> Fields:
     """Test the claim of an experiment's folder with results, and write the claim's page there.
 
     results: the absolute path of a folder of results.
-    Returns the claim's row of claims.csv with two further keys: `more`, the number of blocks that
-    would decide it, and `seconds`, their time; each is None if the claim is decided or the number
-    is not known.  Of two rows it is that in which another product stands in.
+    Returns the claim's row, as analysis/claim.R prints it: the columns of claims.csv and two more:
+    `more`, the number of further blocks that would decide it, and `seconds`, their time; each is
+    None if the claim is decided or the number is not known.  If another product stands in for the
+    claim's own, R prints two rows, and the one of the other product is returned.
     """
     script = os.path.join(paths.PROJECT, "analysis/claim.R")
     page = os.path.join(folder, PAGE)
@@ -221,7 +235,8 @@ def _judge_results(results: str, folder: str) -> Fields:
 def _print_verdict(row: Fields, claim: str, folder: str) -> int:
     """Print the verdict on a claim, and return its exit status.
 
-    row: the claim's row.  claim: as it was typed.  folder: the folder of the page.
+    row: the claim's row, as :func:`_judge_results` returns it.
+    claim: the ID or path that was typed.  folder: the folder of the page.
     """
     verdict = row["verdict"]
     if row["transferred"]:
@@ -240,9 +255,9 @@ def _print_verdict(row: Fields, claim: str, folder: str) -> int:
 
 
 def _print_remedy(row: Fields, claim: str) -> None:
-    """Print what would decide an undecided claim.
+    """Print what would decide an undecided claim, with the command line that measures it.
 
-    row: the claim's row.  claim: as it was typed.
+    row: the claim's row, with an interval and `more`.  claim: the ID or path that was typed.
     """
     further_blocks = row["more"]
     all_blocks = row["n"] + further_blocks
@@ -257,6 +272,7 @@ def _print_remedy(row: Fields, claim: str) -> None:
         time = f", {progress.format_duration(row['seconds'])}"
         # The budget counts all blocks, those that are measured already included.
         seconds = row["seconds"] / further_blocks * all_blocks
+        # One minute more, so that the budget does not end before the last block.
         budget = f" --budget {math.ceil(seconds / 60) + 1}min"
     # The half-width in per cent, which shrinks with the square root of the number of blocks.
     half_width = 50 * (row["high"] - row["low"]) / row["ratio"]
@@ -271,34 +287,34 @@ def _print_remedy(row: Fields, claim: str) -> None:
 def _describe_ratio(row: Fields) -> str:
     """Return a claim's ratio with its interval, series and tolerance, as a clause.
 
-    row: the claim's row.
+    row: the claim's row, with a ratio, as :func:`_judge_results` returns it.
     A claim without a reference is about a level, which has the unit of the published value.
     """
     scale, unit = (100, "%") if row["reference"] else (1, row["unit"])
 
-    def show(value: float) -> str:
-        """Return a value with one decimal or three digits."""
+    def format_value(value: float) -> str:
+        """Return a value, in the shown unit, with one decimal from 10 on, else three digits."""
         return f"{scale * value:.1f}" if scale * value >= 10 else f"{scale * value:.3g}"
 
     interval = ""
     if row["low"] is not None:
         interval = (
-            f" [{show(row['low'])}, {show(row['high'])}], "
+            f" [{format_value(row['low'])}, {format_value(row['high'])}], "
             f"the interval at {100 * row['level']:.4g} %"
         )
     low, high = row["tolerance_low"], row["tolerance_high"]
     limits = []
     if low is not None:
-        limits.append(f"from {show(low)} {unit}")
+        limits.append(f"from {format_value(low)} {unit}")
     if high is not None:
-        limits.append(f"to {show(high)} {unit}")
-    against = ""
+        limits.append(f"to {format_value(high)} {unit}")
+    published = ""
     if row["against_published"]:
-        against = (
+        published = (
             f"; against the value of {100 * row['published']:.4g} %: {row['against_published']}"
         )
-    of_reference = f", of {row['reference']}" if row["reference"] else ""
+    reference = f", of {row['reference']}" if row["reference"] else ""
     return (
-        f"{row['environment']} is at {show(row['ratio'])} {unit}{interval}{of_reference} in "
-        f"{row['series']} (n = {row['n']:.0f}); tolerated {' '.join(limits)}{against}"
+        f"{row['environment']} is at {format_value(row['ratio'])} {unit}{interval}{reference} in "
+        f"{row['series']} (n = {row['n']:.0f}); tolerated {' '.join(limits)}{published}"
     )

@@ -18,19 +18,21 @@ from strata.util.units import parse_amount
 
 # The half-width that is wanted unless the command or the configuration names one.
 DEFAULT_WIDTH = "2%"
-# The largest number of blocks of a run that the configuration does not limit.
+# The largest number of blocks of a run unless the configuration sets one.
 MOST_BLOCKS = 10_000
 
 
 def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
-    """Print for each ratio and claim of a run what would decide it.
+    """Print for each ratio and claim of a run what would decide it; measure nothing.
 
     side: the path of an archive, a project or a folder of results.
     width: the half-width that is wanted; None: the target of the configuration.
-    overrides: values that replace values of config.yaml, whose budget limits what is shown.
+    overrides: values that replace values of config.yaml, whose `repetitions` give the target, the
+    largest number of blocks, and the budget, for which the smallest visible loss is shown.
     Raises UserError if the run holds no values.
     """
     rule = config.read_config(overrides)["repetitions"]
+    # A fixed number of blocks has neither target nor budget.
     rule = rule if isinstance(rule, dict) else {}
     width = width or rule.get("target", DEFAULT_WIDTH)
     share = compare.parse_share(width, "--width")
@@ -39,9 +41,10 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
     seconds = repr(budget) if budget else "NA"
     with compare.open_results(side) as folder, _open_value_tables(folder) as tables:
         text = programs.run_r(script, os.path.abspath(folder), tables, repr(share), seconds)
+    # {"ratios": [rows of forecast_ratios], "claims": [rows of forecast_claims]}: analysis/forecast.R
     outlook = json.loads(text)
-    most = rule.get("max", MOST_BLOCKS)
-    ratios = [_format_ratio_cells(row, most) for row in outlook["ratios"]]
+    max_blocks = rule.get("max", MOST_BLOCKS)
+    ratios = [_format_ratio_cells(row, max_blocks) for row in outlook["ratios"]]
     if ratios:
         by_budget = f"{format_duration(budget)} would show" if budget else ""
         progress.print_table(
@@ -49,22 +52,23 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
         )
     else:
         progress.print_line("there is no ratio to native yet: measure native and another one")
-    _print_claims(outlook["claims"], most)
+    _print_claims(outlook["claims"], max_blocks)
 
 
 @contextlib.contextmanager
 def _open_value_tables(folder: str) -> Iterator[str]:
-    """Yield the folder of a run's tables of values.
+    """Yield the absolute path of the folder that holds a run's tidy/ and laps/.
 
-    folder: a folder of results.  For the one of the working directory, tables are made of the logs,
-    and removed after the block; others have tables.
-    Raises UserError if they have none.
+    folder: a folder of results.  If it is that of the working directory, whose tables may be older
+    than its logs, new tables are made of the logs in a temporary folder.
+    Raises UserError if another folder has no tables.
     """
     if os.path.realpath(folder) == os.path.realpath("results"):
         with programs.temporary_folder("outlook") as tables:
             tidy.write_value_tables(tidy.parse_cells(partial=True), tables)
             yield tables
         return
+    # The folder of tables is the same for every workload.
     tidy_folder = os.path.dirname(os.path.relpath(result_path("tidy", workload="any"), "results"))
     if not os.path.isdir(os.path.join(folder, tidy_folder)):
         raise UserError(
@@ -74,52 +78,56 @@ def _open_value_tables(folder: str) -> Iterator[str]:
     yield os.path.abspath(folder)
 
 
-def _format_ratio_cells(row: Fields, most: int) -> tuple[str, ...]:
-    """Return the cells of a ratio in the table of :func:`print_outlook`, in the table's order.
+def _format_ratio_cells(row: Fields, max_blocks: int) -> tuple[str, ...]:
+    """Return the fields of a ratio in the table of :func:`print_outlook`, in the table's order.
 
-    row: an entry of ``ratios`` of analysis/outlook.R.  most: the largest number of blocks of a run.
+    row: an entry of ``ratios`` of analysis/outlook.R (forecast_ratios); unknown numbers are None.
+    max_blocks: the largest number of blocks of a run.
     """
     now = "no interval"
     if row["low"] is not None:
+        # Half of the width, in per cent of the ratio.
         half_width = 50 * (row["high"] - row["low"]) / row["ratio"]
         now = f"{100 * row['ratio']:.1f} % ± {half_width:.1f} %"
     verdict = row["verdict"]
     if verdict not in ("equivalent", "different"):
-        verdict = _describe_blocks(row, "verdict_more", most)
+        verdict = _describe_blocks(row, "verdict_more", max_blocks)
     loss = "" if row["difference"] is None else f"a loss of {100 * row['difference']:.1f} %"
     return (
         f"{row['environment']} · {row['series']}",
         f"{row['n']:.0f}",
         now,
-        _describe_blocks(row, "width_more", most),
+        _describe_blocks(row, "width_more", max_blocks),
         verdict,
         loss,
     )
 
 
-def _describe_blocks(row: Fields, key: str, most: int) -> str:
+def _describe_blocks(row: Fields, key: str, max_blocks: int) -> str:
     """Return how many further blocks are needed, and how long these take, as a text.
 
-    key: the key of the number in the row; `seconds` of the row is the time of one block.
-    most: the largest number of blocks of a run.
+    row: `n` is the number of measured blocks, and `seconds` the time of one block, or None.
+    key: the key of the number of further blocks in the row; the number is None if not known.
+    max_blocks: the largest number of blocks of a run.
     """
     more = row[key]
     if more == 0:
         return "reached"
     if more is None:
         return "not known yet"
-    if row["n"] + more > most:
-        return f"not here: over {most} blocks"
+    if row["n"] + more > max_blocks:
+        return f"not here: over {max_blocks} blocks"
     blocks = f"{more:.0f} more block{'s' if more != 1 else ''}"
     if row["seconds"] is None:
         return blocks
     return f"{blocks}, {format_duration(math.ceil(more) * row['seconds'])}"
 
 
-def _print_claims(rows: list[Fields], most: int) -> None:
+def _print_claims(rows: list[Fields], max_blocks: int) -> None:
     """Print a line for each claim of which a part was measured, and the others by their reasons.
 
-    rows: the ``claims`` of analysis/outlook.R.  most: the largest number of blocks of a run.
+    rows: the ``claims`` of analysis/outlook.R (forecast_claims).
+    max_blocks: the largest number of blocks of a run.
     """
     # Reason → the IDs of the claims that were not tested for it.
     untested: dict[str, list[str]] = {}
@@ -131,10 +139,12 @@ def _print_claims(rows: list[Fields], most: int) -> None:
         if state in ("undecided", "tested in part"):
             if row["because"]:
                 state += f" ({row['because']})"
-            per_block = None
+            # The seconds of a claim are those of all its further blocks.
+            block_seconds = None
             if row["more"] and row["seconds"] is not None:
-                per_block = row["seconds"] / row["more"]
-            state += f"; {_describe_blocks({**row, 'seconds': per_block}, 'more', most)}"
+                block_seconds = row["seconds"] / row["more"]
+            claim = {**row, "seconds": block_seconds}
+            state += f"; {_describe_blocks(claim, 'more', max_blocks)}"
         progress.print_line(f"{row['id']}: {state}")
     for reason, ids in untested.items():
         progress.print_line(f"not decided here ({reason}): {', '.join(ids)}")

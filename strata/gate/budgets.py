@@ -17,11 +17,11 @@ class Budget:
     """A limit of the cost of one workload in one environment.
 
     metric: the metric that counts; None means the headline series of the workload.
-    reference: the environment that it is compared with, in the same blocks.
+    reference: the environment that it is compared with, in the same blocks: native with a baseline.
     at_most: the largest cost, as a share of the reference's performance, or, with a baseline, of
     the performance relative to native in the baseline.
     baseline: the path of a folder of sessions, as the file gives it; "" without one.
-    sessions: the paths of the baseline's sessions.
+    sessions: the paths of the baseline's sessions; empty without one.
     """
 
     environment: str
@@ -34,7 +34,10 @@ class Budget:
 
     @property
     def name(self) -> str:
-        """The environment, the workload and the metric, if one is named."""
+        """The environment, the workload and the metric, if one is named, with commas between.
+
+        It names the budget in reports and in history.jsonl, by which users' scripts find it.
+        """
         return ", ".join(filter(None, (self.environment, self.workload, self.metric)))
 
     @property
@@ -49,7 +52,7 @@ class Budget:
 def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
     """Read the file of budgets, and return the seconds for measuring and the budgets.
 
-    path: the path of the file.
+    path: the path of the file (schemas/gate.schema.json; docs/how-to/gate-a-change.md).
     settings: the project's, as :func:`strata.experiment.config.read_config` returns them.
     Raises UserError with one line for each mistake: its file, its key, and what is accepted.
     """
@@ -60,6 +63,7 @@ def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
     validation.raise_findings(path, [*_list_mistakes(path, content, settings)])
     budgets = [_make_budget(path, budget) for budget in content["budgets"]]
     seconds = parse_amount(content.get("time", "30min"))
+    # The schema accepts no text that parse_amount cannot read.
     assert seconds is not None
     return seconds, budgets
 
@@ -67,7 +71,7 @@ def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
 def _make_budget(path: str, declared: Fields) -> Budget:
     """Return a budget of the file at `path`.
 
-    declared: the budget's mapping in the file, which is checked.
+    declared: the budget's mapping in the file, which :func:`read_budgets` has checked.
     """
     at_most = parse_amount(declared["costs_at_most"])
     assert at_most is not None
@@ -89,9 +93,10 @@ def _locate_baseline(path: str, baseline: str) -> str:
 
 
 def _list_mistakes(path: str, content: Fields, settings: Fields) -> Iterator[Finding]:
-    """Yield the mistakes that the schema of the file cannot express.
+    """Yield the mistakes that the schema of the file cannot express, as (key, sentence).
 
-    path, settings: as for :func:`read_budgets`.  content: the content of the file.
+    path, settings: as for :func:`read_budgets`.
+    content: the content of the file, which the schema accepts.
     """
     if settings["scale"] == "tiny":
         yield "budgets", "tiny sizes are for tests and decide no budget; set scale: standard"

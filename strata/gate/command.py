@@ -20,13 +20,14 @@ from strata.util.clock import Clock
 from strata.util.data_types import Fields
 from strata.util.files import read_json, write_json, write_text
 
-# The numbers of blocks after which a budget is judged; each look takes its share of the error rate.
+# The numbers of blocks after which a budget is judged.  Each look takes its share of the error
+# rate: analysis/budgets.R divides the rate by the number of looks.
 LOOKS = (8, 16, 32, 64, 128)
 # The number of blocks of a session for a budget with a baseline, and the numbers of sessions after
-# which this budget is judged.
+# which this budget is judged: as many looks as LOOKS has, since both share the rate in equal parts.
 SESSION_BLOCKS = 16
 SESSION_LOOKS = (3, 4, 6, 8, 12)
-# The exit status for each verdict: the first of these that a budget has decides.
+# The exit status for each verdict, on which CI relies: the first of these that a budget has decides.
 STATUSES = {
     reports.FAILED: 1,
     reports.NOT_COMPARABLE: 2,
@@ -40,8 +41,9 @@ _DONE = "gate.json"
 def run_gate(file: str, out: str, overrides: Fields) -> int:
     """Measure and judge the budgets of a file, write the reports, and return the exit status.
 
-    file: the path of the budgets.  out: the folder for reports and sessions.
+    file: the path of the budgets.  out: the folder for reports and sessions, which is made.
     overrides: values that replace values of config.yaml.
+    Each call measures a session of its own, or continues one that was interrupted.
     Returns 0 if all budgets are kept, 1 if one is surely exceeded, 2 if one cannot be compared, 3
     if one is undecided.
     Raises UserError for mistakes in the files, and MachineError if measuring fails.
@@ -50,7 +52,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
     settings = config.read_config(overrides)
     seconds, budgets = read_budgets(file, settings)
     content = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
-    # One for each budget, in their order.
+    # One for each budget, in their order; the functions below replace the empty ones.
     verdicts: list[Fields] = [{} for _ in budgets]
     open_budgets = _refuse_unavailable(budgets, verdicts, content)
     session = None
@@ -68,16 +70,17 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
             gate = _Gate(out, session, budgets, verdicts, baselines, seconds)
             gate.measure_until_decided(open_budgets)
     seconds_spent = time.monotonic() - started
-    return _report(file, out, session, budgets, verdicts, seconds_spent)
+    return _report_outcome(file, out, session, budgets, verdicts, seconds_spent)
 
 
 def _refuse_unavailable(
     budgets: Sequence[Budget], verdicts: list[Fields], content: Fields
 ) -> list[int]:
-    """Set the verdict on each budget whose environments are not available here.
+    """Set the verdict on each budget of which an environment is not available here.
 
-    content: config.yaml with the caller's overrides.
-    Returns the numbers of the other budgets, from 0.
+    verdicts: one for each budget, in the same order; those of refused budgets are replaced.
+    content: the content of config.yaml with the caller's overrides.
+    Returns the positions of the budgets that can be measured, from 0.
     """
     pairs = _list_pairs(budgets)
     only = {
@@ -101,7 +104,7 @@ def _refuse_unavailable(
 
 
 def _list_pairs(budgets: Iterable[Budget]) -> list[Pair]:
-    """Return the (environment, workload) pairs that budgets need, each once."""
+    """Return the (environment, workload) pairs that budgets need, each once, references too."""
     pairs: list[Pair] = []
     for budget in budgets:
         pairs += [(name, budget.workload) for name in (budget.reference, budget.environment)]
@@ -117,7 +120,7 @@ def _list_session_folders(out: str) -> list[str]:
 
 
 def _choose_folder(out: str) -> str:
-    """Return the folder of the session that begins.
+    """Return the path of the folder of the session that begins, which may not exist yet.
 
     It is new, unless a call was interrupted since the machine started: its session is continued.
     """
@@ -132,10 +135,11 @@ def _choose_folder(out: str) -> str:
 
 @dataclass
 class _Gate:
-    """Measure the blocks of one call, and judge the budgets by them after planned numbers.
+    """The measurement of one call, which judges the budgets after planned numbers of blocks.
 
     out: the folder of the gate.  session: the session that is measured.
-    verdicts: one for each budget, in the order of the budgets; the methods set them.
+    verdicts: one for each budget, in the order of the budgets; the methods set them, and
+    :func:`run_gate` reports them.
     baselines: the path of a session of a baseline → its folder of results.
     seconds: the time for measuring.  It begins before the first block, once the image is built.
     end: when the time is over, by the monotonic clock; infinite until the first block is measured.
@@ -154,20 +158,21 @@ class _Gate:
     def measure_until_decided(self, numbers: Sequence[int]) -> None:
         """Measure in planned steps, and judge after each, until nothing is open or time is over.
 
-        numbers: the numbers of the budgets that are judged.  Those with a baseline are judged once,
-        when the session is complete.
-        Writes the session's description, which marks it as complete.
+        numbers: the positions of the budgets that are judged.  Those with a baseline are judged
+        once, when the session is complete, and only after planned numbers of sessions.
+        Writes the session's description, which marks it as complete for later calls.
         """
         with_baseline = [number for number in numbers if self.budgets[number].baseline]
         undecided = [number for number in numbers if number not in with_baseline]
         # The first block tells how long blocks take; before it, an image may have to be built.
-        self._measure(numbers, 1)
+        self._measure_blocks(numbers, 1)
         first_seconds = sum(self.session.compute_block_seconds().values())
         self.end = time.monotonic() + self.seconds - first_seconds
         for look in LOOKS:
+            # A session for a baseline has SESSION_BLOCKS, however many blocks other budgets need.
             unfinished = with_baseline if look <= SESSION_BLOCKS else []
-            is_in_time = self._measure([*undecided, *unfinished], look)
-            undecided = self._judge(undecided, [self.session.folder])
+            is_in_time = self._measure_blocks([*undecided, *unfinished], look)
+            undecided = self._judge_budgets(undecided, [self.session.folder])
             needs_blocks = undecided or (with_baseline and look < SESSION_BLOCKS)
             if not needs_blocks:
                 break
@@ -184,13 +189,14 @@ class _Gate:
             for number in with_baseline:
                 self.verdicts[number] = {"verdict": reports.NOT_COMPARABLE, "why": reason}
         else:
-            self._judge(with_baseline, sessions)
+            self._judge_budgets(with_baseline, sessions)
 
-    def _measure(self, numbers: Sequence[int], blocks: int) -> bool:
+    def _measure_blocks(self, numbers: Sequence[int], blocks: int) -> bool:
         """Measure blocks of the workloads of some budgets, as far as the time allows.
 
-        numbers: the numbers of the budgets.
+        numbers: the positions of the budgets.
         blocks: the wanted number of blocks of each workload, measured ones included.
+        Counts the blocks in `self.blocks`, which tells R how many of them count.
         Returns whether all of them were measured.
         """
         budgets = [self.budgets[number] for number in numbers]
@@ -211,11 +217,12 @@ class _Gate:
             self.blocks |= wanted
         return share == 1.0
 
-    def _judge(self, numbers: Sequence[int], sessions: Sequence[str]) -> list[int]:
-        """Judge budgets by the blocks so far, and return the numbers of the undecided ones.
+    def _judge_budgets(self, numbers: Sequence[int], sessions: Sequence[str]) -> list[int]:
+        """Judge budgets by the blocks so far, and return the positions of the undecided ones.
 
         Sets their verdicts, and prints a line for each.
-        numbers: the numbers of the budgets.  sessions: the folders of the sessions that count.
+        numbers: the positions of the budgets.
+        sessions: the folders of the sessions that count, this one last.
         """
         for number, verdict in zip(numbers, self._judge_in_r(numbers, sessions), strict=True):
             self.verdicts[number] = verdict
@@ -226,24 +233,26 @@ class _Gate:
         ]
 
     def _list_sessions(self, description: Fields) -> list[str]:
-        """Return the folders of the sessions of the same versions, this one last.
+        """Return the folders of the complete sessions of the same versions, this one last.
 
-        description: the description of this session.
+        description: the one of this session, whose `subject` is equal for the same versions.
         Of several sessions after one start of kernel and Docker the last one counts.
         """
         folders_by_start: dict[str, str] = {}
         for folder in _list_session_folders(self.out):
-            complete = read_json(os.path.join(folder, _DONE))
-            if complete and complete["subject"] == description["subject"]:
+            stored = read_json(os.path.join(folder, _DONE))
+            if stored and stored["subject"] == description["subject"]:
                 # Removed first, so that the folder comes last.
-                folders_by_start.pop(complete["start"], None)
-                folders_by_start[complete["start"]] = folder
+                folders_by_start.pop(stored["start"], None)
+                folders_by_start[stored["start"]] = folder
         return [*folders_by_start.values()]
 
     def _judge_in_r(self, numbers: Sequence[int], sessions: Sequence[str]) -> list[Fields]:
         """Return the verdicts of analysis/gate.R on some budgets, in their order.
 
-        numbers: the numbers of the budgets.  sessions: the folders of the sessions that count.
+        numbers: the positions of the budgets.
+        sessions: the folders of the sessions that count, this one last, by which R knows it.
+        A verdict has the keys of judge_budget in analysis/budgets.R, which reads the request's.
         """
         if not numbers:
             return []
@@ -262,6 +271,7 @@ class _Gate:
                 request["metric"] = budget.metric
             requests.append(request)
         question = {
+            # The looks share the error rate, and so do all budgets of the gate.
             "looks": len(LOOKS),
             "gate": len(self.budgets),
             "sessions": [os.path.abspath(os.path.join(path, "results")) for path in sessions],
@@ -281,6 +291,7 @@ def _explain_no_look(sessions: int) -> str:
     """Return why so many sessions are not judged, with the remedy; "" if they are judged.
 
     sessions: how many sessions of the same versions are complete.
+    Only the planned numbers of SESSION_LOOKS are judged, since every look may err.
     """
     if sessions in SESSION_LOOKS:
         return ""
@@ -296,7 +307,7 @@ def _explain_no_look(sessions: int) -> str:
     )
 
 
-def _report(
+def _report_outcome(
     file: str,
     out: str,
     session: Session | None,
@@ -306,13 +317,16 @@ def _report(
 ) -> int:
     """Write the reports, print the outcome, and return the exit status.
 
-    file: the path of the budgets.  out: the folder of the gate.
+    file: the path of the budgets.
+    out: the folder of the gate, which gets junit.xml, summary.md and a line of history.jsonl.
     session: the session that was measured; None if no budget could be measured.
-    verdicts: one for each budget.
+    verdicts: one for each budget, in the order of the budgets.
     seconds: how long the call took.
+    CI reads the files (docs/how-to/gate-a-change.md, docs/files.md).
     """
     outcomes = [verdict["verdict"] for verdict in verdicts]
     status = next(code for outcome, code in STATUSES.items() if outcome in outcomes)
+    # The passed ones come first in the text, and the others by their weight.
     kinds = dict.fromkeys((reports.PASSED, *STATUSES))
     counts = [f"{outcomes.count(kind)} {kind}" for kind in kinds if kind in outcomes]
     text = f"Of {len(budgets)} budgets: {', '.join(counts)}."

@@ -17,12 +17,12 @@ from strata.util.data_types import Fields
 Pair = tuple[str, str]
 
 
-def make_session_config(content: Fields, pairs: Iterable[Pair], most_blocks: int) -> Fields:
+def make_session_config(content: Fields, pairs: Iterable[Pair], max_blocks: int) -> Fields:
     """Return the configuration of a session, which measures only some pairs.
 
-    content: config.yaml with the caller's overrides.
-    pairs: the environments and workloads that are measured.
-    most_blocks: the largest number of blocks.
+    content: the content of config.yaml with the caller's overrides, which stays as it is.
+    pairs: the environments and workloads that are measured; all others are left out.
+    max_blocks: the largest number of blocks.  Snakemake measures only those that it is asked for.
     """
     measured = set(pairs)
     environments = sorted({name for name, _ in measured})
@@ -33,7 +33,7 @@ def make_session_config(content: Fields, pairs: Iterable[Pair], most_blocks: int
             leave_out[name] = left_out
     return {
         **{key: value for key, value in content.items() if key not in ("measure", "partial")},
-        "repetitions": most_blocks,
+        "repetitions": max_blocks,
         "only": {"environments": environments, "workloads": workloads},
         "leave_out": leave_out,
         "order": "blocks",
@@ -51,7 +51,7 @@ class Session:
     """
 
     def __init__(self, folder: str, content: Fields) -> None:
-        """Make the folder, unless a call of the same session was interrupted in it.
+        """Make the folder, or bring that of an interrupted session up to date; keep its results.
 
         folder: its path.
         content: the content of config.yaml, as :func:`make_session_config` returns it.
@@ -64,7 +64,8 @@ class Session:
         """Measure the missing cells of some pairs, and write the tidy tables.
 
         pairs: environments and workloads.
-        block_counts: the number of blocks of each workload, measured ones included.
+        block_counts: the number of blocks of each workload, measured ones included; workloads
+        without one are not measured.
         Raises MachineError with the end of Snakemake's output if something was not measured.
         """
         targets = [
@@ -76,17 +77,18 @@ class Session:
         programs.run_python(self.folder, "tidy", "--partial")
 
     def compute_block_seconds(self) -> dict[str, float]:
-        """Return for each workload the mean seconds of a block."""
+        """Return for each measured workload the mean seconds of a block, by the cells' records."""
         seconds: dict[str, float] = {}
         block_counts: dict[str, int] = {}
         for record in measuring.read_records(self.results):
             name = record["workload"]
             seconds[name] = seconds.get(name, 0.0) + record["seconds"]
+            # The number of a block is the repetition of its cells.
             block_counts[name] = max(block_counts.get(name, 0), record["repetition"])
         return {name: total / block_counts[name] for name, total in seconds.items()}
 
     def describe(self) -> Fields:
-        """Return ``{start, subject, layers, logs}`` of the session.
+        """Return ``{start, subject, layers, logs}`` of the session, as gate.json and history have it.
 
         start: identifies the start of the kernel and of Docker; runs after one start are one
         session.
@@ -111,14 +113,14 @@ class Session:
 
 
 def _hash_lines(lines: Iterable[str]) -> str:
-    """Return the SHA-256 of sorted lines."""
+    """Return the SHA-256 of sorted lines; the form must stay, as stored sessions have such hashes."""
     return sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
 def _describe_subject(record: Fields) -> Any:
-    """Return the kernel, engines, layers and image of a record.
+    """Return environment, kernels, layers, engines and the image's recipe of a cell's record.
 
-    The form must stay: a hash of it decides which stored sessions are of the same versions.
+    The form must stay: a hash of its text decides which stored sessions are of the same versions.
     """
     observed = record["observed"]
     facts = record["system"].get("docker") or {}

@@ -10,16 +10,18 @@ from strata.util.data_types import Fields
 from strata.util.errors import escape_controls
 from strata.util.files import write_text
 
+# The verdicts of analysis/budgets.R.
 PASSED, FAILED, NOT_COMPARABLE, UNDECIDED = "within", "beyond", "not comparable", "undecided"
-# With a larger estimate of further blocks a cost counts as equal to its budget.
-_MOST_BLOCKS = 10000
+# A cost that needs more further blocks than these is said to lie at its budget.
+_MAX_BLOCKS = 10000
 _MARKS = {PASSED: "✅", FAILED: "❌", NOT_COMPARABLE: "⚠️", UNDECIDED: "❔"}
 
 
 def describe_verdict(budget: Budget, verdict: Fields) -> str:
-    """Return a sentence about a budget and its verdict.
+    """Return a sentence about a budget and its verdict, for the terminal and JUnit XML.
 
-    verdict: an object of analysis/gate.R; or ``{verdict, why}``, if it cannot be compared.
+    verdict: as judge_budget in analysis/budgets.R returns it, with all its keys; or only
+    ``{verdict, why}``, if the budget cannot be compared.
     """
     if verdict["verdict"] == NOT_COMPARABLE:
         return f"{budget.name}: cannot be compared: {verdict['why']}"
@@ -34,7 +36,7 @@ def describe_verdict(budget: Budget, verdict: Fields) -> str:
         needed, unit = verdict.get("more"), verdict["unit"]
         if verdict.get("low") is None:
             outcome = f"undecided, as {verdict['why']} were measured"
-        elif needed is None or needed > _MOST_BLOCKS:
+        elif needed is None or needed > _MAX_BLOCKS:
             outcome = f"undecided, as it lies at the budget, where no number of {unit} tells"
         else:
             outcome = f"undecided, about {needed:,.0f} more {unit} would tell"
@@ -42,7 +44,10 @@ def describe_verdict(budget: Budget, verdict: Fields) -> str:
 
 
 def describe_cost(verdict: Fields) -> str:
-    """Return the cost with its interval, such as "1.2 % [−0.3, 2.7]"."""
+    """Return the cost with its 95 % interval, such as "1.2 % [−0.3, 2.7]"; of a gain it is below 0.
+
+    verdict: as for :func:`describe_verdict`, of a budget that can be compared.
+    """
     if verdict.get("ratio") is None:
         return "an unknown share"
     interval = ""
@@ -54,7 +59,7 @@ def describe_cost(verdict: Fields) -> str:
 
 
 def _count_units(verdict: Fields) -> str:
-    """Return the number of blocks or sessions that a verdict is based on, in words."""
+    """Return the number of blocks or sessions of which a verdict is made, such as "1 block"."""
     unit = verdict["unit"] if verdict["n"] != 1 else verdict["unit"].removesuffix("s")
     return f"{verdict['n']} {unit}"
 
@@ -65,9 +70,11 @@ def _format_cost(ratio: float) -> str:
 
 
 def make_junit(budgets: Sequence[Budget], verdicts: Sequence[Fields], seconds: float) -> str:
-    """Return JUnit XML: a test case for each budget; an undecided one is skipped.
+    """Return the text of junit.xml: a test case for each budget; an undecided one is skipped.
 
+    verdicts: one for each budget, in the same order, as for :func:`describe_verdict`.
     seconds: how long the call took.
+    Beyond the budget is a failure, and not comparable an error, as CI systems show them.
     """
     outcomes = [verdict["verdict"] for verdict in verdicts]
     suite = ElementTree.Element(
@@ -93,9 +100,10 @@ def make_junit(budgets: Sequence[Budget], verdicts: Sequence[Fields], seconds: f
 
 
 def make_summary(text: str, budgets: Sequence[Budget], verdicts: Sequence[Fields]) -> str:
-    """Return a summary in Markdown: the outcome, and a row for each budget.
+    """Return the text of summary.md: the outcome, and a row for each budget.
 
     text: the outcome as a sentence.
+    verdicts: one for each budget, in the same order, as for :func:`describe_verdict`.
     """
     lines = [
         f"**{_escape_markdown(text)}**",
@@ -115,7 +123,7 @@ def make_summary(text: str, budgets: Sequence[Budget], verdicts: Sequence[Fields
 
 
 def _escape_markdown(text: str) -> str:
-    """Return a text, in one line, that Markdown shows as it is."""
+    """Return a text in one line that Markdown shows as it is: names in it may come from others."""
     text = " ".join(escape_controls(text).split())
     for character in "\\`*_[]<>|":
         text = text.replace(character, f"\\{character}")
@@ -123,8 +131,10 @@ def _escape_markdown(text: str) -> str:
 
 
 def append_history(path: str, outcome: Fields) -> None:
-    """Append a line to the history, a JSON object for each run; old lines stay as they are.
+    """Append a JSON object as a line to the history; earlier lines stay as they are.
 
+    path: the path of history.jsonl, which is made if missing.
+    outcome: the outcome of one call; docs/files.md lists its keys.
     The file is replaced as a whole, and is safe on the disk afterwards.
     """
     history = ""

@@ -25,7 +25,7 @@ from strata.util.errors import MachineError, UserError
 from strata.util.files import read_json, remove_tree, write_json, write_text
 from strata.util.signals import Interrupted
 
-# Outcomes and their exit statuses.
+# The outcomes of analysis/replication.R and their exit statuses, on which users' scripts rely.
 UNDECIDED = 3
 _STATUS = {"agrees": 0, "differs": 1, "not testable here": 2, "undecided": UNDECIDED}
 # The folder that holds a folder for each reproduction.
@@ -55,8 +55,10 @@ def reproduce(
     effect: the change of a ratio that must not be overlooked, such as ``5%``.
     name: the name of the folder below `FOLDER`; None: one that follows from the archive's.
     trust: whether commands and programs that the archive names are run.
-    fresh: whether all is measured anew.  dry: whether nothing is measured.
-    json_file: a file for the answer as JSON, or ``-``; None: none.
+    fresh: whether earlier results here are removed, and all is measured anew.
+    dry: whether nothing is measured; the differences and the expected time are printed.
+    json_file: a file for the answer as JSON, or ``-`` for standard output; None: none.
+    The original stays as it is.  The same command continues an interrupted measurement.
     Returns 0 if all that can be tested agrees, 1 if something differs, 2 if nothing can be tested,
     3 if something is undecided.
     Raises UserError for a bad archive or option, and MachineError if nothing could be measured.
@@ -81,7 +83,7 @@ def reproduce(
             restored = settings.restore_experiment(
                 original, base, repetitions, capacity.read_host_facts()
             )
-        own_plan = _prepare(folder, results, restored, fresh, dry)
+        own_plan = _prepare_experiment(folder, results, restored, fresh, dry)
         differences = _print_differences(results, original, own_plan)
         _require_trust(restored, trust or dry)
         if own_plan is not None:
@@ -90,14 +92,14 @@ def reproduce(
         if dry:
             return UNDECIDED
         if own_plan is not None:
-            _measure(folder, budget)
+            _measure_experiment(folder, budget)
         request = {
             **_describe_archive(archive, results),
             **_collect_results(folder, restored),
             "effect": effect_share,
             "differences": differences,
         }
-        answer = _judge(folder, request)
+        answer = _judge_replication(folder, request)
     _print_answer(answer, folder)
     if json_file == "-":
         progress.print_line(json.dumps(answer, ensure_ascii=False))
@@ -107,8 +109,9 @@ def reproduce(
 
 
 def _choose_folder(archive: str, name: str | None) -> str:
-    """Return the folder of a reproduction: the chosen name's, or one that follows from the archive.
+    """Return the path of the folder of a reproduction, which may not exist yet.
 
+    name: the name below FOLDER; None: one that follows from the archive's file name.
     Raises UserError for a wrong name.
     """
     if name is None:
@@ -121,7 +124,9 @@ def _choose_folder(archive: str, name: str | None) -> str:
 def _describe_archive(archive: str, results: str) -> Fields:
     """Return ``{name, sha256, command, original}`` of an archive, for analysis/reproduce.R.
 
-    sha256: empty for a folder.  original: the absolute path of the archive's folder of results.
+    archive: its path, or the path of a folder.  results: the absolute path of its results.
+    sha256: the archive's; empty for a folder.  original: the results, which R reads.
+    command: the command line by which readers of the card check it.
     """
     return {
         "name": os.path.basename(os.path.abspath(archive)),
@@ -134,8 +139,8 @@ def _describe_archive(archive: str, results: str) -> Fields:
 def _plan_repetitions(budget: str, effect: float) -> Fields:
     """Return the configuration's `repetitions` of a reproduction.
 
-    effect: the share of a ratio whose change must not be overlooked.
-    Raises UserError, which names the option, for a wrong budget.
+    effect: the change of a ratio that must not be overlooked, as a share.
+    Raises UserError, which names the option, for a wrong budget or effect.
     """
     repetitions = {
         "min": FEWEST_BLOCKS,
@@ -147,12 +152,17 @@ def _plan_repetitions(budget: str, effect: float) -> Fields:
     return repetitions
 
 
-def _prepare(folder: str, results: str, restored: Restored, fresh: bool, dry: bool) -> Plan | None:
+def _prepare_experiment(
+    folder: str, results: str, restored: Restored, fresh: bool, dry: bool
+) -> Plan | None:
     """Make the folder of a reproduction, and return its plan; None if nothing can be compared.
 
-    folder: its path.  results: the original's folder of results.
-    restored: the experiment, to which the reasons are added for what cannot be measured here.
-    fresh: whether earlier results are removed.  dry: whether KVM stays untried.
+    folder: its path; it gets config.yaml, links to the project, and the files of parameters.
+    results: the original's folder of results.
+    restored: the experiment, to whose ``omitted`` the reasons are added for what cannot be measured
+    here.
+    fresh: whether earlier results are removed.
+    dry: whether KVM stays untried; a trial of KVM starts a virtual machine.
     Raises UserError if the folder holds another experiment.
     """
     path = os.path.join(folder, config.FILE)
@@ -172,6 +182,7 @@ def _prepare(folder: str, results: str, restored: Restored, fresh: bool, dry: bo
                 "begin it anew"
             )
     only = settings_here["only"]
+    # A ratio takes native and another environment.
     if not only["workloads"] or len(only["environments"]) < 2:
         return None
     make_folder(folder, settings_here)
@@ -190,9 +201,9 @@ def _prepare(folder: str, results: str, restored: Restored, fresh: bool, dry: bo
 
 
 def _has_comparison(own_plan: Plan, restored: Restored) -> bool:
-    """Return whether native and another environment are available, and add reasons if not.
+    """Return whether native and another environment are available here.
 
-    Adds to ``omitted`` of `restored`.
+    Adds the reason for each environment that is not to ``omitted`` of `restored`.
     """
     entries: Fields = dict(own_plan["environments"])
     unavailable = {key: entry for key, entry in entries.items() if not entry["available"]}
@@ -206,7 +217,10 @@ def _has_comparison(own_plan: Plan, restored: Restored) -> bool:
 
 
 def _require_trust(restored: Restored, trust: bool) -> None:
-    """Raise UserError, which lists them, if an archive names commands that are not trusted."""
+    """Raise UserError if an archive names commands of its own, which it lists, without trust.
+
+    trust: whether the user allowed them.  Call it before anything is measured.
+    """
     if restored.foreign and not trust:
         raise UserError(
             "the archive names commands, programs or options of its own, which would run here "
@@ -216,11 +230,11 @@ def _require_trust(restored: Restored, trust: bool) -> None:
 
 
 def _print_differences(results: str, original: Plan, own_plan: Plan | None) -> list[Fields]:
-    """Print what differs between the original's machine and this one.
+    """Print what differs between the original's machine and this one, and return it.
 
     results: the original's folder of results.  original: its plan.
     own_plan: the plan on this machine; None if nothing is measured.
-    Returns the differences as :func:`strata.reproduce.settings.list_differences` does.
+    Returns ``[{item, there, here}, …]``, whole texts, for the page (analysis/reproduce.R).
     """
     there, here = settings.describe_plan(original), {}
     # The first record of Docker says all; without one the last record counts.
@@ -248,10 +262,12 @@ def _print_differences(results: str, original: Plan, own_plan: Plan | None) -> l
     return differences
 
 
-def _measure(folder: str, budget: str) -> None:
+def _measure_experiment(folder: str, budget: str) -> None:
     """Measure the experiment in a folder until it is precise enough, or a signal comes.
 
-    Environments in which a workload always failed are left out in a second try.
+    After a signal the results so far are the answer.  If cells failed, a second try leaves each
+    workload out of the environments in which it always failed.
+    budget: the time, which the progress line shows.
     Raises MachineError if nothing was measured.
     """
 
@@ -281,9 +297,9 @@ def _measure(folder: str, budget: str) -> None:
 
 
 def _leave_out_failing(folder: str) -> bool:
-    """Leave workloads out of the configuration in the environments in which they always failed.
+    """Leave each workload out of the environments in which it always failed, in config.yaml.
 
-    Returns whether some are left out.
+    Returns whether some are left out; otherwise the file stays as it is.
     """
     failing = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")
     path = os.path.join(folder, config.FILE)
@@ -297,7 +313,10 @@ def _leave_out_failing(folder: str) -> bool:
 
 
 def _add_failures(folder: str, restored: Restored) -> None:
-    """Add to ``omitted`` the reason for each workload that always failed in an environment."""
+    """Add to ``omitted`` of `restored` why each workload failed where it always failed.
+
+    The reasons are the errors of the records below results/failed/ in `folder`.
+    """
     failing = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")
     for environment, workload_name in sorted(failing):
         pattern = os.path.join(
@@ -313,9 +332,10 @@ def _add_failures(folder: str, restored: Restored) -> None:
 def _collect_results(folder: str, restored: Restored) -> Fields:
     """Make the tables of a reproduction, and return ``{replication, logs, omitted}`` for R.
 
-    replication: the folder of results; empty if nothing was measured.
-    logs: the digest of all logs.
-    omitted: ``[{environment, workload, reason}, …]``; the failures here are added to `restored`.
+    replication: the absolute path of the folder of results; empty if nothing was measured.
+    logs: the SHA-256 over all logs and records; empty if nothing was measured.
+    omitted: ``[{environment, workload, reason}, …]``, "" for any; the failures here are first added
+    to `restored`.
     """
     _add_failures(folder, restored)
     omitted = [
@@ -330,10 +350,13 @@ def _collect_results(folder: str, restored: Restored) -> Fields:
     return {"replication": results, "logs": digest, "omitted": omitted}
 
 
-def _judge(folder: str, request: Fields) -> Fields:
-    """Return the answer of analysis/reproduce.R, with keys of the request.
+def _judge_replication(folder: str, request: Fields) -> Fields:
+    """Return the answer of analysis/reproduce.R, with those keys of the request that it rests on.
 
-    R writes the page, the card and tables into the folder, which stay as they were if R fails.
+    folder: the folder of the reproduction, into which R writes the page, the card and tables; these
+    stay as they were if R fails.
+    request: the content of REQUEST.json, which the head of analysis/reproduce.R describes.
+    ``--json`` prints the answer, whose keys docs/files.md lists.
     """
     with (
         programs.temporary_folder("reproduce") as work,
@@ -348,7 +371,10 @@ def _judge(folder: str, request: Fields) -> Fields:
 
 
 def _print_answer(answer: Fields, folder: str) -> None:
-    """Print the table of an answer, its claims, its outcome and its card."""
+    """Print the table of an answer, its claims and its outcome, and where page and card are.
+
+    answer: as :func:`_judge_replication` returns it; its rows and claims are those of analysis/reproduce.R.
+    """
     table = [("ratio to native", "there", "here", "")]
     for row in answer["rows"]:
         series = f"{row['label']} · {row['series']}"

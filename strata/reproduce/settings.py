@@ -14,11 +14,11 @@ from strata.util.errors import UserError
 from strata.util.placeholders import as_list
 from strata.vm import acceleration
 
-# Keys of a plan that config.yaml has in the same form.
+# Keys that a plan and config.yaml have in the same form.
 _SAME_KEYS = ("title", "question", "about", "scale", "seed", "order", "ways")
 # Keys of the image that depend on the site, or follow from the workloads.
 _SITE_KEYS = ("mirror", "workloads")
-# Options of layers that name a program, or are passed on to one.
+# Options of layers that name a program, or are passed on to one: they run others' code here.
 _PROGRAM_OPTIONS = ("options", "program", "dockerd", "image")
 
 
@@ -28,8 +28,10 @@ class Restored:
 
     settings: the content of config.yaml.
     omitted: the reason for each (environment, workload) that is left out; "" stands for any.
-    foreign: commands, programs and options that the plan brings along, as ``KEY: value``.
-    files: the values of parameters that name files, which are in the project of the plan's results.
+    foreign: commands, programs and options that the plan brings along, as ``KEY: value``; they run
+    only with the user's trust.
+    files: the values of parameters that name files, which are in the project of the plan's results;
+    their paths are not checked yet.
     """
 
     settings: Fields
@@ -47,8 +49,9 @@ def restore_experiment(
     base: the content of config.yaml here; its client, mirror and thresholds of interference count.
     repetitions: how many blocks are measured, as in config.yaml.
     machine: the facts of :func:`strata.host.capacity.read_host_facts`.
-    Parameters that the plan's machine decided follow this machine.  Raises UserError if the load
-    came from a second machine, and config.yaml names none.
+    Parameters that the plan's machine decided follow this machine.  The working directory is the
+    project, whose workloads are read.
+    Raises UserError if the load came from a second machine, and config.yaml names none.
     """
     restored = Restored({key: value for key, value in original.items() if key in _SAME_KEYS})
     environments = _restore_environments(original, restored)
@@ -59,7 +62,8 @@ def restore_experiment(
         image["mirror"] = base["image"]["mirror"]
     if "docker" in image:
         restored.foreign.append(f"image.docker: {image['docker']}")
-    # With the unmeasured workloads that the plan's image holds, the image is the same.
+    # The image holds the programs of all workloads of a configuration: with those of the plan's
+    # image that are not measured it is the same image.
     known_names = set(workload.list_workloads()) - set(workloads)
     names_in_image = settings_of_image.get("workloads", [])
     unmeasured: Fields = {name: {} for name in names_in_image if name in known_names}
@@ -68,6 +72,7 @@ def restore_experiment(
         left_out = original.get("leave_out", {}).get(environment, [])
         if names := [name for name in left_out if name in workloads]:
             leave_out[environment] = names
+    # Each layer is a mapping of its name alone.
     layers = [layer for environment in environments.values() for layer in environment["layers"]]
     uses_vm = any("vm" in layer for layer in layers)
     restored.settings |= {
@@ -88,7 +93,8 @@ def restore_experiment(
 def _restore_environments(original: Plan, restored: Restored) -> Fields:
     """Return the environments of a plan that were measured in blocks, as in config.yaml.
 
-    Adds to ``omitted`` and ``foreign`` of `restored`.
+    Adds environments with unknown layers to ``omitted`` of `restored`, and options of
+    _PROGRAM_OPTIONS to its ``foreign``.
     """
     environments: Fields = {}
     for name, planned in original["environments"].items():
@@ -115,7 +121,11 @@ def _restore_environments(original: Plan, restored: Restored) -> Fields:
 
 
 def _restore_label(environment: Any) -> str:
-    """Return the label of a planned environment without what its machine added."""
+    """Return the label of a planned environment without the words that its machine added.
+
+    Planning adds `otherwise` in parentheses, and puts the name of the accelerator in place of
+    ``{vm}``: on this machine it does so again.
+    """
     label: str = environment["label"]
     if "otherwise" in environment:
         label = label.removesuffix(f" ({environment['otherwise']})")
@@ -125,9 +135,10 @@ def _restore_label(environment: Any) -> str:
 
 
 def _restore_client(original: Plan, base: Fields) -> str | Fields:
-    """Return the client of a plan as in config.yaml; a second machine is that of config.yaml here.
+    """Return the client of a plan as in config.yaml; a second machine is the one named here.
 
     base: the content of config.yaml here.
+    Returns "namespace", or a mapping with `rate`, or with `ssh` and its options.
     Raises UserError if the plan's client was a second machine, and config.yaml names none.
     """
     planned = original["client"]
@@ -147,8 +158,10 @@ def _restore_client(original: Plan, base: Fields) -> str | Fields:
 def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -> Fields:
     """Return ``{workload: {parameter: value}}`` with the parameters that a configuration set.
 
-    Workloads and parameters that do not fit this version or machine are left out.
-    Adds to ``omitted``, ``foreign`` and ``files`` of `restored`.
+    machine: as for :func:`restore_experiment`.
+    Workloads that do not fit this version or machine, for one of their parameters too, are left out
+    and added to ``omitted`` of `restored`.  Adds free texts to its ``foreign``, and names of files
+    to its ``files``.
     """
     workloads: Fields = {}
     known_names = set(workload.list_workloads())
@@ -159,14 +172,16 @@ def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -
         declared = workload.read_declaration(name)["parameters"]
         try:
             overrides = _find_overrides(name, original, declared)
-            # Files are not copied yet.
+            # A check of a file would fail, since files are not copied yet.
             checked = {
                 key: value for key, value in overrides.items() if "file" not in declared[key]
             }
             if mistakes := [*workload.check_overrides(name, checked)]:
+                # The first one is a reason enough.
                 raise UserError(": ".join(mistakes[0]))
             workload.resolve_parameters(name, overrides, original["scale"], machine)
         except UserError as error:
+            # The reader has no such config.yaml.
             restored.omitted["", name] = str(error).removeprefix(f"{config.FILE}: ")
             continue
         workloads[name] = overrides
@@ -176,10 +191,10 @@ def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -
 
 
 def _find_overrides(name: str, original: Plan, declared: Fields) -> Fields:
-    """Return the parameters of a planned workload that its configuration set.
+    """Return ``{parameter: value}`` of a planned workload, of those that its configuration set.
 
     Any other parameter has the value that the workload's rules give on the plan's machine.
-    declared: the parameters of the workload's declaration.
+    name: the workload's.  declared: the parameters of its declaration, in this version.
     Raises UserError for a parameter that the workload no longer has.
     """
     values: Fields = dict(original["workloads"][name]["parameters"])
@@ -204,9 +219,11 @@ def _find_overrides(name: str, original: Plan, declared: Fields) -> Fields:
 def _list_free_texts(name: str, overrides: Fields, declared: Fields) -> Iterator[str]:
     """Yield ``KEY: value`` for the parameters that are free texts, such as a command line.
 
+    overrides: the parameters that are set.  declared: the parameters of the declaration.
     A parameter is none if its schema lists its values, or has a pattern for the whole text.
     """
     for key, value in overrides.items():
+        # A pattern that does not end with "$" lets any text follow.
         schema = declared[key]["schema"]
         accepted = schema.get("items", schema)
         is_free = "enum" not in accepted and not accepted.get("pattern", "").endswith("$")
@@ -218,7 +235,8 @@ def find_files(restored: Restored, results: str) -> dict[str, str]:
     """Return ``{name: path}`` of each file that a parameter names, in the project of results.
 
     results: the folder of results; an archive holds the files in its source.
-    A workload whose file does not exist, or is outside the project, is left out of `restored`.
+    A workload whose file does not exist, or is outside the project, is left out of `restored`: its
+    settings lack it, and its ``omitted`` has the reason.
     """
     project_folder = os.path.dirname(os.path.abspath(results))
     paths_by_name: dict[str, str] = {}
@@ -228,6 +246,7 @@ def find_files(restored: Restored, results: str) -> dict[str, str]:
         if is_inside and (path := next(filter(os.path.isfile, candidates), None)):
             paths_by_name[name] = path
             continue
+        # A copy of the items, since workloads are removed.
         for workload_name, values in [*restored.settings["workloads"].items()]:
             if name in values.values():
                 del restored.settings["workloads"][workload_name]
@@ -240,9 +259,10 @@ def list_differences(there: Fields, here: Fields) -> list[Fields]:
     """Return ``[{item, there, here}, …]`` of the facts that are not the same.
 
     there, here: nested mappings; a fact that one side lacks is no difference.
-    item: the keys that lead to the fact.  The other values are texts.
+    item: the keys that lead to the fact, with spaces between.  The other values are texts.
+    analysis/reproduce.R reads the rows, in the order of `there`.
     """
-    facts_there, facts_here = _flatten(there), _flatten(here)
+    facts_there, facts_here = _flatten_mapping(there), _flatten_mapping(here)
     return [
         {"item": item, "there": text, "here": facts_here[item]}
         for item, text in facts_there.items()
@@ -250,24 +270,25 @@ def list_differences(there: Fields, here: Fields) -> list[Fields]:
     ]
 
 
-def _flatten(value: Any) -> dict[str, str]:
+def _flatten_mapping(value: Any) -> dict[str, str]:
     """Return ``{keys that lead to a value, with spaces between: value as text}`` of a mapping.
 
-    A value that is no mapping has the key "".
+    Mappings may be nested at will; lists are texts.  A value that is no mapping has the key "".
     """
     if not isinstance(value, dict):
         return {"": " ".join(str(value).split())}
     texts: dict[str, str] = {}
     for key, inner in value.items():
-        for item, text in _flatten(inner).items():
+        for item, text in _flatten_mapping(inner).items():
             texts[f"{key} {item}".strip()] = text
     return texts
 
 
 def describe_plan(original: Plan) -> Fields:
-    """Return the facts of a plan that may differ on another machine.
+    """Return the facts of a plan that may differ on another machine, as nested mappings.
 
-    The keys are image, sizes and environment, as :func:`list_differences` prints them.
+    The keys are image, sizes (of each workload) and environment (layers of each), with which the
+    items of :func:`list_differences` begin: users see them.
     """
     return {
         "image": {key: original["image"][key] for key in ("distribution", "release")},

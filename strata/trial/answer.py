@@ -1,4 +1,4 @@
-"""The answer of an experiment: its tables as lines for a terminal, as JSON and as CSV."""
+"""The answer of ``strata try``: the experiment's tables as lines, as JSON and as CSV."""
 
 import csv
 import glob
@@ -25,19 +25,22 @@ COLUMNS = (
     "low", "high", "verdict", "direction", "more", "reason",
 )  # fmt: skip
 
-# The steps of a cell that run the command, whose messages are shortened.
+# The steps of a cell that run the command, as strata/measure/steps.py names them in an error.
 STEPS = ("run", "warmup", "prepare")
 # Time and size units with smaller prefixes: unit → (value of the prefixed unit, its name), …
 PREFIXED_UNITS = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "MB": ((1e3, "GB"), (1.0, "MB"), (1e-3, "kB")),
 }
-# An estimate of more blocks says that a ratio is too close to the margin.
+# A ratio that needs more blocks than these is said to be too close to the margin.
 MOST_BLOCKS = 5000
 
 
 def read_table(folder: str, name: str) -> list[dict[str, str]]:
-    """Return the rows of a table of an experiment; none if the table does not exist."""
+    """Return the rows of a table of an experiment, all as texts; none if there is no table.
+
+    name: the table's name in analysis/tables.R, which writes it, such as ``summary``.
+    """
     path = os.path.join(folder, result_path(name))
     if not os.path.exists(path):
         return []
@@ -50,16 +53,19 @@ def collect_rows(folder: str) -> list[Fields]:
 
     The keys are COLUMNS and `headline`: whether the metric decides.  Numbers come
     from summary.csv and comparisons.csv; an unknown one is None.
-    `reason` says why a ratio has no interval; `more` is how many blocks would decide.
+    `reason` says why a ratio has no interval; `more` is how many further blocks would decide.
+    The rows are empty before the tables are made.
     """
-    compared = {
+    # The workload has no factors, so that metric and environment name a series.
+    comparisons = {
         (row["metric"], row["environment"]): row for row in read_table(folder, "comparisons")
     }
-    measured = read_table(folder, "summary")
+    summary = read_table(folder, "summary")
     rows: list[Fields] = []
     # False is sorted before True.
-    for row in sorted(measured, key=lambda row: row["headline"] != "yes"):
-        comparison = compared.get((row["metric"], row["environment"]), {})
+    for row in sorted(summary, key=lambda row: row["headline"] != "yes"):
+        # Native is compared with nothing.
+        comparison = comparisons.get((row["metric"], row["environment"]), {})
         numbers = {key: _parse_number(row[key]) for key in ("level", "level_low", "level_high")}
         for key in ("ratio", "low", "high", "more"):
             numbers[key] = _parse_number(comparison.get(key, ""))
@@ -81,6 +87,7 @@ def explain_missing(folder: str, experiment: Plan, rows: Sequence[Fields]) -> di
     """Return ``{environment: reason}`` for each environment of the plan that has no value.
 
     rows: the answer, as :func:`collect_rows` returns it.
+    The reason "not measured", which no record explains, is treated apart by the command.
     """
     answered = {row["environment"] for row in rows}
     reasons = {}
@@ -91,6 +98,7 @@ def explain_missing(folder: str, experiment: Plan, rows: Sequence[Fields]) -> di
             reasons[name] = f"not available: {environment['reason']}"
             continue
         reasons[name] = "not measured"
+        # The last record with a reason counts; one below raw/ says that the command cannot run.
         for kind in ("failed", "raw"):
             pattern = f"{glob.escape(folder)}/results/{kind}/{name}/{WORKLOAD}/*.json"
             for path in sorted(glob.glob(pattern)):
@@ -103,28 +111,32 @@ def explain_missing(folder: str, experiment: Plan, rows: Sequence[Fields]) -> di
 
 
 def shorten_error(error: str) -> str:
-    """Return a cell's error without the words that a command's author need not know."""
+    """Return a cell's error without the words that a command's author need not know.
+
+    The removed texts are written by strata/measure/cell.py and strata/measure/steps.py; 3 is the
+    exit code of workloads/command/src/timed.c if the command failed.
+    """
     text = " ".join(error.split()).removeprefix("its parser refuses the log: ")
     for step in STEPS:
         text = text.removeprefix(f"its {step} step ended with exit code 3; it printed last: ")
-    # The log holds lines of the harness, too.
-    return " / ".join(part for part in text.split(" / ") if not part.startswith("{"))
+    # The error joins the log's last lines by " / "; the harness's own lines are JSON objects.
+    return " / ".join(line for line in text.split(" / ") if not line.startswith("{"))
 
 
 def _parse_number(text: str) -> float | None:
-    """Return the number in a cell of a table; None if the cell is empty."""
+    """Return the number in a field of a table; None if the field is empty."""
     return float(text) if text else None
 
 
 def format_level(value: float, unit: str) -> str:
     """Return a value with three digits and its unit; seconds and bytes with the fitting prefix."""
     for size, name in PREFIXED_UNITS.get(unit, ((1.0, unit),)):
-        # Values below the smallest unit have this unit, too: it is the last of the loop.
+        # Values below the smallest unit get this unit, too, since the loop ends with it.
         scaled, shown_unit = value / size, name
         if value >= size:
             break
     decimals = 0
-    # The limits follow from rounding: 9.996 is 10.0, and 99.96 is 100.
+    # A value that is rounded up gets the decimals of its result: 9.996 is 10.0, and 99.96 is 100.
     if scaled < 9.995:
         decimals = 2
     elif scaled < 99.95:
@@ -160,11 +172,13 @@ def format_lines(
 
     rows: as :func:`collect_rows` returns them.  missing: as :func:`explain_missing` returns it.
     margin: the smallest difference that matters.  seconds: how long one more block takes.
+    Only metrics that decide are shown, and then the CPU time and memory of each environment.
     """
     lines = []
     width = max(map(len, [*(row["environment"] for row in rows), *missing]), default=0)
     metrics = list(dict.fromkeys(row["metric"] for row in rows if row["headline"]))
     for metric in metrics:
+        # A heading for the wall time, which every command has, is needed only beside other metrics.
         if len(metrics) > 1 or metric != "time":
             lines.append(f"{metric}:")
         for row in rows:
@@ -177,7 +191,7 @@ def format_lines(
 
 
 def _format_row(row: Fields, margin: float, seconds: float) -> str:
-    """Return an environment's level, or its ratio to native with the verdict, as a text.
+    """Return native's level, or another environment's ratio to native with the verdict, as a text.
 
     The arguments are as for :func:`format_verdict`.
     """
@@ -190,6 +204,7 @@ def _format_row(row: Fields, margin: float, seconds: float) -> str:
     if row["low"] is not None:
         interval = f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
     ratio = f"{100 * row['ratio']:.1f} % of native's speed{interval}"
+    # The verdicts stand below one another, as few ratios with intervals are longer.
     return f"{ratio:43}  {format_verdict(row, margin, seconds)} (n = {row['n']})"
 
 
@@ -198,6 +213,7 @@ def _format_resources(rows: Sequence[Fields], width: int) -> list[str]:
 
     width: the number of columns of the environments' names.
     """
+    # Metrics of workloads/command/workload.yaml.
     metrics = ("cpu", "user", "system", "memory")
     # Environment → metric → its level as a text.
     levels: dict[str, dict[str, str]] = {}
@@ -214,7 +230,10 @@ def _format_resources(rows: Sequence[Fields], width: int) -> list[str]:
 
 
 def compute_block_seconds(folder: str, experiment: Plan) -> float:
-    """Return the mean seconds that a block of an experiment took; 0 if none was measured."""
+    """Return the mean seconds that a block of an experiment took; 0 if none was measured.
+
+    They come from the records of measured cells, and include the time to bring up an environment.
+    """
     order = blocks.Order(experiment, os.path.join(folder, "results"))
     # Repetition, which is the number of the block → its seconds.
     seconds: dict[int, float] = {}
@@ -226,14 +245,16 @@ def compute_block_seconds(folder: str, experiment: Plan) -> float:
 
 
 def describe_disturbed(folder: str) -> str:
-    """Return a sentence on runs that other programs disturbed; empty if there were none."""
+    """Return a line on blocks that other programs disturbed; empty if there were none."""
     runs = read_table(folder, "runs")
-    blocks_of_runs = {row["repetition"] for row in runs}
-    disturbed = {row["repetition"] for row in runs if row["flags"]}
-    if not disturbed:
+    # A block has the number of its cells' repetition.
+    measured_blocks = {row["repetition"] for row in runs}
+    disturbed_blocks = {row["repetition"] for row in runs if row["flags"]}
+    if not disturbed_blocks:
         return ""
     return (
-        f"  {len(disturbed)} of {len(blocks_of_runs)} blocks were disturbed by other programs: "
+        f"  {len(disturbed_blocks)} of {len(measured_blocks)} blocks were disturbed by other "
+        "programs: "
         "a quieter machine gives narrower intervals"
     )
 
@@ -241,11 +262,12 @@ def describe_disturbed(folder: str) -> str:
 def write_answer(
     rows: Sequence[Fields], facts: Fields, json_path: str | None, csv_path: str | None
 ) -> None:
-    """Write the answer to a file of JSON and a file of CSV, unless its path is None.
+    """Write the answer to a JSON file, a CSV file or both, as far as their paths are given.
 
-    rows: as :func:`collect_rows` returns them.
-    facts: further keys of the JSON object.
-    json_path: ``-`` is standard output.
+    rows: as :func:`collect_rows` returns them, of which the keys COLUMNS are written.
+    facts: further keys of the JSON object, beside `rows`.
+    json_path, csv_path: None writes no such file; the JSON path ``-`` is standard output.
+    Programs of users read both formats, whose keys and order stay.
     """
     shown = [{key: row[key] for key in COLUMNS} for row in rows]
     if json_path:
@@ -255,8 +277,8 @@ def write_answer(
         else:
             write_text(json_path, text)
     if csv_path:
-        cells = [["" if row[key] is None else row[key] for key in COLUMNS] for row in shown]
-        write_csv(csv_path, COLUMNS, cells)
+        lines = [["" if row[key] is None else row[key] for key in COLUMNS] for row in shown]
+        write_csv(csv_path, COLUMNS, lines)
 
 
 def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
@@ -264,10 +286,12 @@ def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
 
     name: the environment's name.
     The text is empty unless the environment is one layer, Docker or chroot: others are up only for
-    a measurement.  The image has to be built.
+    a measurement.  The image has to be built.  The command copies given files to /tmp/try, and has
+    the options of the layers in environments/docker.py and environments/chroot.py.
     """
     layers = experiment["environments"][name]["layers"]
     layer_names = [layer_name for layer in layers for layer_name in layer]
+    # Only the recipe decides the names of the container image and of the tree.
     image: Any = {"recipe": experiment["image"]["recipe"]}
     copy = ""
     if request.files:

@@ -24,7 +24,7 @@ from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree
 from strata.util.signals import Interrupted
 
-# Exit statuses.
+# Exit statuses, on which users' scripts rely (docs/how-to/try.md); 130 is a shell's for SIGINT.
 ANSWERED, FAILED, INTERRUPTED = 0, 1, 130
 # The tables of which the answer is made.
 TABLES = tuple(map(result_path, ("summary", "comparisons", "verdicts", "runs")))
@@ -39,13 +39,15 @@ def main(
     fresh: bool,
     **options: Any,
 ) -> int:
-    """Run the command ``try``, and return the exit status.
+    """Run ``strata try``: measure a command in environments, print the answer, return the status.
 
     argv: the words of the command that is tried.
     json_file, csv_file, html_file: files to write; None: none.
     name: the experiment's name; None: one that follows from the command.
-    fresh: whether the experiment begins anew.
-    options: the arguments of :func:`strata.trial.request.read_request`.
+    fresh: whether the experiment's earlier results are removed first.
+    options: the arguments of :func:`strata.trial.request.read_request`, by the names that
+    strata/options.py gives to the command's options.
+    All results are kept in the experiment's folder, where the same command goes on.
     The status is ANSWERED if every available environment has an answer, FAILED if one has none,
     and INTERRUPTED if nothing was measured before a signal came.
     Raises UserError if the command fails in all environments, or cannot be compared.
@@ -53,13 +55,14 @@ def main(
     request = requests.read_request(argv, **options)
     line = measuring.ProgressLine()
     try:
-        folder, experiment = _prepare(request, name, fresh, line)
+        folder, experiment = _prepare_experiment(request, name, fresh, line)
     except Interrupted:
         line.clear()
         progress.print_message("strata: ended before anything was measured; nothing is left")
         return INTERRUPTED
-    is_complete = _measure(folder, experiment, request, line)
+    is_complete = _measure_experiment(folder, experiment, request, line)
     line.clear()
+    # Measuring may have changed the plan: environments are left out, or found not available.
     experiment = read_json(os.path.join(folder, paths.PLAN)) or experiment
     rows = answer.collect_rows(folder)
     missing = answer.explain_missing(folder, experiment, rows)
@@ -88,16 +91,17 @@ def main(
     return FAILED if failed else ANSWERED
 
 
-def _measure(
+def _measure_experiment(
     folder: str, experiment: Plan, request: Request, line: measuring.ProgressLine
 ) -> bool | None:
-    """Measure until the answer is known or the budget is spent, and make the tables of it.
+    """Measure until the answer is known or the budget is spent, and make the answer's tables.
 
     folder: the experiment's folder.  experiment: its plan.
     line: shows the results after each round.
-    If the command fails in some environments, the others are measured.
-    Returns whether all was measured; None if a signal came meanwhile.  Otherwise than after True,
-    the tables hold what was measured, if anything was.
+    If the command always fails in some environments, the configuration leaves these out, and the
+    others are measured.
+    Returns whether all was measured; None if a signal came meanwhile.  Unless it is True, the
+    tables hold only what was measured, and there are none if nothing was.
     """
     is_complete = _make_tables(folder, request, line)
     if is_complete is False and _leave_out_failing(folder, experiment):
@@ -111,9 +115,10 @@ def _measure(
 def _make_tables(
     folder: str, request: Request, line: measuring.ProgressLine, *options: str
 ) -> bool | None:
-    """Measure the missing cells, and make the tables of the answer, by Snakemake.
+    """Measure the missing cells, and make the answer's TABLES, by Snakemake.
 
-    options: more words for Snakemake.
+    line: shows the results after each round.  options: more words for Snakemake, such as
+    ``--config partial=true``, by which tables are made of the cells so far.
     Returns whether all tables were made; None if a signal came meanwhile.
     """
     try:
@@ -128,12 +133,16 @@ def _make_tables(
         return None
 
 
-def _prepare(
+def _prepare_experiment(
     request: Request, name: str | None, fresh: bool, line: measuring.ProgressLine
 ) -> tuple[str, Plan]:
     """Make the folder and the configuration of an experiment, with a trial run if it is new.
 
+    An experiment of the same command is continued: its budget is extended, and it keeps the
+    parameters that followed from its trial run.
+    name, fresh: as for :func:`main`.  line: shows the progress.
     Returns the folder, and the plan.  If an error or a signal comes, a new folder is removed.
+    May start Docker's daemon.
     Raises UserError if nothing can be compared here, or if the trial run fails.
     """
     layer = docker.Layer
@@ -152,18 +161,20 @@ def _prepare(
             remove_tree(os.path.join(folder, "results"))
         if sha1:
             shutil.move(archive, os.path.join(folder, requests.ARCHIVE))
+    # The words after `strata try`, as a person typed them.
     command_line = f"strata try {shlex.join(sys.argv[2:])}"
     try:
         is_same = requests.is_same_experiment(existing, settings)
         # Before its trial run has ended, an experiment lacks the parameters that follow from it.
-        if existing and is_same and "runs" in _command_parameters(existing):
+        if existing and is_same and "runs" in _get_command_parameters(existing):
             requests.extend_budget(settings, existing, folder)
         else:
+            # The trial run takes one block; its seconds decide the laps of the others.
             requests.write_settings(folder, {**settings, "repetitions": 1}, command_line)
             experiment = _make_plan(folder)
             _require_comparison(experiment)
             seconds = _run_once(folder, request, experiment, line)
-            _command_parameters(settings).update(requests.choose_laps(seconds))
+            _get_command_parameters(settings).update(requests.choose_laps(seconds))
         requests.write_settings(folder, settings, command_line)
         return folder, _make_plan(folder)
     except BaseException:
@@ -173,9 +184,10 @@ def _prepare(
 
 
 def _leave_out_failing(folder: str, experiment: Plan) -> bool:
-    """Leave environments out of the configuration in which the command always failed.
+    """Leave the environments in which the command always failed out of the configuration.
 
-    Returns whether some are left out, and native and another one remain.
+    experiment: the plan, which stays as it is; Snakemake plans anew from the changed config.yaml.
+    Returns whether some are left out.  Changes nothing unless native and another one remain.
     """
     failed = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")
     available = list_available_environments(experiment)
@@ -189,7 +201,7 @@ def _leave_out_failing(folder: str, experiment: Plan) -> bool:
     return True
 
 
-def _command_parameters(settings: Fields) -> Fields:
+def _get_command_parameters(settings: Fields) -> Fields:
     """Return the parameters of the command in a configuration: the mapping itself, no copy."""
     parameters: Fields = settings["workloads"][WORKLOAD]
     return parameters
@@ -198,6 +210,7 @@ def _command_parameters(settings: Fields) -> Fields:
 def _make_plan(folder: str) -> Plan:
     """Return the plan of an experiment's configuration.
 
+    Works in the experiment's folder meanwhile.
     Raises UserError if this user may not measure one of its environments.
     """
     with contextlib.chdir(folder):
@@ -206,6 +219,7 @@ def _make_plan(folder: str) -> Plan:
         experiment = planning.make_plan(config.read_config(), capacity.read_host_facts())
     for environment in experiment["environments"].values():
         if environment["available"]:
+            # The outermost layer, which runs on this host, decides whether the user may.
             [lowest] = environment["layers"][0]
             if reason := registry.load_layer_class(lowest).permission_reason():
                 raise UserError(f"nothing can be measured: {reason}")
@@ -228,11 +242,13 @@ def _require_comparison(experiment: Plan) -> None:
 def _run_once(
     folder: str, request: Request, experiment: Plan, line: measuring.ProgressLine
 ) -> float:
-    """Run the command once, natively, and return its seconds.
+    """Run the command once, natively, and return its wall time in seconds.
 
+    Writes the log and the parsed values of the first native cell below the experiment's folder.
     Raises UserError with the command's last lines and remedies, if it fails.
     """
     available = list_available_environments(experiment)
+    # A command that is longer could not run once in every environment within the budget.
     limit = request.budget_seconds / len(available)
     overrides = f"workloads={{{WORKLOAD}: {{runs: 1, warmups: 0, laps: 1, limit: {limit:.1f}}}}}"
     line.show("a first run, natively …")
@@ -255,7 +271,8 @@ def _explain_failures(
 ) -> list[str]:
     """Return lines with reasons, remedies and commands by hand for a command that failed.
 
-    failed: ``{environment: reason}``, of available environments only.
+    failed: ``{environment: reason}``, as :func:`strata.trial.answer.explain_missing` returns it,
+    of available environments only; empty if nothing was measured for another reason.
     """
     lines = []
     printed = [f"  | {text}" for text in measuring.read_last_lines(folder)]
@@ -275,7 +292,7 @@ def _explain_failures(
 def _describe_round(folder: str, number: int, request: Request) -> str:
     """Return the results after a round in one line: ratios with intervals, and the time spent.
 
-    number: the number of the round.
+    number: the number of the round, after which strata/results/decide.py wrote its decision.
     """
     decision = read_json(os.path.join(folder, result_path("precision", round=number))) or {}
     state = decision.get("workloads", {}).get(WORKLOAD, {})
@@ -296,10 +313,11 @@ def _print_answer(
     missing: dict[str, str],
     is_interrupted: bool,
 ) -> None:
-    """Print the answer, and what to do with it.
+    """Print the answer, the scope of its intervals, and how to go on.
 
     rows: as :func:`strata.trial.answer.collect_rows` returns them.
-    missing: the reason for each environment without a value.
+    missing: ``{environment: reason}`` of the environments without a value.
+    is_interrupted: whether a signal ended the measurement.
     """
     margin = experiment["precision"]["margin"]
     seconds = answer.compute_block_seconds(folder, experiment)

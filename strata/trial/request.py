@@ -29,7 +29,7 @@ WORK_FOLDER = "/data/work"
 # The folder of experiments, and the archive of the given files in an experiment's folder.
 FOLDER = "try"
 ARCHIVE = "files.tar"
-# The environments that are tried unless --in names others.
+# The environments that are tried unless the option --in names others.
 DEFAULT_ENVIRONMENTS = ("native", "docker", "docker-gvisor")
 # About how long a lap lasts, and the laps of an environment in a block together.
 LAP_SECONDS = 0.3
@@ -43,11 +43,12 @@ LEAST_LIMIT_SECONDS = 60
 LIMIT_FACTOR = 10
 # How many of the last bytes that a run prints are searched for metrics.
 KEPT_BYTES = 65536
-# The parameters that follow from the trial run.
+# The parameters that follow from the trial run: the keys of :func:`choose_laps`.
 CHOSEN = ("runs", "warmups", "laps", "limit")
 # The longest command in a title.
 TITLE_LENGTH = 100
-# What a person may change if the message of a failure matches a regular expression.
+# What a person may change if the message of a failure matches a regular expression.  Most of these
+# messages are written by workloads/command/src/timed.c, others by the command itself.
 HINTS = {
     r"(?i)\btty\b|terminal": (
         "no measured program has a terminal: give it options for use without one"
@@ -65,14 +66,14 @@ HINTS = {
 
 @dataclass(frozen=True)
 class Request:
-    """A command to be tried, and how.
+    """A command to be tried, with the checked options of ``strata try``.
 
-    argv: the command's words, in which given files have their paths in the system.
+    argv: the command's words, in which given files have their paths in the system; not empty.
     environments: the names of the environments in which it is tried, native first.
     files: the paths of the given files and folders.
     patterns: further metrics, as :func:`strata.experiment.workload.read_pattern` takes them.
-    packages: the packages of the distribution that the image shall hold.
-    margin, budget: as in config.yaml.
+    packages: the packages of the distribution that the image holds in addition.
+    margin, budget: as in config.yaml's `repetitions`, such as ``2%`` and ``5min``.
     image: a Docker image of one's own; None: the project's image.
     docker_options: options for Docker's containers.
     """
@@ -109,13 +110,14 @@ def read_request(
     image: str | None,
     docker_options: list[str],
 ) -> Request:
-    """Return the request of a command line.
+    """Return the request of a command line, checked.
 
     argv: the command's words.
     names: the names of environments, with commas between; None: DEFAULT_ENVIRONMENTS.
     packages: a list for each time that the option is given.
-    The other arguments are the options' values.
-    Raises UserError with all mistakes.
+    The other arguments are the options' values, as :class:`Request` describes them.
+    Parameters have the names that strata/options.py gives to the options.
+    Raises UserError with the mistakes of all options.
     """
     if not argv:
         raise UserError(
@@ -146,11 +148,16 @@ def read_request(
 
 def make_repetitions(margin: str, budget: str) -> Fields:
     """Return the configuration's `repetitions` of an experiment, of which nothing is checked."""
+    # Verdicts share their error rate by the planned looks, so that no block follows the last one.
     return {"min": 3, "max": LOOKS[-1], "margin": margin, "budget": budget}
 
 
 def _check_metrics(metrics: list[str]) -> None:
-    """Raise UserError unless each value of the option --metric declares a metric of a new name."""
+    """Raise UserError unless each value of the option --metric declares a metric of a new name.
+
+    metrics: as :func:`strata.experiment.workload.read_pattern` takes them.
+    """
+    # Declarations of workloads are read in the working directory, here the project's.
     with contextlib.chdir(paths.PROJECT):
         declared = workload.read_declaration(WORKLOAD)
     accepted = validation.make_validator(declared["parameters"]["patterns"]["schema"]["items"])
@@ -169,10 +176,12 @@ def _check_metrics(metrics: list[str]) -> None:
 
 
 def choose_environments(names: str | None) -> list[str]:
-    """Return the names of the environments to try, native first.
+    """Return the names of the environments to try: native, and at least one other.
 
-    names: the chosen names, with commas between; None: DEFAULT_ENVIRONMENTS.
-    Raises UserError with the nearest name for one that the configuration lacks.
+    names: the chosen names, with commas between; None: those of DEFAULT_ENVIRONMENTS that the
+    nearest config.yaml has.
+    Raises UserError with the nearest name for one that the configuration lacks, and if there is
+    nothing to compare.
     """
     path, base = config.read_nearest()
     known = [*base.get("environments", {})]
@@ -200,8 +209,9 @@ def choose_environments(names: str | None) -> list[str]:
 def place_files(argv: list[str], files: list[str]) -> list[str]:
     """Return a command's words, in which given files are replaced by the paths of their copies.
 
-    files: paths of files and folders of this host, which are copied into the folder in which the
-    command runs, under their own names.
+    files: paths of files and folders of this host, which :func:`pack_files` packs under their own
+    names, and workloads/command/prepare.sh unpacks in the folder in which the command runs.
+    A word is replaced if it is a given path, or a path in a given folder.
     Raises UserError for a path that does not exist, and for two of the same name.
     """
     # The path of a given file → the path of its copy.
@@ -227,12 +237,14 @@ def place_files(argv: list[str], files: list[str]) -> list[str]:
 def pack_files(files: Sequence[str], target: str) -> str:
     """Pack files and folders of the host into a tar archive, and return its SHA-1.
 
+    files: their paths; given links are followed.  target: the path of the archive, which is replaced.
     The bytes follow only from names, modes and contents, so that equal files are not measured
-    again.  Raises UserError for a file that cannot be read.
+    again.  workloads/command/prepare.sh compares the archive with the SHA-1.
+    Raises UserError for a file that cannot be read; nothing is left then.
     """
 
     def remove_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
-        """Return an entry without its time and its owner."""
+        """Return an entry of the archive without its time and its owner."""
         member.mtime = member.uid = member.gid = 0
         member.uname = member.gname = ""
         return member
@@ -256,8 +268,10 @@ def pack_files(files: Sequence[str], target: str) -> str:
 def make_configuration(request: Request, sha1: str) -> Fields:
     """Return the configuration of a request's experiment, before its trial run.
 
+    The keys are those of config.yaml; the trial run adds :func:`choose_laps` to the parameters.
     sha1: the SHA-1 of the archive of the given files; empty without one.
-    Raises UserError if Docker has options, and no environment uses Docker.
+    Environments, image, machine and interference are those of the nearest config.yaml.
+    Raises UserError if the request has options for Docker, and no environment uses Docker.
     """
     _, base = config.read_nearest()
     environments = {name: base["environments"][name] for name in request.environments}
@@ -277,6 +291,7 @@ def make_configuration(request: Request, sha1: str) -> Fields:
     if len(title) > TITLE_LENGTH:
         title = title[: TITLE_LENGTH - 1] + "…"
     measuring_seconds = max(1, round(MEASURED_SHARE * request.budget_seconds))
+    # The same command has the same seed, and so the same order of measurement.
     seed = hashlib.sha256(request.command_line.encode()).digest()[:3]
     parameters: Fields = {
         "command": request.command_line,
@@ -300,7 +315,10 @@ def make_configuration(request: Request, sha1: str) -> Fields:
 
 
 def _add_docker_options(environment: Fields, options: Sequence[str]) -> Fields:
-    """Return an environment with further options in each of its layers of Docker."""
+    """Return an environment of config.yaml with further options in each of its layers of Docker.
+
+    environment: stays as it is.  options: words for ``docker run``.
+    """
     layers = []
     for layer in environment["layers"]:
         if isinstance(layer, dict) and "docker" in layer:
@@ -315,11 +333,14 @@ def _add_docker_options(environment: Fields, options: Sequence[str]) -> Fields:
 
 
 def choose_laps(seconds: float) -> Fields:
-    """Return the parameters of the workload, by name, that fit a run of so many seconds.
+    """Return the parameters of the workload that fit a run of so many seconds.
 
+    The keys are CHOSEN: runs of a lap, runs before the first lap, laps of a cell, and the time
+    limit of a run in seconds.
     Many short runs fill a lap; a long run is a lap, and the only one of its cell.  Otherwise a cell
     has two to four laps, so that the environments of a block alternate.
     """
+    # A clock may show no time for the shortest run.
     seconds = max(seconds, 1e-4)
     runs = max(1, round(LAP_SECONDS / seconds))
     is_long = seconds > LONG_RUN_SECONDS
@@ -333,7 +354,11 @@ def choose_laps(seconds: float) -> Fields:
 
 
 def is_same_experiment(existing: Fields | None, settings: Fields) -> bool:
-    """Return whether two configurations measure the same command in the same environments."""
+    """Return whether two configurations measure the same command in the same environments.
+
+    existing: None if there is none yet, which is another experiment.
+    Precision, seed, title and the parameters of the trial run may differ.
+    """
 
     def select_deciding(configuration: Fields) -> Fields:
         """Return the parts of a configuration that decide the results."""
@@ -346,15 +371,15 @@ def is_same_experiment(existing: Fields | None, settings: Fields) -> bool:
 
 
 def read_settings(folder: str) -> Fields | None:
-    """Return the configuration in an experiment's folder; None if there is none."""
+    """Return the content of the config.yaml in an experiment's folder; None if there is none."""
     path = os.path.join(folder, config.FILE)
     return yaml_files.read_mapping(path) if os.path.exists(path) else None
 
 
 def write_settings(folder: str, settings: Fields, comment: str) -> None:
-    """Write the configuration of an experiment.
+    """Write the config.yaml of an experiment, from which Snakemake makes its plan.
 
-    comment: the file's first line, such as the command line of ``strata try``.
+    comment: the text of the file's first line, such as the command line of ``strata try``.
     """
     text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=90)
     first_line = " ".join(comment.split())
@@ -369,14 +394,16 @@ def write_settings(folder: str, settings: Fields, comment: str) -> None:
 def choose_folder(request: Request, settings: Fields, name: str | None, fresh: bool) -> str:
     """Return the folder of a request's experiment: that of the same command, or a new one.
 
+    Makes nothing.
     settings: the configuration of the experiment.
     name: the name that a person chose; None: one that follows from the command.
-    fresh: whether the chosen name may be another experiment's, which begins anew.
+    fresh: whether the folder of the chosen name may hold another experiment, which the caller then
+    replaces.
     Raises UserError if the name is not valid, or is another experiment's.
     """
     if name is None:
         program = os.path.basename(request.argv[0])
-        # A number follows the name.
+        # A number may follow: a name has at most 40 characters (require_name).
         stem = make_name(program, "command", length=30)
         folder = os.path.join(FOLDER, stem)
         number = 1
@@ -404,6 +431,7 @@ def extend_budget(settings: Fields, existing: Fields, folder: str) -> None:
     the trial run, are taken from the earlier configuration.
     settings: the new configuration, which is changed.
     existing: the configuration in the experiment's folder.
+    folder: the experiment's folder, whose decisions (strata/results/decide.py) say the time.
     """
     spent = 0.0
     decisions = os.path.join(folder, "results/precision")
@@ -420,7 +448,8 @@ def extend_budget(settings: Fields, existing: Fields, folder: str) -> None:
 def find_hints(request: Request, message: str) -> list[str]:
     """Return hints, as sentences, for a person whose command failed with this message.
 
-    message: the error of a cell, whose words the hints follow from.
+    message: the error of a cell.  The hints follow from its words (HINTS; timed.c writes "cannot
+    be started"), and from files of this host that the command's words name.
     """
     program = request.argv[0]
     given_names = {os.path.basename(os.path.abspath(path)) for path in request.files}

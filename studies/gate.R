@@ -83,7 +83,7 @@ for (sessions in c(1, 3, 6)) {
       })
       row <- compare_side_samples(sides, sessions > 1, "blocks")
       row <- row[rep(1, ROWS), ]
-      add_verdicts(row, seq_len(ROWS), MARGIN, INTERVAL_BLOCKS)$verdict[[1]]
+      add_verdicts(row, seq_len(ROWS), MARGIN, min_n = INTERVAL_BLOCKS)$verdict[[1]]
     })
     cat(sprintf("| %d | %g %% | 20, 3 %% | %.1f %% | %.1f %% |\n", sessions, 100 * scatter,
                 100 * mean(verdicts == "different"), 100 * mean(verdicts == "equivalent")))

@@ -13,7 +13,7 @@ from strata.image import kvm_trial
 from strata.results import forecast
 from strata.util import paths, programs, progress, yaml_files
 from strata.util.data_types import Fields
-from strata.util.errors import UserError
+from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_tree
 
 # Exit statuses, on which users' scripts rely; the status of a mistake is in strata/commands.py.
@@ -192,12 +192,14 @@ def _judge_earlier_results(folder: str, workloads: list[str]) -> Fields | None:
     tables = [f"results/tidy/{workload}.csv" for workload in workloads]
     if not all(map(os.path.exists, [paths.PLAN, *tables])):
         return None
-    # Results that R refuses count as none: the claim is measured then.
-    with contextlib.suppress(UserError):
+    try:
         row = _judge_results(os.path.abspath("results"), folder)
-        if row["verdict"] != "not tested":
-            return row
-    return None
+    except MachineError:
+        raise
+    except UserError:
+        # Results that R refuses count as none: the claim is measured then.
+        return None
+    return row if row["verdict"] != "not tested" else None
 
 
 def _print_earlier(row: Fields) -> None:

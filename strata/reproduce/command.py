@@ -83,9 +83,10 @@ def reproduce(
             restored = settings.restore_experiment(
                 original, base, repetitions, capacity.read_host_facts()
             )
-        own_plan = _prepare_experiment(folder, results, restored, fresh, dry)
+        is_trusted = trust or not restored.foreign
+        own_plan = _prepare_experiment(folder, results, restored, fresh, dry or not is_trusted)
         differences = _print_differences(results, original, own_plan)
-        _require_trust(restored, trust or dry)
+        _require_trust(restored, is_trusted or dry)
         if own_plan is not None:
             with contextlib.chdir(folder):
                 forecast.print_forecast(own_plan, samples=os.path.relpath(paths.PROJECT))
@@ -153,7 +154,7 @@ def _plan_repetitions(budget: str, effect: float) -> Fields:
 
 
 def _prepare_experiment(
-    folder: str, results: str, restored: Restored, fresh: bool, dry: bool
+    folder: str, results: str, restored: Restored, fresh: bool, untried: bool
 ) -> Plan | None:
     """Make the folder of a reproduction, and return its plan; None if nothing can be compared.
 
@@ -162,7 +163,7 @@ def _prepare_experiment(
     restored: the experiment, to whose ``omitted`` the reasons are added for what cannot be measured
     here.
     fresh: whether earlier results are removed.
-    dry: whether KVM stays untried; a trial of KVM starts a virtual machine.
+    untried: whether KVM is not tried; a trial starts a virtual machine from the image.
     Raises UserError if the folder holds another experiment.
     """
     path = os.path.join(folder, config.FILE)
@@ -193,7 +194,7 @@ def _prepare_experiment(
     # The declarations of another folder may differ.
     workload.read_declaration.cache_clear()
     with contextlib.chdir(folder):
-        if dry:
+        if untried:
             own_plan = planning.make_plan(config.read_config({}), capacity.read_host_facts())
         else:
             own_plan = kvm_trial.make_plan_after_trial({})

@@ -307,7 +307,7 @@ def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
         argv.append(request.image or engine.name_image(image))
         return f"{copy}{shlex.join(argv)} {request.command_line}"
     if layer_names == ["chroot"]:
-        tree = os.path.join(paths.home_folder(), "images", image["recipe"], "tree")
+        tree = shlex.quote(os.path.join(paths.home_folder(), "images", image["recipe"], "tree"))
         if not request.files:
             return f"sudo chroot {tree} {request.command_line}"
         script = shlex.quote(f"cd /data && {request.command_line}")

@@ -149,21 +149,22 @@ def _prepare_experiment(
     if request.image and not (layer.unavailable_reason() or layer.permission_reason()):
         # The image is read before a cell would start the daemon.
         docker.start_daemon()
-    with programs.temporary_folder("try") as scratch:
-        archive = os.path.join(scratch, requests.ARCHIVE)
-        sha1 = requests.pack_files(request.files, archive) if request.files else ""
-        settings = requests.make_configuration(request, sha1)
-        folder = requests.choose_folder(request, settings, name, fresh)
-        is_new = not os.path.lexists(folder)
-        make_folder(folder)
-        existing = None if fresh else requests.read_settings(folder)
-        if fresh:
-            remove_tree(os.path.join(folder, "results"))
-        if sha1:
-            shutil.move(archive, os.path.join(folder, requests.ARCHIVE))
-    # The words after `strata try`, as a person typed them.
-    command_line = f"strata try {shlex.join(sys.argv[2:])}"
-    try:
+    with contextlib.ExitStack() as undo:
+        with programs.temporary_folder("try") as scratch:
+            archive = os.path.join(scratch, requests.ARCHIVE)
+            sha1 = requests.pack_files(request.files, archive) if request.files else ""
+            settings = requests.make_configuration(request, sha1)
+            folder = requests.choose_folder(request, settings, name, fresh)
+            if not os.path.lexists(folder):
+                undo.callback(remove_tree, folder)
+            make_folder(folder)
+            existing = None if fresh else requests.read_settings(folder)
+            if fresh:
+                remove_tree(os.path.join(folder, "results"))
+            if sha1:
+                shutil.move(archive, os.path.join(folder, requests.ARCHIVE))
+        # The words after `strata try`, as a person typed them.
+        command_line = f"strata try {shlex.join(sys.argv[2:])}"
         is_same = requests.is_same_experiment(existing, settings)
         # Before its trial run has ended, an experiment lacks the parameters that follow from it.
         if existing and is_same and "runs" in _get_command_parameters(existing):
@@ -176,11 +177,10 @@ def _prepare_experiment(
             seconds = _run_once(folder, request, experiment, line)
             _get_command_parameters(settings).update(requests.choose_laps(seconds))
         requests.write_settings(folder, settings, command_line)
-        return folder, _make_plan(folder)
-    except BaseException:
-        if is_new:
-            remove_tree(folder)
-        raise
+        experiment = _make_plan(folder)
+        # All went well, so that the folder stays.
+        undo.pop_all()
+    return folder, experiment
 
 
 def _leave_out_failing(folder: str, experiment: Plan) -> bool:

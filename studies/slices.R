@@ -7,8 +7,9 @@
 
 source("studies/common.R")
 
-# Returns the performance of each headline series, environment and block: the tidy columns, with
-# slices and whole, the performance in either kind of run.  Blocks without both are left out.
+# Reads the performance of each headline series, environment and block.  Returns the tidy columns,
+# with slices and whole: the performance in either kind of run.  Blocks without one of the two are
+# left out.  folder: of results, whose tables exist.
 read_both_ways <- function(folder) {
   plan <- jsonlite::read_json(file.path(folder, "plan.json"))
   metrics <- stack_rows(Map(list_metrics, names(plan$workloads), plan$workloads))
@@ -28,11 +29,11 @@ read_both_ways <- function(folder) {
   both
 }
 
-# Returns the cell of the table for the ratios of blocks: their mean with its interval.
+# Formats the mean of the ratios of blocks with its interval, for a cell of the table.
 show_ratios <- function(ratios) show_interval(compare_pairs(ratios))
 
-# Prints the table of a project.
-main <- function(project) {
+# Prints the table of docs/method.md.  project: folder of a project, whose tables exist.
+print_ways <- function(project) {
   rows <- read_both_ways(file.path(project, "results"))
   if (nrow(rows) == 0) stop(project, ": no run was taken in slices and whole", call. = FALSE)
   blocks <- paste(make_keys(rows), rows$repetition, rows$together)
@@ -59,4 +60,4 @@ main <- function(project) {
 
 arguments <- commandArgs(TRUE)
 if (length(arguments) != 1) stop("usage: studies/slices.R PROJECT", call. = FALSE)
-main(arguments)
+print_ways(arguments)

@@ -198,7 +198,7 @@ lower_first <- function(text) paste0(tolower(substr(text, 1, 1)), substr(text, 2
 #' Name the workloads whose laps did not alternate because memory was short
 #'
 #' @param paper list of read_paper
-#' @return sentence; NULL of none
+#' @return sentence; NULL if there are none
 describe_unshared_laps <- function(paper) {
   # The key `alone` of a record holds the reason.
   is_unshared <- function(record) !is.null(record$alone)
@@ -258,9 +258,11 @@ describe_tested_claims <- function(paper) {
   size_clause <- ""
   if (differing > 0) size_clause <- glue(", {differing} of another size than published")
   untested <- count_verdicts("not tested")
+  untested_clause <- ""
+  if (untested > 0) untested_clause <- glue("; {untested} could not be tested")
   glue("Of {nrow(paper$claims)} published claims, {count_verdicts('reproduced')} could be ",
        "reproduced, {count_verdicts('contradicted')} contradicted{size_clause} ",
-       "and {undecided} not decided", if (untested > 0) "; {untested} could not be tested", ".")
+       "and {undecided} not decided{untested_clause}.")
 }
 
 #' Say which workloads broke a rule of their size, or that the scale `tiny` breaks all of them

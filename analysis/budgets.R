@@ -30,6 +30,7 @@ judge_budgets <- function(request) {
       return(refuse_budget(paste0("no run of ", budget$workload, " in ", budget$environment,
                                   " is paired with one in ", budget$reference)))
     }
+    # Looks share the error rate; failures share it among the gate's budgets, too.
     judge_budget(rows, budget$at_most, ALPHA / request$looks,
                  ALPHA / request$looks / request$gate, by_session)
   })

@@ -281,7 +281,8 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
   if (any(environments == "")) {
     return(list(explain_missing_environment(entries[environments == ""][[1]], context)))
   }
-  # Series of the two environments are matched by all factors in which the claim sets them equal.
+  # Series of the two environments match if they are equal in all factors but those that the entries
+  # set, in which the two may differ.
   differing <- unique(unlist(lapply(entries, function(entry) names(entry$factors))))
   # Selects the rows of the pair's i-th environment; `matched` is equal for matching series.
   select_rows <- function(i) {

@@ -80,7 +80,7 @@ compare_costs <- function(results, comparisons, pairs) {
     cells <- make_cell_keys(list(environment = environment, workload = workload,
                                  repetition = repetitions))
     rows <- costs[costs$cell %in% cells, ]
-    # Native may have no runs of the environment's kind.
+    # Native may have no runs of the environment's kind: then all its runs count.
     if (how %in% rows$how) rows <- rows[rows$how == how, ]
     colSums(rows[setdiff(names(rows), c("cell", "how"))])
   }
@@ -89,6 +89,7 @@ compare_costs <- function(results, comparisons, pairs) {
     key <- paste(make_keys(row), row$environment)
     repetitions <- blocks[[key]]
     how <- tidy$how[match(key, keys)]
+    # Native's time for a unit of work, which the shares are multiplied by.
     is_native <- keys == paste(make_keys(row), NATIVE) & tidy$repetition %in% repetitions
     seconds <- mean(tidy$seconds[is_native])
     sums <- lapply(c(NATIVE, row$environment), add_up_cells, row$workload, repetitions, how)

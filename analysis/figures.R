@@ -268,7 +268,8 @@ make_axis_title <- function(rows) {
 #'
 #' @param paper list of read_paper
 #' @param name of the workload
-#' @param figure entry of the workload's figures
+#' @param figure entry of the workload's `figures` in the plan: kind, title, metric or metrics,
+#'   where, along, against, scale
 #' @return ggplot
 draw_runs <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$comparisons, name, figure)
@@ -313,6 +314,8 @@ choose_columns <- function(panels) {
 
 #' Draw curves of environments with 95 % intervals: levels along a factor, or against another metric
 #'
+#' Rows whose factor figure$along is no number are left out.
+#'
 #' @inheritParams draw_runs
 #' @return ggplot
 draw_curves <- function(paper, name, figure) {
@@ -352,6 +355,8 @@ draw_curves <- function(paper, name, figure) {
 }
 
 #' Draw the distribution of a metric: the mean of each percentile over the runs of an environment
+#'
+#' The factor that figure$along names has to hold percentiles, above 0 and below 100.
 #'
 #' @inheritParams draw_runs
 #' @return ggplot
@@ -403,17 +408,17 @@ compute_figure_height <- function(paper, name, figure) {
 #' Write the caption of a workload's figure
 #'
 #' @inheritParams draw_runs
-#' @return text, which set_chunk_options escapes
+#' @return text, which is not marked: the hook of set_chunk_options escapes it
 write_caption <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$summary, name, figure)
   n <- paste(unique(range(rows$n)), collapse = " to ")
   # A figure may have no title.
   title <- paste(c(paper$plan$workloads[[name]]$title, lower_first(figure$title)), collapse = ", ")
   metric <- lower_first(rows$metric_label[1])
-  of_metric <- if (n_distinct(rows$metric_label) == 1) paste0(": ", metric) else ""
+  subject <- if (n_distinct(rows$metric_label) == 1) paste0(": ", metric) else ""
   switch(
     figure$kind,
-    runs = glue("{title}{of_metric}. Points: the ratio of every block; diamonds below them: their ",
+    runs = glue("{title}{subject}. Points: the ratio of every block; diamonds below them: their ",
                 "mean with its 95 % interval (n = {n}; cut at the figure\u2019s edge). ",
                 "Grey: within \u00b1 {format_margin(MARGIN)}."),
     cdf = glue("{title}: distribution, the level at each percentile (n = {n})."),
@@ -470,10 +475,11 @@ draw_claims <- function(claims) {
 #' @return ggplot
 draw_order <- function(paper) {
   rows <- filter(paper$all, headline, environment %in% paper$measured$environment)
-  at <- match(rows$log, paper$runs$log)
-  mutate(rows, order = paper$runs$order[at], disturbed = paper$runs$flags[at] != "",
+  run <- match(rows$log, paper$runs$log)
+  mutate(rows, order = paper$runs$order[run], disturbed = paper$runs$flags[run] != "",
          title = factor(title, unique(title))) |>
     group_by(series, environment) |>
+    # Without a value that counts there is no mean to deviate from.
     filter(any(counts == "yes")) |>
     mutate(deviation = value / mean(value[counts == "yes"]) - 1) |>
     ungroup() |>

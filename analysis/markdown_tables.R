@@ -46,15 +46,15 @@ LINE_LETTERS <- 116L
 choose_column_widths <- function(table) {
   texts <- lapply(table, as.character)
   letters <- lapply(texts, function(column) pmax(nchar(column, "width"), 1L))
-  least <- mapply(function(column, name) {
+  narrowest <- mapply(function(column, name) {
     max(nchar(unlist(strsplit(c(column, name), " ")), "width"))
   }, texts, names(texts))
-  widths <- pmax(vapply(letters, max, 1L, 1L), least)
+  widths <- pmax(vapply(letters, max, 1L, 1L), narrowest)
   count_lines <- function(letters, width) ceiling(letters / width)
   lines <- Map(count_lines, letters, widths)
   # A column has a gap of two letters.  If the longest words alone are too wide, the table stays so.
-  while (sum(widths + 2L) > LINE_LETTERS && any(widths > least)) {
-    candidates <- which(widths > least)
+  while (sum(widths + 2L) > LINE_LETTERS && any(widths > narrowest)) {
+    candidates <- which(widths > narrowest)
     table_lines <- vapply(candidates, function(i) {
       narrowed <- c(lines[-i], list(count_lines(letters[[i]], widths[i] - 1L)))
       sum(do.call(pmax, narrowed))
@@ -76,6 +76,7 @@ drop_empty_columns <- function(table) {
 #' @param paper list of read_paper
 #' @return data frame for set_table, a row for each environment of the plan, unavailable ones too
 tabulate_environments <- function(paper) {
+  # Both read what the layers of one environment say of themselves in the plan's `descriptions`.
   get_texts <- function(layers, key) vapply(layers, function(layer) layer[[key]] %or% "", "")
   get_innermost <- function(layers, key) utils::tail(c("", get_texts(layers, key)), 1)
   layers <- lapply(paper$plan$environments, `[[`, "descriptions")
@@ -263,7 +264,8 @@ tabulate_costs <- function(paper) {
 #' List the ratios whose robust estimate differs from that of all work over all time
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for set_table; "Without stalls" is the robust estimate; without rows if no
+#'   ratio differs
 tabulate_robust <- function(paper) {
   filter(paper$headlines, robust_differs == "yes") |>
     transmute(Series = if_else(duplicated(series), "", series), Environment = label,
@@ -372,7 +374,7 @@ tabulate_emulated <- function(paper) {
 #' List planned runs that are missing
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for set_table, a row for each workload, environment and reason
 tabulate_missing <- function(paper) {
   titles <- vapply(paper$plan$workloads, `[[`, "", "title")
   transmute(paper$missing, Workload = unname(titles[workload]), Environment = label, Missing = n,
@@ -441,7 +443,7 @@ join_known <- function(...) {
 }
 
 # The rows of tabulate_engines: functions that describe a side of the engine of one system, from the
-# record's `docker` or `container`; NULL or "" of nothing.  `network` is read by its whole name,
+# record's `docker` or `container`; NULL or "" for nothing.  `network` is read by its whole name,
 # since `$` would find Podman's network_backend, too.  An engine that is not Docker has a `program`.
 ENGINE_ROWS <- list(
   Docker = function(engine) if (is.null(engine$program)) engine$engine,
@@ -518,8 +520,9 @@ count_texts <- function(texts) {
 #' A star marks disturbed runs.  The links are relative to paper/, where the page is.
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for set_table, a row for each workload and environment
 tabulate_runs <- function(paper) {
+  # Returns Markdown in one text, which later steps would escape without a mark.
   link_runs <- function(number, path, mark) {
     paste(write_markdown("[{number}{mark}](../{path})"), collapse = " ")
   }

@@ -53,7 +53,8 @@ simulate_series <- function(ar) {
   })
 }
 
-# Prints the rows of the table for one run: one for each number of first blocks.
+# Prints the rows of the table for one run: one for each number of first blocks that leaves a series
+# enough to forecast.
 # name: of the run.  series: list of vectors of ratios.
 print_rows <- function(name, series) {
   rows <- stack_rows(lapply(series, function(ratios) {

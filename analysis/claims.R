@@ -310,6 +310,7 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
 # Returns the refused part that says why an environment of a claim has no values that count.
 # entry: the environment's entry among the published environments; context: as of test_claims.
 explain_missing_environment <- function(entry, context) {
+  # None of these environments has values that count: one that is in emulation is all there is.
   measured_as <- unlist(entry$measured_as)
   if (any(measured_as %in% context$emulated)) {
     return(refuse_part("emulation", entry$label, " was measured in emulation alone"))
@@ -337,7 +338,7 @@ select_claimed_rows <- function(rows, environment, claim_factors, environment_fa
 
 # Makes a part of a claim that can be tested, as of list_claim_parts without its bounds.
 # rows, reference_rows: tidy rows of the two environments in matching series; reference_rows is NULL
-# where a level is claimed, and the level is then the part's `ratio`.
+# where a level is claimed, and the level is then the part's `ratio`.  context: as of test_claims.
 make_part <- function(claim, rows, reference_rows, context) {
   part <- list(environment = rows$environment[[1]],
                reference = reference_rows$environment[[1]] %or% "",

@@ -73,14 +73,15 @@ make_environment_scales <- function(paper) {
        guides(colour = guide_legend(ncol = count_legend_columns(paper)), fill = "none"))
 }
 
-# Returns the number of labels that fit side by side into a legend.
+# Returns the number of environments' labels that fit side by side into a legend, 1 at least.
 count_legend_columns <- function(paper) {
   line_letters <- if (knitr::is_html_output()) 72 else 96
   # The key of an entry and the gap after it are as wide as five letters.
   max(1, line_letters %/% (max(nchar(paper$measured$label)) + 5))
 }
 
-# Computes the height in inches of all rows of a legend but the first, for which there is room.
+# Computes the height in inches of all rows of a legend of environments but the first, for which
+# every figure has room.  paper: list of read_paper.
 compute_legend_height <- function(paper) {
   0.17 * ((nrow(paper$measured) - 1) %/% count_legend_columns(paper))
 }

@@ -133,6 +133,7 @@ format_margin <- function(margin) paste0(format(100 * margin), SPACE, "%")
 #' @return character vector; NO_VALUE of NA
 format_number <- function(numbers, half_width = NA) {
   unknown <- is.na(half_width) | half_width < abs(numbers) / 1e5
+  # Two digits of `size` are shown: two of a tenth of a number are three of the number.
   size <- ifelse(unknown, abs(numbers) / 10, half_width)
   # At most six digits behind the point.
   digits <- pmin(pmax(0, 1 - floor(log10(size))), 6)
@@ -221,10 +222,10 @@ describe_image <- function(image) {
                        "variables, user, folder and volumes"))
 }
 
-#' Name the workloads of a paper, or their number if there are many
+#' Name the workloads of a paper, or their number if they are six or more
 #'
 #' @param paper list of read_paper
-#' @return text
+#' @return enumeration of titles, or for example "8 workloads"
 name_workloads <- function(paper) {
   titles <- unique(paper$runs$title)
   if (length(titles) < 6) join_words(titles) else format_count(length(titles), "workload")

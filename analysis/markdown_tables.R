@@ -218,6 +218,7 @@ tabulate_comparisons <- function(rows) {
 #'   environment, and a column for each margin
 tabulate_margins <- function(paper) {
   shown <- filter(paper$decisions, !workload %in% paper$invalid)
+  # Formats minutes with two digits; "" where they are not known.
   format_minutes <- function(minutes) {
     text <- format(signif(minutes, 2), big.mark = ",", scientific = FALSE, trim = TRUE)
     if_else(is.finite(minutes), text, "")

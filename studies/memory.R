@@ -91,7 +91,7 @@ print_causes <- function(project) {
     stop(project, ": needs one environment with the layer chroot: {huge_pages: false}",
          call. = FALSE)
   }
-  # Of the workload calls, only accesses to memory matter here.
+  # Of the workload calls, only accesses to memory matter here; "" are the other workloads.
   rows <- add_huge_page_counterparts(rows[get_factor(rows, "call") %in% c("", ACCESSES), ], small)
   environments <- setdiff(unique(rows$environment), c(NATIVE, small))
   totals <- compare_with(rows, environments, NATIVE)

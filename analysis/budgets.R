@@ -2,14 +2,15 @@
 
 #' Judge all budgets of a gate
 #'
-#' A budget passes falsely with a probability of ALPHA at most, whatever the number of looks at the
-#' growing data is; so does any budget of the gate fail falsely.
+#' Over all planned looks at the growing data, one budget passes falsely with a probability of at
+#' most ALPHA.  Any of all the gate's budgets fails falsely with a probability of at most ALPHA.
 #'
-#' @param request list: looks (the planned number), gate (how many budgets it has), sessions
-#'   (folders of results, the last one measured now), budgets (for each its environment, workload,
-#'   metric if one is named, reference, at_most, baseline, a list of folders, and blocks, how many
-#'   of the last session count)
+#' @param request list, written by strata/gate/command.py: looks (the planned number), gate (how
+#'   many budgets it has), sessions (folders of results, the last one measured now), budgets (for
+#'   each its environment, workload, metric if one is named, reference, at_most, baseline, a list of
+#'   folders, and blocks, how many of the last session count)
 #' @return list of judge_budget, in the order of the budgets
+#' @section Errors: a baseline has another scale than the sessions
 judge_budgets <- function(request) {
   folders <- unique(unlist(c(request$sessions, lapply(request$budgets, `[[`, "baseline"))))
   sessions <- lapply(stats::setNames(nm = folders), read_session)
@@ -29,15 +30,17 @@ judge_budgets <- function(request) {
       return(refuse_budget(paste0("no run of ", budget$workload, " in ", budget$environment,
                                   " is paired with one in ", budget$reference)))
     }
+    # Looks share the error rate; failures share it among the gate's budgets, too.
     judge_budget(rows, budget$at_most, ALPHA / request$looks,
                  ALPHA / request$looks / request$gate, by_session)
   })
 }
 
-# Returns the verdict on a budget that cannot be judged, with the reason.
+# Returns the verdict on a budget that cannot be judged; why: the reason, which the gate's report
+# shows as it is.
 refuse_budget <- function(why) list(verdict = "not comparable", why = why)
 
-# Selects the rows of a budget: of its metric, or the headlines of its workload.
+# Selects the rows of a budget's metric; if it names none, the headline rows of its workload.
 select_budget_rows <- function(rows, budget) {
   rows <- rows[rows$workload == budget$workload, ]
   if (is.null(budget$metric)) rows[rows$headline, ] else rows[rows$metric == budget$metric, ]
@@ -47,10 +50,11 @@ select_budget_rows <- function(rows, budget) {
 #'
 #' @param session list of read_session
 #' @param budget list: environment, reference, workload, metric or NULL, blocks
-#' @return data frame, one row for each series, of compare_pairs with the columns of a comparison;
-#'   NULL of no pairs
+#' @return data frame, one row for each series: COMPARISON_KEYS, then the columns of compare_pairs;
+#'   NULL without pairs
 compare_side_by_side <- function(session, budget) {
   rows <- select_budget_rows(session$tidy, budget)
+  # Repetitions number the blocks; later blocks belong to a look that is still to come.
   rows <- rows[rows$repetition <= budget$blocks, ]
   pairs <- pair_environments(rows[rows$environment == budget$environment, ],
                              rows[rows$environment == budget$reference, ])
@@ -62,11 +66,13 @@ compare_side_by_side <- function(session, budget) {
 #'
 #' @param baseline,current lists of read_session
 #' @param budget as of compare_side_by_side
-#' @return data frame, one row for each series: series, ratio, low, high, why, n, se, df; NULL of
-#'   no series that both sides have with native
+#' @return data frame, one row for each series: series, ratio, low, high, why, n, se, df; NULL if no
+#'   series has a ratio to native on both sides
+#' @section Errors: the scales of the sessions differ
 compare_with_baseline <- function(baseline, current, budget) {
   require_one_scale(c(baseline, current), c(rep("the baseline", length(baseline)),
                                             rep("this run", length(current))))
+  # The names are for messages; source and sha256 describe archives, which a gate does not have.
   make_side <- function(name, sessions) {
     combine_sessions(sessions, list(name = name, source = "", sha256 = ""))
   }
@@ -78,34 +84,40 @@ compare_with_baseline <- function(baseline, current, budget) {
 
 #' Judge whether all series of a budget stay within it
 #'
-#' All of them surely cost at most the budget (intersection-union test), or one surely costs more.
+#' The budget is kept if all series surely cost at most that much (intersection-union test), and
+#' broken if one surely costs more.
 #'
-#' @param rows data frame: series, ratio (of performance), low, high, why, n, se, df
+#' @param rows data frame with at least one row: series, ratio (of performance), low, high, why, n,
+#'   se, df
 #' @param at_most the budget, as a share
 #' @param within_alpha,beyond_alpha error rates of the two verdicts
 #' @param by_session whether the samples are sessions, not blocks
-#' @return list: verdict ("within", "beyond", "undecided", "not comparable"), why (the reason of the
-#'   last), parts (number of series), and of the series that decides: series, n, unit, ratio, low,
-#'   high (95 %), low_all, high_all (the ends that decide), more (how many further blocks or
-#'   sessions would decide); only verdict and why if it is not comparable
+#' @return list, whose keys strata/gate/reports.py reads: verdict ("within", "beyond", "undecided",
+#'   "not comparable"), why (the reason of the last), parts (number of series), and of the series
+#'   that decides: series, n, unit ("blocks" or "sessions"), ratio, low, high (95 %), low_all,
+#'   high_all (the ends that decide), more (how many further blocks or sessions would decide; NA if
+#'   the budget is decided or no number is known); only verdict and why if it is not comparable
 judge_budget <- function(rows, at_most, within_alpha, beyond_alpha, by_session = FALSE) {
-  least <- if (by_session) INTERVAL_BLOCKS else VERDICT_BLOCKS
+  needed_samples <- if (by_session) INTERVAL_BLOCKS else VERDICT_BLOCKS
+  # A one-sided test at alpha is an interval of 1 - 2 alpha.  "Beyond" is any series', so that they
+  # share its error rate; "within" takes them all.
   inner <- compute_intervals(rows, 1 - 2 * within_alpha)
   outer <- compute_intervals(rows, 1 - 2 * beyond_alpha / nrow(rows))
   # Any gain is within the budget.
-  judged <- judge_parts(inner, outer, rows$n, 1 - at_most, Inf, least)
+  judged <- judge_parts(inner, outer, rows$n, 1 - at_most, Inf, needed_samples)
   verdict <- if (all(judged$within)) "within" else "undecided"
   if (any(judged$outside)) verdict <- "beyond"
-  at <- judged$at
-  why <- rows$why[rows$why != "" & rows$n >= least]
+  # A series that has enough samples and no interval would not get one by further samples.
+  why <- rows$why[rows$why != "" & rows$n >= needed_samples]
   if (verdict == "undecided" && length(why) > 0) return(refuse_budget(why[[1]]))
   # More performance than native's is no cost: it counts as none.
   needed <- mapply(estimate_blocks_needed, pmin(rows$ratio, 1), rows$se * sqrt(rows$n), at_most,
                    within_alpha)
   more <- NA_real_
   if (verdict == "undecided" && !anyNA(needed)) more <- max(needed - rows$n, 1)
-  row <- rows[at, ]
+  row <- rows[judged$at, ]
   list(verdict = verdict, why = row$why, parts = nrow(rows), series = row$series, n = row$n,
        unit = if (by_session) "sessions" else "blocks", ratio = row$ratio, low = row$low,
-       high = row$high, low_all = inner$low[[at]], high_all = outer$high[[at]], more = more)
+       high = row$high, low_all = inner$low[[judged$at]], high_all = outer$high[[judged$at]],
+       more = more)
 }

@@ -5,7 +5,8 @@
 #'
 #' @param plan contents of plan.json
 #' @return data frame: base, environment, choice (layer and option, for example "docker network", or
-#'   the layer that one of them has more), touches ("network", "data" or ""); NULL of no pairs
+#'   the layer that one of them has more), touches ("network" or "data" if the two differ in nothing
+#'   else; otherwise ""); NULL without pairs.  Emulated and unavailable environments are in no pair.
 find_choice_pairs <- function(plan) {
   is_usable <- function(entry) isTRUE(entry$available) && !isTRUE(entry$emulated)
   entries <- Filter(is_usable, plan$environments)
@@ -25,25 +26,26 @@ find_choice_pairs <- function(plan) {
 find_single_choice <- function(first, second) {
   stacks <- lapply(list(first$layers, second$layers), lapply, sort_options)
   if (length(stacks[[1]]) != length(stacks[[2]])) return(find_added_layer(stacks))
-  at <- which(!mapply(identical, stacks[[1]], stacks[[2]]))
-  if (length(at) != 1) return(NULL)
-  layers <- lapply(stacks, function(stack) stack[[at]])
+  positions <- which(!mapply(identical, stacks[[1]], stacks[[2]]))
+  if (length(positions) != 1) return(NULL)
+  layers <- lapply(stacks, function(stack) stack[[positions]])
   if (names(layers[[1]]) != names(layers[[2]])) return(NULL)
   option <- find_differing_option(lapply(layers, `[[`, 1))
   if (is.null(option)) return(NULL)
-  descriptions <- lapply(list(first, second), function(entry) entry$descriptions[[at]])
+  descriptions <- lapply(list(first, second), function(entry) entry$descriptions[[positions]])
   touches <- list_differing_keys(descriptions)
   if (length(touches) != 1 || !touches %in% c("network", "data")) touches <- ""
   list(choice = paste(names(layers[[1]]), option), reversed = FALSE, touches = touches)
 }
 
-# Sorts the options of a layer by name, so that equal layers are identical.
+# Sorts the options of a layer (a list of one: its options, named by the layer) by their names, so
+# that equal layers are identical.
 sort_options <- function(layer) {
   lapply(layer, function(options) options[sort(as.character(names(options)))])
 }
 
-# Finds the choice of find_single_choice where one of two stacks of layers is the other with a layer
-# more; NULL if it is not.
+# Finds the choice, as of find_single_choice, where one of two stacks is the other with one layer
+# more; NULL if the stacks differ in more than that.
 find_added_layer <- function(stacks) {
   sizes <- lengths(stacks)
   shorter <- stacks[[which.min(sizes)]]
@@ -54,7 +56,8 @@ find_added_layer <- function(stacks) {
   list(choice = names(longer[[added[[1]]]]), touches = "", reversed = sizes[[1]] > sizes[[2]])
 }
 
-# Returns the name of the one option in which two lists of options differ; NULL of none or several.
+# Returns the name of the one option in which two lists of options differ; NULL if they differ in
+# none or in several.
 # An option that holds several settings follows from the option that names them, and does not count
 # unless it is the only difference: then one of its settings is the choice.
 find_differing_option <- function(options) {
@@ -73,9 +76,10 @@ find_differing_option <- function(options) {
 #'
 #' A workload with a step in a fresh system can notice everything.
 #'
-#' @param touches "network", "data" (the place of data) or "", which every workload can notice
+#' @param touches as of find_choice_pairs: "network", "data" (the place of data) or "", which every
+#'   workload can notice
 #' @param workload in the plan's `workloads`
-#' @return logical
+#' @return logical; where FALSE, the comparison is a control
 can_notice <- function(touches, workload) {
   # Steps may hold steps.
   has_step <- function(steps, test) {
@@ -93,8 +97,9 @@ can_notice <- function(touches, workload) {
 #' Compare the environments of each choice in the headline series
 #'
 #' @param results list of read_results
-#' @return data frame of compare_environments with the columns of add_verdicts, choice, control
-#'   ("yes" or "no") and family: choices and controls are a family each; NULL of no comparisons
+#' @return data frame, written as choices.csv: the columns of compare_environments and add_verdicts,
+#'   choice, control ("yes" or "no") and family ("choices" or "controls", whose verdicts each share
+#'   an error rate); NULL without comparisons
 compare_choices <- function(results) {
   pairs <- find_choice_pairs(results$plan)
   headlines <- results$tidy[results$tidy$headline, ]
@@ -111,7 +116,7 @@ compare_choices <- function(results) {
           family = ifelse(noticed, "choices", "controls"))
   }))
   if (is.null(rows)) return(NULL)
-  # The verdicts of each family share an error rate.
+  # One verdict for each choice, pair of environments and workload.
   stack_rows(lapply(split(rows, rows$family), function(family) {
     keys <- paste(family$choice, family$reference, family$environment, family$workload)
     add_verdicts(family, match(keys, unique(keys)))

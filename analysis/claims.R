@@ -18,9 +18,10 @@ INNER_LEVEL <- 1 - 2 * ALPHA
 #'   and processors (numbers; NA: not known); emulated (names of environments that were measured in
 #'   emulation only); otherwise (names of environments that a daemon or options made others of);
 #'   paired (whether values are paired in blocks; by default TRUE) and exact (whether values have no
-#'   error; by default FALSE)
-#' @return data frame of describe_claim, one row for each claim, and a second row for a claim about
-#'   a product that another environment stands for
+#'   error, as printed ones; by default FALSE, and only unpaired values may be exact)
+#' @return data frame of describe_claim, one row for each claim, and after it a second row for a
+#'   claim about a product that another environment stands for; strata/claim/command.py takes the
+#'   last row of a claim
 test_claims <- function(published, values, context) {
   rows <- lapply(published$claims, function(claim) {
     rbind(test_claim(claim, published, values, context),
@@ -32,7 +33,7 @@ test_claims <- function(published, values, context) {
 #' Describe a run and its machine for the claims
 #'
 #' @param results list of read_results
-#' @return the `context` of test_claims
+#' @return the `context` of test_claims; sockets are the most of all records
 describe_run <- function(results) {
   sockets <- lapply(results$records, function(record) record$observed$host$static$sockets)
   sockets <- unlist(Filter(is.numeric, sockets))
@@ -43,8 +44,9 @@ describe_run <- function(results) {
        otherwise = environments$environment[environments$otherwise])
 }
 
-# Tests a claim about a product by the environment that stands for it: a row of test_claim, where
-# `transferred` names the product; NULL if no environment stands for it, or nothing can be tested.
+# Tests a claim about a product by the environment that stands for it.  Returns the row of
+# test_claim, where `transferred` names the product; NULL if no environment stands for it, or if no
+# part can be tested.
 test_transferred_claim <- function(claim, published, values, context) {
   transferred <- transfer_claim(claim, published)
   if (is.null(transferred)) return(NULL)
@@ -57,8 +59,8 @@ test_transferred_claim <- function(claim, published, values, context) {
 #' Restate a claim about a product as one about the environments that may stand for it
 #'
 #' @inheritParams test_claim
-#' @return list: claim, published (as they were given, restated) and from (the product's name); NULL
-#'   if no environment stands for a product of the claim
+#' @return list: claim, published (copies of the arguments, restated) and from (the product's name);
+#'   NULL if no environment stands for a product of the claim, or the claim is untestable
 transfer_claim <- function(claim, published) {
   is_product <- function(environment) !is.null(environment$transferred)
   products <- Filter(is_product, published$environments[unlist(claim$pairs)])
@@ -71,7 +73,7 @@ transfer_claim <- function(claim, published) {
   list(claim = claim, published = published, from = paste(unique(origins), collapse = ", "))
 }
 
-# Tells whether a part of list_claim_parts can be tested.
+# Tells whether a part of list_claim_parts can be tested: refuse_part gives the others a reason.
 is_testable <- function(part) is.null(part$reason)
 
 #' Test one claim by all its parts
@@ -80,7 +82,8 @@ is_testable <- function(part) is.null(part$reason)
 #' @param claim an entry of published/claims.json
 #' @return row of describe_claim; environment, reference, series, n, ratio, low, high, level and
 #'   the tolerance are of the part that decides, reason and because of the first part that cannot be
-#'   tested
+#'   tested.  The verdicts are VERDICTS (format.R) and "not tested"; strata/claim/command.py has an
+#'   exit status for each.
 test_claim <- function(claim, published, values, context) {
   row <- describe_claim(claim, published)
   parts <- list_claim_parts(claim, published, values, context)
@@ -89,6 +92,7 @@ test_claim <- function(claim, published, values, context) {
   if (length(untested) > 0) row[c("reason", "because")] <- untested[[1]][c("reason", "because")]
   if (length(tested) == 0) return(row)
   inner <- stack_rows(lapply(tested, compare_part, INNER_LEVEL))
+  # Any part outside contradicts the claim, so that the parts share the error rate (Bonferroni).
   outer_level <- 1 - ALPHA / length(tested)
   outer <- stack_rows(lapply(tested, compare_part, outer_level))
   low <- vapply(tested, function(part) part$bounds[[1]], 0)
@@ -100,10 +104,9 @@ test_claim <- function(claim, published, values, context) {
   row$verdict <- if (all(judged$within)) "reproduced" else "undecided"
   if (length(untested) > 0) row$verdict <- "tested in part"
   if (any(judged$outside)) row$verdict <- "contradicted"
-  at <- judged$at
-  part <- tested[[at]]
-  is_within <- judged$within[[at]]
-  shown <- (if (is_within) inner else outer)[at, ]
+  part <- tested[[judged$at]]
+  is_within <- judged$within[[judged$at]]
+  shown <- (if (is_within) inner else outer)[judged$at, ]
   row[c("tolerance_low", "tolerance_high")] <- as.list(part$bounds)
   row[c("environment", "reference", "series")] <- part[c("environment", "reference", "series")]
   row[c("n", "ratio", "low", "high")] <- shown[c("n", "ratio", "low", "high")]
@@ -113,8 +116,9 @@ test_claim <- function(claim, published, values, context) {
   add_published_verdict(row, part, refine = !isFALSE(context$paired))
 }
 
-# Adds to a claim's row how its deciding part compares with the published ratio, if the claim has
-# one: against_published, and, to refine "reproduced", the verdict "same direction" or "other size".
+# Compares the deciding part of a claim with the published ratio, if the claim has one: sets
+# against_published in the claim's row.  With `refine`, a ratio that differs turns the verdict
+# "reproduced" into "same direction" (on the same side of 1) or "other size".
 add_published_verdict <- function(row, part, refine) {
   if (row$unit != "ratio" || is.na(row$published)) return(row)
   row$against_published <- compare_with_published(part, row$published)
@@ -125,7 +129,8 @@ add_published_verdict <- function(row, part, refine) {
   row
 }
 
-# Returns the row of a claim before it is tested; its columns are the format of claims.csv.
+# Returns the row of a claim before it is tested.  Its columns are the format of claims.csv, which
+# analysis/tables.R lists too.
 describe_claim <- function(claim, published) {
   bounds <- read_tolerance(claim)
   data.frame(
@@ -141,7 +146,7 @@ describe_claim <- function(claim, published) {
 
 #' Read the tolerance of a claim
 #'
-#' A tolerance that ends at 1 means a difference, so that it ends at the smallest that matters.
+#' A bound of 1 claims that there is a difference, and becomes the smallest one that matters.
 #'
 #' @param claim an entry of published/claims.json
 #' @return numeric vector of the lower and the upper bound; NA for none
@@ -153,7 +158,7 @@ read_tolerance <- function(claim) {
 }
 
 # Says whether a part's ratio is "equal" to the published value within MARGIN, "different" or
-# "undecided".
+# "undecided": the column against_published of claims.csv.  part: one that can be tested.
 compare_with_published <- function(part, value) {
   row <- compare_part(part, INNER_LEVEL, value)
   n <- if (isTRUE(part$exact)) Inf else row$n
@@ -168,7 +173,7 @@ compare_with_published <- function(part, value) {
 #' @param level confidence level of the interval
 #' @param value number by which the part's ratio is divided
 #' @return row of compare_sessions, or of compare_samples where runs are not paired; the interval of
-#'   exact values has no width
+#'   exact values has no width.  `ratio` is a difference or a level where the claim is about one.
 compare_part <- function(part, level, value = 1) {
   if (!is.null(part$ratio)) {
     return(compare_sessions(part$ratio / value, part$session, part$machine, level))
@@ -183,9 +188,10 @@ compare_part <- function(part, level, value = 1) {
 #' List the parts of a claim: each series of each pair of environments in each of its tests
 #'
 #' @inheritParams test_claim
-#' @return list of lists: environment, reference, series and bounds, with workload and
-#'   ratio, session and machine (of each block) or with x, y and how (as of compare_samples) and
-#'   exact (no errors); for a part that cannot be tested, reason (a code) and because (a sentence)
+#' @return list of lists: environment, reference ("" where a level is claimed), series and bounds
+#'   (as of read_tolerance); of paired values workload, and ratio, session and machine (vectors, an
+#'   element for each block); of others x, y and how (as of compare_samples) and exact (no errors).
+#'   A part that cannot be tested is the list of refuse_part with bounds.
 list_claim_parts <- function(claim, published, values, context) {
   tests <- claim$tests %or% list(list())
   parts <- lapply(tests, function(test) {
@@ -199,11 +205,11 @@ list_claim_parts <- function(claim, published, values, context) {
 
 #' List the ratios of a claim's parts with their 90 % intervals
 #'
-#' If no part can be tested, the parts are of environments that stand for a product.
+#' If no part can be tested, the parts of the claim that transfer_claim restates are listed instead.
 #'
 #' @inheritParams test_claim
 #' @return data frame, one row for each part that can be tested: environment, reference, series, n,
-#'   ratio, low, high, tolerance_low, tolerance_high; NULL of none
+#'   ratio, low, high, tolerance_low, tolerance_high; NULL without such parts
 list_part_intervals <- function(claim, published, values, context) {
   list_tested <- function(claim, published) {
     Filter(is_testable, list_claim_parts(claim, published, values, context))
@@ -220,8 +226,9 @@ list_part_intervals <- function(claim, published, values, context) {
   }))
 }
 
-# Lists the parts of one test of a claim, as list_claim_parts does but without their bounds.
-# claim: with the keys of the test.
+# Lists the parts of one test of a claim, as list_claim_parts does but without their bounds.  The
+# first reason that forbids the whole test is its only part; workloads with broken sizes add a part.
+# claim: with the keys of the test in place of its own.
 list_test_parts <- function(claim, published, values, context) {
   if (!is.null(claim$untestable)) {
     return(list(refuse_part(claim$untestable$reason, claim$untestable$because)))
@@ -256,15 +263,17 @@ list_test_parts <- function(claim, published, values, context) {
   c(unlist(parts, recursive = FALSE), refused)
 }
 
-# Returns a part that cannot be tested: the code of its reason, and the sentence that `...` makes.
+# Returns a part that cannot be tested: the code of its reason, for which REASONS of
+# analysis/markdown_tables.R has a text, and the clause that the texts in `...` make.
 refuse_part <- function(reason, ...) list(reason = reason, because = paste0(...))
 
 # Lists the parts of one pair of environments of a claim, as list_test_parts does.
-# pair: keys of published environments, one of them where a level is claimed; rows: of the values.
+# pair: keys of two published environments, or of one where a level is claimed; rows: tidy rows of
+# the claim's workloads and metrics.
 list_pair_parts <- function(pair, claim, published, rows, context) {
   entries <- published$environments[unlist(pair)]
   environments <- vapply(entries, function(entry) {
-    # A claim may be about the options of an engine.
+    # An entry with `options` is about environments that options changed; others exclude them.
     excluded <- if (isTRUE(entry$options)) NULL else context$otherwise
     measured <- intersect(unlist(entry$measured_as), setdiff(rows$environment, excluded))
     if (length(measured) > 0) measured[[1]] else ""
@@ -272,7 +281,8 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
   if (any(environments == "")) {
     return(list(explain_missing_environment(entries[environments == ""][[1]], context)))
   }
-  # Series of the two environments are matched by all factors in which the claim sets them equal.
+  # Series of the two environments match if they are equal in all factors but those that the entries
+  # set, in which the two may differ.
   differing <- unique(unlist(lapply(entries, function(entry) names(entry$factors))))
   # Selects the rows of the pair's i-th environment; `matched` is equal for matching series.
   select_rows <- function(i) {
@@ -297,9 +307,10 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
   })
 }
 
-# Returns the refused part that says why an environment of a claim has no values.
+# Returns the refused part that says why an environment of a claim has no values that count.
 # entry: the environment's entry among the published environments; context: as of test_claims.
 explain_missing_environment <- function(entry, context) {
+  # None of these environments has values that count: one that is in emulation is all there is.
   measured_as <- unlist(entry$measured_as)
   if (any(measured_as %in% context$emulated)) {
     return(refuse_part("emulation", entry$label, " was measured in emulation alone"))
@@ -312,8 +323,9 @@ explain_missing_environment <- function(entry, context) {
   refuse_part(if (is_product) "other-product" else "environment", entry$label, " was not measured")
 }
 
-# Selects the rows of an environment that have the factors of a claim.  Factors of the claim's
-# environment replace the claim's own factors of the same name.
+# Selects the tidy rows of an environment that have the factors of a claim.  Factors that the claim
+# sets for this environment replace those of the same name that it sets for both.
+# claim_factors, environment_factors: lists of one or several allowed values, named by factors.
 select_claimed_rows <- function(rows, environment, claim_factors, environment_factors) {
   factors <- c(claim_factors[setdiff(names(claim_factors), names(environment_factors))],
                environment_factors)
@@ -325,8 +337,8 @@ select_claimed_rows <- function(rows, environment, claim_factors, environment_fa
 }
 
 # Makes a part of a claim that can be tested, as of list_claim_parts without its bounds.
-# rows, reference_rows: of the two environments; reference_rows is NULL where a level is claimed,
-# which is then the part's `ratio`.
+# rows, reference_rows: tidy rows of the two environments in matching series; reference_rows is NULL
+# where a level is claimed, and the level is then the part's `ratio`.  context: as of test_claims.
 make_part <- function(claim, rows, reference_rows, context) {
   part <- list(environment = rows$environment[[1]],
                reference = reference_rows$environment[[1]] %or% "",

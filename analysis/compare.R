@@ -11,7 +11,9 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "testbeds", "format", "markdown_tables", "figures", "render")
 
-# Writes all files of a comparison into the folder `out`; listing: path of SIDES.json.
+# Writes all files of a comparison into the folder `out`.  strata/archive/compare.py writes the
+# listing, and turns `outcome` of outcome.json into an exit status.
+# listing: path of SIDES.json; effect: the smallest difference that matters, as a share.
 write_comparison <- function(listing, out, effect = MARGIN) {
   effect <- as.numeric(effect)
   sides <- lapply(jsonlite::read_json(listing), read_side)

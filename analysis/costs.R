@@ -4,18 +4,21 @@
 CPU_PARTS <- c(system_user = "system.user_seconds", system_kernel = "system.system_seconds",
                client_user = "client.user_seconds", client_kernel = "client.system_seconds",
                helpers_user = "helpers.user_seconds", helpers_kernel = "helpers.system_seconds")
-# Counts that are not added to CPU time.
-OTHER_PARTS <- c(throttled = "system.throttled_seconds", interrupts = "machine.interrupt_seconds",
-                 major_faults = "system.major_faults", io_bytes = "system.io_bytes",
-                 io_operations = "system.io_operations",
-                 context_switches = "machine.context_switches")
+# Counts that are not added to CPU time, by the names that records have for them.
+UNCOUNTED_PARTS <- c(throttled = "system.throttled_seconds",
+                     interrupts = "machine.interrupt_seconds",
+                     major_faults = "system.major_faults", io_bytes = "system.io_bytes",
+                     io_operations = "system.io_operations",
+                     context_switches = "machine.context_switches")
+# The keys of a record's `costs` under which its counts are.
 COST_PARTIES <- c("system", "client", "helpers", "machine")
 
 #' Add up the costs of each cell's runs of one kind, over the laps that count
 #'
 #' @param records list of records, named by their logs
-#' @return data frame: cell (the key of make_cell_keys), how, elapsed_seconds and the counts of each
-#'   party, for example system.user_seconds; NA of counts that are not available; NULL of no costs
+#' @return data frame, one row for each cell and kind of run: cell (the key of make_cell_keys), how
+#'   ("whole", "slices" …), elapsed_seconds and the counts of each of COST_PARTIES, for example
+#'   system.user_seconds; NA of counts that are not available; NULL if no record has costs
 add_up_costs <- function(records) {
   read_counts <- function(run) {
     values <- unlist(run[c("elapsed_seconds", COST_PARTIES)])
@@ -23,8 +26,8 @@ add_up_costs <- function(records) {
     stats::setNames(suppressWarnings(as.numeric(values)), names(values))
   }
   stack_rows(lapply(unname(records), function(record) {
-    counts <- vapply(record$laps, `[[`, NA, "counts")
-    left_out <- vapply(record$laps, `[[`, 0, "lap")[!counts]
+    is_counted <- vapply(record$laps, `[[`, NA, "counts")
+    left_out <- vapply(record$laps, `[[`, 0, "lap")[!is_counted]
     runs <- Filter(function(run) !run$lap %in% left_out, record$costs)
     if (length(runs) == 0) return(NULL)
     stack_rows(lapply(split(runs, vapply(runs, `[[`, "", "how")), function(runs) {
@@ -34,21 +37,26 @@ add_up_costs <- function(records) {
   }))
 }
 
-# Makes a text for each cell of a record, data frame or list of environment, workload, repetition.
+# Makes a text for each cell by its environment, workload and repetition.
+# rows: a record, or a data frame or list with these columns.
 make_cell_keys <- function(rows) paste(rows$environment, rows$workload, rows$repetition)
 
 #' Compute the seconds that a unit of work takes
+#'
+#' A metric is a rate or a time by the units that follow, as workload.yaml declares them: a new unit
+#' of either has to be added here.
 #'
 #' @param rows data frame of all metrics of its workloads: workload, metric, unit, better, value
 #' @return numeric vector; NA of metrics that are neither a rate nor a time, of times where the
 #'   workload has a rate, and of CPU times
 compute_unit_seconds <- function(rows) {
+  # OPS and UPS: operations and updates a second, with or without a prefix (GFLOPS, GUPS).
   is_rate <- rows$better == "higher" & grepl("(/s|/min|OPS|UPS)$", rows$unit)
   unit_seconds <- c(s = 1, ms = 1e-3, us = 1e-6, ns = 1e-9, "s/GB" = 1)[rows$unit]
   is_time <- rows$better == "lower" & !rows$workload %in% rows$workload[is_rate] &
     !rows$metric %in% c("cpu", "user", "system")
-  of_rate <- ifelse(grepl("/min$", rows$unit), 60, 1) / rows$value
-  unname(ifelse(is_rate, of_rate, ifelse(is_time, rows$value * unit_seconds, NA)))
+  rate_seconds <- ifelse(grepl("/min$", rows$unit), 60, 1) / rows$value
+  unname(ifelse(is_rate, rate_seconds, ifelse(is_time, rows$value * unit_seconds, NA)))
 }
 
 #' Compare the costs of each environment's and native's runs per unit of work, part by part
@@ -56,9 +64,10 @@ compute_unit_seconds <- function(rows) {
 #' @param results list of read_results
 #' @param comparisons table of compare_with_native, or NULL
 #' @param pairs data frame of pair_with_native, or NULL
-#' @return data frame, a row for each comparison and part: the columns of the comparison, part,
-#'   native and value (seconds of CPU, seconds, bytes or a number for a unit of work), share (of
-#'   native's time per unit of work by which they differ; NA of parts without a time); NULL of none
+#' @return data frame, written as costs.csv, a row for each comparison and part: the columns of the
+#'   comparison, part, native and value (seconds of CPU, seconds, bytes or a number for a unit of
+#'   work), share (of native's time per unit of work by which they differ; NA of parts without a
+#'   time); NULL without costs or comparisons
 compare_costs <- function(results, comparisons, pairs) {
   costs <- add_up_costs(results$records)
   if (is.null(costs) || is.null(comparisons)) return(NULL)
@@ -66,11 +75,12 @@ compare_costs <- function(results, comparisons, pairs) {
   tidy$seconds <- compute_unit_seconds(tidy)
   keys <- paste(make_keys(tidy), tidy$environment)
   blocks <- split(pairs$repetition, paste(make_keys(pairs), pairs$environment))
+  # Returns the sums of all counts over the cells of some blocks, in runs of one kind.
   add_up_cells <- function(environment, workload, repetitions, how) {
     cells <- make_cell_keys(list(environment = environment, workload = workload,
                                  repetition = repetitions))
     rows <- costs[costs$cell %in% cells, ]
-    # Native may have no runs of the environment's kind.
+    # Native may have no runs of the environment's kind: then all its runs count.
     if (how %in% rows$how) rows <- rows[rows$how == how, ]
     colSums(rows[setdiff(names(rows), c("cell", "how"))])
   }
@@ -79,6 +89,7 @@ compare_costs <- function(results, comparisons, pairs) {
     key <- paste(make_keys(row), row$environment)
     repetitions <- blocks[[key]]
     how <- tidy$how[match(key, keys)]
+    # Native's time for a unit of work, which the shares are multiplied by.
     is_native <- keys == paste(make_keys(row), NATIVE) & tidy$repetition %in% repetitions
     seconds <- mean(tidy$seconds[is_native])
     sums <- lapply(c(NATIVE, row$environment), add_up_cells, row$workload, repetitions, how)
@@ -92,11 +103,13 @@ compare_costs <- function(results, comparisons, pairs) {
 
 #' Split the difference between two times per unit of work into its parts
 #'
-#' @param native,costs named sums of add_up_costs in native and in the environment
+#' @param native,costs sums of the counts of add_up_costs, named as its columns, in native and in
+#'   the environment
 #' @param ratio of performance: the environment's time per unit of work is 1 / ratio of native's
-#' @return data frame: part, native and value (per native's time for a unit of work), share (their
-#'   difference as a share of that time; the shares of CPU times and of `waiting` add up to the
-#'   share of `time`; NA of counts); NULL where the CPU time of a system is not known
+#' @return data frame: part ("time", CPU_PARTS, "rest", "waiting", UNCOUNTED_PARTS), native, value
+#'   (both per native's time for a unit of work), share (their difference as a share of that time;
+#'   the shares of CPU times and of `waiting` add up to the share of `time`; NA of counts); NULL
+#'   where the CPU time of a system is not known.  tabulate_costs has a column for most parts.
 split_difference <- function(native, costs, ratio) {
   shares <- lapply(list(native, costs), function(sums) sums / sums[["elapsed_seconds"]])
   required <- c("system.user_seconds", "system.system_seconds")
@@ -106,7 +119,7 @@ split_difference <- function(native, costs, ratio) {
     # Busy time of the machine that neither the run nor foreign processes took.
     busy <- share[["machine.busy_seconds"]] - share[["machine.foreign_seconds"]]
     cpu[["rest"]] <- max(busy - sum(cpu, na.rm = TRUE), 0)
-    uncounted <- stats::setNames(share[OTHER_PARTS], names(OTHER_PARTS))
+    uncounted <- stats::setNames(share[UNCOUNTED_PARTS], names(UNCOUNTED_PARTS))
     list(time = time, cpu = time * cpu, uncounted = time * uncounted)
   }, shares, c(1, 1 / ratio))
   # Parts that either side does not know are in no sum.
@@ -118,7 +131,7 @@ split_difference <- function(native, costs, ratio) {
     c(time = side$time, side$cpu, waiting = waiting, side$uncounted)
   })
   # In the order of the columns: time, CPU times, waiting, and counts, which are no times.
-  divisors <- c(1, rep(processors, length(sides[[1]]$cpu)), 1, rep(NA, length(OTHER_PARTS)))
+  divisors <- c(1, rep(processors, length(sides[[1]]$cpu)), 1, rep(NA, length(UNCOUNTED_PARTS)))
   data.frame(part = names(columns[[1]]), native = columns[[1]], value = columns[[2]],
              share = (columns[[2]] - columns[[1]]) / divisors, row.names = NULL)
 }

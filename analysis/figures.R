@@ -31,27 +31,31 @@ HORIZONTAL_GRID <- theme(panel.grid.major.y = element_line(colour = "grey92", li
 PANEL_SPACE <- 0.4
 SHARE_OF_NATIVE <- "Performance, % of native\u2019s (logarithmic)"
 
-# Returns the number of letters in a line of a series' label, by the columns of its figure.
+# Returns the number of letters that fit in a line of a series' label, by the number of the figure's
+# columns of panels.
 choose_label_width <- function(columns) {
   if (knitr::is_html_output()) return(26)
   if (columns > 6) 30 else 44
 }
 
-# Makes a function that wraps texts at a width in letters.
+# Makes a function, for labels of ggplot, that wraps texts at a width in letters.
 make_wrapper <- function(width) function(texts) stringr::str_wrap(texts, width)
 
 # Formats ratios as numbers in per cent, under an axis whose title names the unit.
 format_percent <- function(ratios) format(100 * ratios, trim = TRUE, drop0trailing = TRUE)
 
-# Extends the limits of an axis to 0.
+# Lowers the lower limit of an axis to 0 where it is above.
 include_zero <- function(limits) c(min(0, limits[1]), limits[2])
 
-# Returns the labels of environments by their names.
+# Returns the labels of the environments with these names; NA of an unknown one.
 get_labels <- function(paper, names) {
   paper$environments$label[match(names, paper$environments$environment)]
 }
 
 #' Make the scales of environments, which are the same in all figures of a paper
+#'
+#' The place of an environment in the plan decides on its colour and shape; colours and shapes
+#' repeat if there are more environments.  Only measured environments are in the legend.
 #'
 #' @param paper list of read_paper
 #' @return list of ggplot scales: colour, fill, shape
@@ -69,14 +73,15 @@ make_environment_scales <- function(paper) {
        guides(colour = guide_legend(ncol = count_legend_columns(paper)), fill = "none"))
 }
 
-# Returns the number of labels that fit side by side into a legend.
+# Returns the number of environments' labels that fit side by side into a legend, 1 at least.
 count_legend_columns <- function(paper) {
   line_letters <- if (knitr::is_html_output()) 72 else 96
   # The key of an entry and the gap after it are as wide as five letters.
   max(1, line_letters %/% (max(nchar(paper$measured$label)) + 5))
 }
 
-# Computes the height of all rows of a legend but the first.
+# Computes the height in inches of all rows of a legend of environments but the first, for which
+# every figure has room.  paper: list of read_paper.
 compute_legend_height <- function(paper) {
   0.17 * ((nrow(paper$measured) - 1) %/% count_legend_columns(paper))
 }
@@ -84,8 +89,9 @@ compute_legend_height <- function(paper) {
 #' Select the verdicts of the figure on page 1: each workload in each environment
 #'
 #' @param paper list of read_paper
-#' @return rows of paper$decisions as of omit_start_up; `series` names the workload where it has
-#'   several series (their number is `count`), and `decisive` is the series that decides
+#' @return rows of paper$decisions as of omit_start_up, with two columns more: `count` (the number
+#'   of the workload's headline series) and `decisive` (the series that decides).  `series` is the
+#'   label in the figure: the workload's name where it has several series.
 select_forest_verdicts <- function(paper) {
   workloads <- distinct(paper$headlines, workload, question, series) |>
     count(workload, question, name = "count")
@@ -96,8 +102,8 @@ select_forest_verdicts <- function(paper) {
   mutate(rows, series = if_else(count > 1, renamed$series, series))
 }
 
-# Selects the published ratios of the series that decide, as rows of draw_forest's `published`;
-# verdicts: rows of select_forest_verdicts.
+# Selects the published ratios of the series that decide, as rows of draw_forest's `published`: none
+# if nothing was published.  verdicts: rows of select_forest_verdicts.
 select_forest_marks <- function(paper, verdicts) {
   if (nrow(paper$published) == 0) return(tibble())
   shown <- select(verdicts, workload, environment, decisive, shown = series)
@@ -109,26 +115,28 @@ select_forest_marks <- function(paper, verdicts) {
 #' Select the series of a figure of all comparisons
 #'
 #' @param comparisons headline rows of comparisons
-#' @param most number of series that fit; of more only the first series of each workload and metric
-#'   stays, and if these are too many the first series of each workload
+#' @param series_limit number of series that fit; if there are more, only the first series of each
+#'   workload and metric stays, and if these are too many, the first series of each workload
 #' @return rows of comparisons as of omit_start_up
-select_forest_rows <- function(comparisons, most = 24) {
+select_forest_rows <- function(comparisons, series_limit = 24) {
   rows <- omit_start_up(comparisons)
   # Keeps of each group of the columns in `...` only the first series.
   keep_first_series <- function(rows, ...) {
     semi_join(rows, distinct(rows, ..., .keep_all = TRUE), by = c("workload", "series"))
   }
-  if (n_distinct(rows$series) > most) rows <- keep_first_series(rows, workload, metric)
-  if (n_distinct(rows$series) > most) rows <- keep_first_series(rows, workload)
+  is_too_long <- function(rows) n_distinct(rows$series) > series_limit
+  if (is_too_long(rows)) rows <- keep_first_series(rows, workload, metric)
+  if (is_too_long(rows)) rows <- keep_first_series(rows, workload)
   rows
 }
 
 #' Draw performance as a share of native's: every environment and series with its interval
 #'
-#' @param comparisons rows of select_forest_verdicts or select_forest_rows
+#' @param comparisons rows of select_forest_verdicts or select_forest_rows, in the order of the
+#'   figure: workload, series, label, outcome, ratio, low, high (NA without an interval)
 #' @param published data frame of published ratios, drawn as diamonds: workload, series, label, then
 #' @param margin the largest difference that counts as none, as a share
-#' @return ggplot
+#' @return ggplot, whose height compute_forest_height computes
 draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
   rows <- mutate(comparisons, series = factor(series, unique(series)),
                  label = factor(label, unique(label)),
@@ -183,14 +191,16 @@ write_forest_caption <- function(paper, verdicts) {
          if (any(is.na(verdicts$low))) " Crosses have no interval.")
 }
 
-# Returns layers of ggplot: a grey band of the ratios that count as equal, and a line at 1.
+# Returns layers of ggplot, to be drawn below the others: a grey band of the ratios that count as
+# equal, and a line at 1.
 draw_margin <- function(margin = MARGIN) {
   list(annotate("rect", xmin = 1 - margin, xmax = 1 / (1 - margin), ymin = -Inf, ymax = Inf,
                 fill = "grey85"),
        geom_vline(xintercept = 1, linewidth = 0.3, colour = "grey40"))
 }
 
-# Chooses about n round ratios within the limits of an axis; on a wide axis 1 is among them.
+# Chooses about n round ratios within the limits of a logarithmic axis.  A wide axis has 1 among
+# them: if too many fit, only the first, 1 and the last.
 choose_ratio_breaks <- function(limits, n) {
   is_wide <- limits[2] > 2.5 * limits[1]
   if (is_wide) {
@@ -210,14 +220,15 @@ choose_ratio_breaks <- function(limits, n) {
 compute_forest_height <- function(comparisons) {
   series <- unique(comparisons$series)
   columns <- n_distinct(comparisons$label)
-  # All rows are as high as the longest label needs.
+  # All rows are as high as the longest label needs; the numbers fit the theme's sizes of letters.
   further_lines <- max(0, nchar(series) %/% choose_label_width(columns))
   lines <- length(series) * (1 + 0.9 * further_lines)
   0.95 + 0.165 * lines + 0.04 * n_distinct(comparisons$workload) + 0.06 * max(0, columns - 3)
 }
 
-# Names the panels of a figure's rows, as a factor in their order: by the metric if the figure has
-# several, and by the factors that differ between its rows.  along: the factor on the axis, or NULL.
+# Names the panel of each row of a figure, as a factor with the panels in the order of the rows: by
+# the metric if the figure has several, and by the factors that differ between its rows.
+# along: name of the factor on the axis, which distinguishes no panels; or NULL.
 name_panels <- function(rows, along = NULL) {
   columns <- setdiff(list_factor_columns(rows), paste0(FACTOR, along))
   differs <- vapply(columns, function(column) n_distinct(rows[[column]]) > 1, NA)
@@ -233,19 +244,21 @@ name_panels <- function(rows, along = NULL) {
 # panel.  It exceeds the panel's levels by at most PANEL_SPACE of their range, or of 5 % of the
 # largest level if the range is smaller, and goes below 0 only if a level does.  A row of fewer than
 # INTERVAL_BLOCKS blocks has no interval: NA.
+# rows: data frame of panel, level, level_low, level_high and n.
 clip_intervals <- function(rows) {
   rows |>
     group_by(panel) |>
     mutate(across(c(level_low, level_high), \(end) if_else(n < INTERVAL_BLOCKS, NA_real_, end)),
            space = PANEL_SPACE * max(diff(range(level)), max(abs(level)) / 20),
-           least = if (min(level) >= 0) max(min(level) - space, 0) else min(level) - space,
-           low = pmax(level_low, least),
+           lowest = if (min(level) >= 0) max(min(level) - space, 0) else min(level) - space,
+           low = pmax(level_low, lowest),
            high = pmin(level_high, max(level) + space)) |>
     ungroup() |>
-    select(-space, -least)
+    select(-space, -lowest)
 }
 
-# Makes the title of an axis of levels; NULL if the rows are of several metrics.
+# Makes the title of an axis of levels; NULL if the rows are of several metrics, which the titles of
+# the panels then name.  draw_curves cuts ", higher is better" off it.
 make_axis_title <- function(rows) {
   if (n_distinct(rows$metric_label, rows$unit) > 1) return(NULL)
   title <- glue("{rows$metric_label[1]} ({rows$unit[1]}), {rows$better[1]} is better")
@@ -256,7 +269,8 @@ make_axis_title <- function(rows) {
 #'
 #' @param paper list of read_paper
 #' @param name of the workload
-#' @param figure entry of the workload's figures
+#' @param figure entry of the workload's `figures` in the plan: kind, title, metric or metrics,
+#'   where, along, against, scale
 #' @return ggplot
 draw_runs <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$comparisons, name, figure)
@@ -272,6 +286,7 @@ draw_runs <- function(paper, name, figure) {
   below <- position_nudge(y = -0.32)
   ggplot(blocks, aes(ratio, environment, colour = environment)) +
     draw_margin() +
+    # The seed is fixed, so that the same results give the same file.
     geom_point(position = position_jitter(height = 0.14, width = 0, seed = 1), size = 0.9,
                alpha = 0.55) +
     geom_linerange(aes(xmin = low, xmax = high), filter(rows, !is.na(low)), position = below,
@@ -290,14 +305,17 @@ draw_runs <- function(paper, name, figure) {
 # The number of letters in a line of a panel's title in draw_runs.
 RUNS_TITLE_WIDTH <- 22
 
-# Returns the number of columns in which panels, a factor, are arranged.
+# Returns the number of columns in which panels are arranged: 3 on paper and 2 on the web at most,
+# and 2 for four panels.  panels: a factor.
 choose_columns <- function(panels) {
   count <- nlevels(droplevels(panels))
-  most <- if (count == 4 || knitr::is_html_output()) 2 else 3
-  min(count, most)
+  limit <- if (count == 4 || knitr::is_html_output()) 2 else 3
+  min(count, limit)
 }
 
 #' Draw curves of environments with 95 % intervals: levels along a factor, or against another metric
+#'
+#' Rows whose factor figure$along is no number are left out.
 #'
 #' @inheritParams draw_runs
 #' @return ggplot
@@ -339,6 +357,8 @@ draw_curves <- function(paper, name, figure) {
 
 #' Draw the distribution of a metric: the mean of each percentile over the runs of an environment
 #'
+#' The factor that figure$along names has to hold percentiles, above 0 and below 100.
+#'
 #' @inheritParams draw_runs
 #' @return ggplot
 draw_cdf <- function(paper, name, figure) {
@@ -360,7 +380,9 @@ draw_cdf <- function(paper, name, figure) {
     labs(x = paste0(make_axis_title(rows), " (logarithmic)"), y = "Share of operations")
 }
 
-#' Draw a figure of a workload by its kind
+#' Draw a figure of a workload by its kind: "runs", "cdf", or the curves of "sweep" and "against"
+#'
+#' A new kind also needs a caption and a height (write_caption, compute_figure_height).
 #'
 #' @inheritParams draw_runs
 #' @return ggplot
@@ -369,10 +391,10 @@ draw_workload <- function(paper, name, figure) {
          draw_curves(paper, name, figure))
 }
 
-#' Compute the height of a workload's figure
+#' Compute the height of a workload's figure, as draw_workload draws it
 #'
 #' @inheritParams draw_runs
-#' @return inches
+#' @return inches: of axes and titles, of each line of panels, and of the legend
 compute_figure_height <- function(paper, name, figure) {
   table <- if (figure$kind == "runs") paper$comparisons else paper$summary
   rows <- select_figure_rows(table, name, figure)
@@ -387,17 +409,17 @@ compute_figure_height <- function(paper, name, figure) {
 #' Write the caption of a workload's figure
 #'
 #' @inheritParams draw_runs
-#' @return text
+#' @return text, which is not marked: the hook of set_chunk_options escapes it
 write_caption <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$summary, name, figure)
   n <- paste(unique(range(rows$n)), collapse = " to ")
   # A figure may have no title.
   title <- paste(c(paper$plan$workloads[[name]]$title, lower_first(figure$title)), collapse = ", ")
   metric <- lower_first(rows$metric_label[1])
-  of_metric <- if (n_distinct(rows$metric_label) == 1) paste0(": ", metric) else ""
+  subject <- if (n_distinct(rows$metric_label) == 1) paste0(": ", metric) else ""
   switch(
     figure$kind,
-    runs = glue("{title}{of_metric}. Points: the ratio of every block; diamonds below them: their ",
+    runs = glue("{title}{subject}. Points: the ratio of every block; diamonds below them: their ",
                 "mean with its 95 % interval (n = {n}; cut at the figure\u2019s edge). ",
                 "Grey: within \u00b1 {format_margin(MARGIN)}."),
     cdf = glue("{title}: distribution, the level at each percentile (n = {n})."),
@@ -418,7 +440,7 @@ select_drawn_claims <- function(claims) {
 
 #' Draw tested claims: the deciding interval on the tolerance (grey), and the published value
 #'
-#' @param claims table of claims
+#' @param claims table of claims, at least one of which select_drawn_claims selects
 #' @return ggplot
 draw_claims <- function(claims) {
   rows <- select_drawn_claims(claims) |>
@@ -454,10 +476,11 @@ draw_claims <- function(claims) {
 #' @return ggplot
 draw_order <- function(paper) {
   rows <- filter(paper$all, headline, environment %in% paper$measured$environment)
-  at <- match(rows$log, paper$runs$log)
-  mutate(rows, order = paper$runs$order[at], disturbed = paper$runs$flags[at] != "",
+  run <- match(rows$log, paper$runs$log)
+  mutate(rows, order = paper$runs$order[run], disturbed = paper$runs$flags[run] != "",
          title = factor(title, unique(title))) |>
     group_by(series, environment) |>
+    # Without a value that counts there is no mean to deviate from.
     filter(any(counts == "yes")) |>
     mutate(deviation = value / mean(value[counts == "yes"]) - 1) |>
     ungroup() |>
@@ -482,15 +505,15 @@ write_order_caption <- function(paper) {
          if (any(paper$runs$counts == "no")) " Pale: set aside, and in no table or ratio.")
 }
 
-# Computes the height of draw_order's figure: at most 8, so that it fits on a page.
+# Computes the height of draw_order's figure in inches: at most 8, so that it fits on a page.
 compute_order_height <- function(paper) {
   lines <- ceiling(n_distinct(paper$tidy$title) / 2)
   min(0.6 + 1.35 * lines + compute_legend_height(paper), 8)
 }
 
-#' Draw how long each environment took to come up, every time
+#' Draw how long each environment took to come up: every time as a point, the median as a diamond
 #'
-#' @param paper list of read_paper
+#' @param paper list of read_paper; records without a time are left out
 #' @return ggplot
 draw_up <- function(paper) {
   rows <- lapply(paper$records, function(record) {

@@ -2,33 +2,34 @@
 # much time, and which difference a budget would show.  All forecasts assume that ratio and scatter
 # stay.
 
-# The largest number of blocks that a forecast looks at.
+# The largest number of blocks that a forecast tries: no run comes near it, and bisection is fast.
 MOST_BLOCKS <- 1e6
 
 #' Forecast the half-width of a ratio's interval
 #'
-#' @param row of compare_pairs
-#' @param n number of blocks
+#' @param row of compare_pairs that has an interval
+#' @param n number of all blocks, those of `row` included
 #' @return half-width of the interval of 95 % as a share of the ratio
 forecast_half_width <- function(row, n) {
   scatter <- row$se * sqrt(row$n)
   sinh(stats::qt(1 - ALPHA / 2, forecast_df(row, n)) * scatter / sqrt(n))
 }
 
-# Forecasts the degrees of freedom of n blocks: as large a share of them is independent as in `row`.
+# Forecasts the degrees of freedom of n blocks, of which the same share is independent as in `row`;
+# at least 2, as estimate_standard_error has them.
 forecast_df <- function(row, n) pmax(n * (row$df + 1) / row$n - 1, 2)
 
 #' Forecast how many blocks give a ratio's interval a half-width
 #'
 #' @param row of compare_pairs
 #' @param width relative half-width
-#' @return number of blocks, INTERVAL_BLOCKS at least; NA without an interval, or if MOST_BLOCKS are
-#'   not enough
+#' @return number of all blocks, INTERVAL_BLOCKS at least; NA if `row` has no interval, or if
+#'   MOST_BLOCKS are not enough
 forecast_blocks <- function(row, width) {
   if (is.na(row$se)) return(NA_real_)
   is_enough <- function(n) forecast_half_width(row, n) <= width
   if (!is_enough(MOST_BLOCKS)) return(NA_real_)
-  # Bisection: `high` is always enough; `low` is not, or less than any interval takes.
+  # Bisection: `high` is always enough; `low` is not, or is fewer than an interval needs.
   low <- INTERVAL_BLOCKS - 1
   high <- MOST_BLOCKS
   while (high - low > 1) {
@@ -38,11 +39,11 @@ forecast_blocks <- function(row, width) {
   high
 }
 
-#' Make a function that forecasts the time of blocks from the mean time of measured cells
+#' Make a function that forecasts the time of a block from the mean times of measured cells
 #'
 #' @param results list of read_results
-#' @return function of environments and a workload that returns the seconds of one block of them; NA
-#'   if one of them was not measured
+#' @return function of environments and a workload that returns the seconds of one block, in which
+#'   each of the environments has one cell; NA if one of them was not measured
 make_block_clock <- function(results) {
   cells <- vapply(results$records, function(record) {
     paste(record$environment, record$workload, sep = "\r")
@@ -59,18 +60,19 @@ make_block_clock <- function(results) {
 #' @param results list of read_results
 #' @param width relative half-width of the interval that is wanted
 #' @param budget seconds of a whole run, shared evenly by its workloads; NA for none
-#' @return data frame, one row for each ratio: environment, label, workload, series, n, ratio, low,
-#'   high, verdict, seconds (of a block of native and the environment), width_more (further blocks
-#'   until the half-width is reached), verdict_more (until a verdict, with 80 %; NA if it has
-#'   one) and difference (the smallest loss that the budget would show with 80 %, as a
-#'   share); NULL without ratios
+#' @return data frame, one row for each ratio, whose columns strata/claim/outlook.py reads as keys:
+#'   environment, label, workload, series, n, ratio, low, high, verdict, seconds (of a block of
+#'   native and the environment), width_more (further blocks until the half-width is reached),
+#'   verdict_more (further blocks until a verdict, with 80 %; NA if it has one) and difference (the
+#'   smallest loss that the budget would show with 80 %, as a share; NA without a budget, or one of
+#'   fewer than VERDICT_BLOCKS); NULL without ratios
 forecast_ratios <- function(results, width, budget = NA) {
   rows <- compare_with_native(results)
   if (is.null(rows)) return(NULL)
   rows <- rows[rows$headline, ]
   groups <- list_verdict_groups(rows)
   verdicts <- max(groups, 0)
-  # The error rate of a row: verdicts share it, and so do the rows of a verdict.
+  # The error rate of each row: verdicts share ALPHA evenly, and so do the rows of a verdict.
   outer_alpha <- ALPHA / (verdicts * tabulate(groups, verdicts)[groups])
   forecast_seconds <- make_block_clock(results)
   tidy <- results$tidy
@@ -95,10 +97,12 @@ forecast_ratios <- function(results, width, budget = NA) {
 
 #' Forecast what would decide a claim
 #'
+#' A part outside of its tolerance is forecast to contradict the claim, a part within to hold.
+#'
 #' @inheritParams test_claim
 #' @param forecast_seconds function of make_block_clock
 #' @return data frame of one row: more (further blocks that decide with 80 %; NA: not known, or no
-#'   number is enough) and seconds (of these blocks)
+#'   number is enough) and seconds (of these blocks; NA: not known)
 forecast_claim <- function(claim, published, values, context, forecast_seconds) {
   parts <- Filter(is_testable, list_claim_parts(claim, published, values, context))
   estimates <- stack_rows(lapply(parts, function(part) {
@@ -129,8 +133,8 @@ forecast_claim <- function(claim, published, values, context, forecast_seconds) 
 #'
 #' @param results list of read_results
 #' @param published list as in published/claims.json
-#' @return data frame, one row for each claim: the columns of test_claims, more and seconds as of
-#'   forecast_claim
+#' @return data frame of test_claims with more and seconds, as of forecast_claim; both are NA of
+#'   claims that are decided or not tested.  strata/claim/ reads the columns as keys.
 forecast_claims <- function(results, published) {
   context <- describe_run(results)
   forecast_seconds <- make_block_clock(results)
@@ -140,6 +144,7 @@ forecast_claims <- function(results, published) {
       return(data.frame(more = NA_real_, seconds = NA_real_))
     }
     claim <- Find(function(claim) claim$id == rows$id[[i]], published$claims)
+    # A second row of a claim is about the environment that stands for its product.
     stated <- list(claim = claim, published = published)
     if (rows$transferred[[i]] != "") stated <- transfer_claim(claim, published)
     forecast_claim(stated$claim, stated$published, results$tidy, context, forecast_seconds)

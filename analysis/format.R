@@ -22,15 +22,18 @@ make_legible <- function(texts, keep = "") {
   gsub(controls, " ", texts, perl = TRUE)
 }
 
-# Characters that TeX sets as typographic quotes, as the LaTeX that sets them as they are.
+# Characters that TeX would set as typographic quotes, with the LaTeX that sets them straight.  Two
+# commas would become a low quote.
 STRAIGHT_QUOTES <- c("'" = "\\textquotesingle{}", "`" = "\\textasciigrave{}", "," = ",{}")
 
 #' Escape texts of others (labels, names, a tool's output) for Markdown
 #'
-#' The paper shows them letter by letter, in one line.
+#' The paper shows them letter by letter, in one line.  Every text from outside passes here, so that
+#' none acts as Markdown, LaTeX or a reference of bookdown.
 #'
 #' @param texts vector; texts that mark_as_markdown has marked stay as they are
-#' @return character vector of Markdown
+#' @return character vector of Markdown, without the mark, so that it must not be escaped again; NA
+#'   stays NA
 escape_text <- function(texts) {
   if (inherits(texts, "knit_asis")) return(as.character(texts))
   texts <- make_legible(texts)
@@ -47,9 +50,10 @@ escape_text <- function(texts) {
   known <- !is.na(texts)
   at <- gregexpr(marks, texts[known], perl = TRUE)
   regmatches(texts[known], at) <- lapply(regmatches(texts[known], at), escape_mark)
-  # A word and a dot may begin a list.
+  # A number or letter and a dot at the start would begin a list.
   texts <- sub("^( *\\w+)[.]", "\\1&#46;", texts, perl = TRUE)
-  # bookdown looks for its labels and references in the output of pandoc.
+  # bookdown looks for "(#", "(ref:" and "@ref(" in the output of pandoc, where no escape is left.
+  # An empty span keeps the characters apart.
   gsub("(&#40;|&#64;ref)(?=&#35;|ref(:|&#58;)|&#40;)", "\\1[]{}", texts, perl = TRUE)
 }
 
@@ -80,7 +84,7 @@ convert_prose <- function(text) {
 }
 
 # Turns the escaped marks of links and of emphasis in texts of escape_text back into marks.  Text
-# within the marks stays escaped.
+# within the marks stays escaped.  The numbers in the patterns are those that escape_text writes.
 restore_marks <- function(texts) {
   label <- "&#91;((?:(?!&#9[13];).)+)&#93;"
   # Letters and signs of an address, some of them escaped.
@@ -97,9 +101,9 @@ restore_marks <- function(texts) {
 
 #' Fill a Markdown template of glue with values, which are escaped unless they are marked
 #'
-#' @param template text with {expressions}
-#' @param .envir environment of the expressions
-#' @return marked Markdown
+#' @param template text of this project with {expressions}, never a text of others
+#' @param .envir environment of the expressions; by default the caller's
+#' @return marked Markdown, an element for each element of the values
 write_markdown <- function(template, .envir = parent.frame()) {
   escape_value <- function(code, envir) {
     escape_text(eval(parse(text = code, keep.source = FALSE), envir))
@@ -108,9 +112,11 @@ write_markdown <- function(template, .envir = parent.frame()) {
 }
 
 # Marks texts as Markdown (class knit_asis), so that escape_text and knitr leave them as they are.
+# Functions such as paste and if_else drop the mark.
 mark_as_markdown <- function(texts) structure(as.character(texts), class = "knit_asis")
 
-# Formats shares in per cent with a number of digits behind the point, for example "12 %".
+# Formats shares in per cent with a number of digits behind the point, for example 0.12 as "12 %";
+# NO_VALUE of NA.
 format_share <- function(shares, digits = 0) {
   texts <- paste0(formatC(100 * shares, format = "f", digits = digits), SPACE, "%")
   ifelse(is.na(shares), NO_VALUE, texts)
@@ -124,9 +130,10 @@ format_margin <- function(margin) paste0(format(100 * margin), SPACE, "%")
 #' @param numbers numeric vector
 #' @param half_width half-widths of their intervals in the same unit; NA gives three digits, and so
 #'   does a half-width below 1/100,000 of the number
-#' @return character vector
+#' @return character vector; NO_VALUE of NA
 format_number <- function(numbers, half_width = NA) {
   unknown <- is.na(half_width) | half_width < abs(numbers) / 1e5
+  # Two digits of `size` are shown: two of a tenth of a number are three of the number.
   size <- ifelse(unknown, abs(numbers) / 10, half_width)
   # At most six digits behind the point.
   digits <- pmin(pmax(0, 1 - floor(log10(size))), 6)
@@ -136,13 +143,14 @@ format_number <- function(numbers, half_width = NA) {
   ifelse(is.na(numbers), NO_VALUE, texts)
 }
 
-# Formats ratios in per cent without a unit; an interval below 0.03 gives them a decimal.
+# Formats ratios in per cent without a unit, with one decimal if their interval from low to high is
+# narrower than 0.03; NA is an unknown end.
 format_in_percent <- function(ratios, low, high) {
   digits <- ifelse(coalesce(high - low, 1) < 0.03, 1, 0)
   mapply(formatC, 100 * ratios, digits = digits, MoreArgs = list(format = "f"))
 }
 
-# Formats intervals of ratios in per cent, for example "[93, 97]"; "" of no interval.
+# Formats intervals of ratios in per cent, for example "[93, 97]"; "" where low is NA.
 format_ends <- function(low, high) {
   ends <- paste0("[", format_in_percent(low, low, high), ", ", format_in_percent(high, low, high),
                  "]")
@@ -158,13 +166,14 @@ format_share_interval <- function(ratio, low, high) {
   ifelse(is.na(ratio), NO_VALUE, trimws(texts))
 }
 
-# Joins distinct words into an enumeration: "a, b and c".
+# Joins the distinct ones of some words into an enumeration: "a, b and c".
 join_words <- function(words) paste(knitr::combine_words(unique(words), oxford_comma = FALSE))
 
 #' Enumerate the distinct values of a fact in records
 #'
 #' @param records list of records
-#' @param get_fact function of a record, for example of make_host_getter; NULL of an unknown fact
+#' @param get_fact function that returns a record's fact, or NULL if the record lacks it; for
+#'   example one that make_host_getter makes
 #' @return text; "not recorded" if no record has the fact
 join_record_facts <- function(records, get_fact) {
   join_words(as.character(unlist(lapply(records, get_fact)) %or% "not recorded"))
@@ -190,7 +199,7 @@ lower_first <- function(text) paste0(tolower(substr(text, 1, 1)), substr(text, 2
 #' Name the workloads whose laps did not alternate because memory was short
 #'
 #' @param paper list of read_paper
-#' @return sentence; NULL of none
+#' @return sentence; NULL if there are none
 describe_unshared_laps <- function(paper) {
   # The key `alone` of a record holds the reason.
   is_unshared <- function(record) !is.null(record$alone)
@@ -203,8 +212,8 @@ describe_unshared_laps <- function(paper) {
 
 #' Tell where the files of all environments come from
 #'
-#' @param image of the plan
-#' @return phrase in Markdown
+#' @param image the plan's `image`
+#' @return marked Markdown, which continues "the files of one image, " of report.Rmd
 describe_image <- function(image) {
   if (!identical(image$distribution, "docker")) {
     return(write_markdown("which Packer [@packer] provisions once"))
@@ -213,10 +222,10 @@ describe_image <- function(image) {
                        "variables, user, folder and volumes"))
 }
 
-#' Name the workloads of a paper, or their number if there are many
+#' Name the workloads of a paper, or their number if they are six or more
 #'
 #' @param paper list of read_paper
-#' @return text
+#' @return enumeration of titles, or for example "8 workloads"
 name_workloads <- function(paper) {
   titles <- unique(paper$runs$title)
   if (length(titles) < 6) join_words(titles) else format_count(length(titles), "workload")
@@ -224,7 +233,7 @@ name_workloads <- function(paper) {
 
 #' Format values that claims are about, with three digits, their intervals and units
 #'
-#' @param value,low,high numbers; low and high are NA without an interval
+#' @param value,low,high numbers in `unit`; low and high are NA without an interval
 #' @param unit texts; "ratio" and "" are not shown
 #' @return texts; "" where the value is NA
 format_claim_value <- function(value, unit, low = NA_real_, high = NA_real_) {
@@ -245,20 +254,22 @@ format_claim_value <- function(value, unit, low = NA_real_, high = NA_real_) {
 describe_tested_claims <- function(paper) {
   if (!paper$valid) return("No published claim is tested at these sizes.")
   count_verdicts <- function(...) sum(paper$claims$verdict %in% c(...))
-  open <- count_verdicts("undecided", "tested in part")
-  sized <- count_verdicts("same direction", "other size")
-  of_other_size <- ""
-  if (sized > 0) of_other_size <- glue(", {sized} of another size than published")
+  undecided <- count_verdicts("undecided", "tested in part")
+  differing <- count_verdicts("same direction", "other size")
+  size_clause <- ""
+  if (differing > 0) size_clause <- glue(", {differing} of another size than published")
   untested <- count_verdicts("not tested")
+  untested_clause <- ""
+  if (untested > 0) untested_clause <- glue("; {untested} could not be tested")
   glue("Of {nrow(paper$claims)} published claims, {count_verdicts('reproduced')} could be ",
-       "reproduced, {count_verdicts('contradicted')} contradicted{of_other_size} ",
-       "and {open} not decided", if (untested > 0) "; {untested} could not be tested", ".")
+       "reproduced, {count_verdicts('contradicted')} contradicted{size_clause} ",
+       "and {undecided} not decided{untested_clause}.")
 }
 
-#' Name the workloads that broke a rule of their size
+#' Say which workloads broke a rule of their size, or that the scale `tiny` breaks all of them
 #'
-#' @param paper list of read_paper
-#' @return sentence, marked
+#' @param paper list of read_paper with at least one workload in `invalid`
+#' @return sentences, marked as Markdown
 describe_broken_sizes <- function(paper) {
   if (!paper$valid) {
     return(write_markdown(paste(
@@ -273,7 +284,8 @@ describe_broken_sizes <- function(paper) {
 
 #' Count the kinds of disturbances, for example "busy during a run (3 times)"
 #'
-#' @param flags list of records' flags: what, when
+#' @param flags list of records' flags, each a list of what (for example "busy") and when
+#'   ("before" or "during")
 #' @return enumeration
 describe_flags <- function(flags) {
   kinds <- table(vapply(flags, function(flag) paste(flag$what, flag$when), ""))
@@ -286,6 +298,7 @@ describe_flags <- function(flags) {
 #' @return clause
 describe_disturbed_runs <- function(runs) {
   kept <- runs$counts[runs$flags != ""] == "yes"
+  # A run that does not count was set aside by the plan, which added a block.
   fates <- c("set aside, each with its whole block, and measured again", "kept and marked")
   counts <- c(sum(!kept), sum(kept))
   subjects <- if (all(counts > 0)) paste(counts, ifelse(counts == 1, "was", "were")) else "all were"
@@ -295,7 +308,7 @@ describe_disturbed_runs <- function(runs) {
 #' Say within which scope the intervals of a table or figure hold, for its caption
 #'
 #' @param rows data frame: low, holds, sessions, machines, as of compare_sessions
-#' @return sentence; "" of no intervals
+#' @return sentence; "" if no row has an interval
 describe_scope <- function(rows) {
   rows <- rows[!is.na(rows$low), ]
   if (nrow(rows) == 0) return("")
@@ -316,16 +329,17 @@ describe_scope <- function(rows) {
   paste0("Intervals hold ", join_words(clauses), ".")
 }
 
-# The scopes of intervals (column `holds`), from the narrowest on.
+# The scopes of intervals, from the narrowest on: the values of `holds` that compare_sessions sets.
 SCOPES <- c("session", "sessions", "machine", "machines")
 
-# The outcomes of a comparison, in the order of legends and counts.
+# The outcomes of a comparison, in the order of legends and counts.  outcome.json has a count under
+# each of these keys.
 OUTCOMES <- c("slower", "faster", "equivalent", "undecided", "no interval")
 
 #' Classify comparisons by one word of OUTCOMES each
 #'
-#' @param rows data frame: low, verdict, direction
-#' @return factor
+#' @param rows data frame: low (NA without an interval), verdict, direction ("slower" or "faster")
+#' @return factor with the levels of OUTCOMES
 classify_outcomes <- function(rows) {
   outcomes <- ifelse(rows$verdict == "different", rows$direction, rows$verdict)
   outcomes[is.na(rows$low)] <- "no interval"
@@ -336,57 +350,59 @@ classify_outcomes <- function(rows) {
 VERDICTS <- c("contradicted", "other size", "same direction", "reproduced", "undecided",
               "tested in part")
 
-# The names of the families of environments.
+# The names of the families of environments, by the families that describe_environment gives.
 FAMILIES <- c(containers = "Containers", sandboxes = "Sandboxed containers",
               machines = "Virtual machines")
 
-# Leaves out rows about start-up, whose ratios are of another size, unless all rows are about it.
+# Leaves out the rows whose `question` is start-up, unless all rows have the same question: their
+# ratios are of another order of size.
 omit_start_up <- function(rows) {
   filter(rows, question != "start-up" | n_distinct(question) == 1)
 }
 
 # Names the environments of one family: by the label if `rows` have one environment, else by the
-# family's name in `families`.
+# family's name in `families`.  rows: data frame of family and label.
 name_family <- function(rows, families = FAMILIES) {
   labels <- unique(rows$label)
   if (length(labels) == 1) labels else families[[rows$family[[1]]]]
 }
 
-#' Say how much a family of environments costs: the least and the most of all its series
+#' Say how much a family of environments costs: from the lowest to the highest of all its series
 #'
-#' The least cost of all series is at least the least end of their intervals, and their most is at
-#' most the largest end, each with the error rate of one interval.
+#' The lowest true cost of all series is at least the lowest end of their intervals, and the highest
+#' is at most the highest end; each of these bounds has the error rate of one interval.
 #'
 #' @param rows headline comparisons of the family; low_all and high_all are the intervals that
 #'   decide
 #' @param verdicts rows of `decisions` of the family, one for each workload and environment
-#' @param of a phrase with a space before it that follows the shares: " of ..."; or ""
+#' @param share_of phrase with a space before it that says of what the shares are, or ""
 #' @return clause
-describe_cost <- function(rows, verdicts, of = "") {
+describe_cost <- function(rows, verdicts, share_of = "") {
   name <- name_family(rows, vapply(FAMILIES, lower_first, ""))
   is_plural <- n_distinct(rows$label) > 1
   known <- !is.na(rows$low_all)
   if (!any(known)) return(glue("what {name} {if (is_plural) 'cost' else 'costs'} is not known"))
-  end <- paste0(of, if (!all(known)) " where an interval is known")
-  least <- 1 - max(rows$high_all[known])
-  most <- 1 - min(rows$low_all[known])
-  if (most <= 0) {
+  end <- paste0(share_of, if (!all(known)) " where an interval is known")
+  # A cost is 1 - ratio, so that the highest ratio gives the lowest cost.
+  lowest <- 1 - max(rows$high_all[known])
+  highest <- 1 - min(rows$low_all[known])
+  if (highest <= 0) {
     verb <- if (is_plural) "are" else "is"
-    return(glue("{name} {verb} faster by at least {round_share(-most, floor)}{end}"))
+    return(glue("{name} {verb} faster by at least {round_share(-highest, floor)}{end}"))
   }
-  upper <- round_share(most, ceiling)
-  lower <- sub(paste0(SPACE, "%"), "", round_share(least, floor))
+  upper <- round_share(highest, ceiling)
+  lower <- sub(paste0(SPACE, "%"), "", round_share(lowest, floor))
   between <- glue("between {lower} and {upper}")
   if (all(verdicts$outcome %in% c("undecided", "no interval"))) {
-    range <- if (least > 0) between else glue("nothing or up to {upper}")
+    range <- if (lowest > 0) between else glue("nothing or up to {upper}")
     return(glue("{name} may cost {range}{end}"))
   }
-  range <- if (least > 0) between else glue("at most {upper}")
+  range <- if (lowest > 0) between else glue("at most {upper}")
   glue("{name} {if (is_plural) 'cost' else 'costs'} {range}{end}")
 }
 
-# Formats a share in per cent, rounded by `floor` or `ceiling` to a whole per cent, or below 10 % to
-# a tenth.
+# Formats a share in per cent, rounded by `round_units` (floor or ceiling) to a whole per cent, or
+# below 10 % to a tenth.
 round_share <- function(share, round_units) {
   digits <- if (abs(share) < 0.1) 1 else 0
   units_of_one <- 10 ^ (digits + 2)
@@ -401,6 +417,7 @@ round_share <- function(share, round_units) {
 #' @return sentence
 describe_family <- function(rows) {
   counts <- table(rows$outcome)
+  # min and max warn if no row is slower or faster; the clause is then not shown.
   worst <- format_share(suppressWarnings(min(rows$ratio[rows$outcome == "slower"])))
   best <- format_share(suppressWarnings(max(rows$ratio[rows$outcome == "faster"])))
   clauses <- c(
@@ -418,7 +435,7 @@ describe_family <- function(rows) {
 #' Say how many runs form no ratio, since they were not measured together with native's run
 #'
 #' @param paper list of read_paper
-#' @return sentence; "" of none
+#' @return sentence; "" if there are none
 describe_lost_pairs <- function(paper) {
   lost <- sum(paper$runs$paired %in% "no")
   if (lost == 0) return("")
@@ -459,11 +476,12 @@ describe_robust <- function(paper) {
 
 #' Say in which environments the machine was disturbed more or less often than natively
 #'
-#' @param rows table `disturbances`
-#' @return sentences, marked as Markdown
+#' @param rows table `disturbances`, with a row of native; p is NA where nothing can be compared
+#' @return sentences; those that name environments are marked as Markdown
 describe_disturbances <- function(rows) {
   compared <- filter(rows, !is.na(p))
   native <- filter(rows, environment == NATIVE)
+  # The environments share the error rate (Bonferroni).
   differing <- filter(compared, p < ALPHA / nrow(compared))
   if (nrow(differing) == 0) {
     return(paste("No environment\u2019s whole runs were seen to be disturbed in another share than",
@@ -478,7 +496,7 @@ describe_disturbances <- function(rows) {
 #' Describe the outcomes of one workload, for example "Slower than native: KVM (80 %, 2 of 4)."
 #'
 #' @param rows headline comparisons of the workload
-#' @return marked Markdown; NULL of no rows
+#' @return marked Markdown; NULL without rows
 describe_workload_outcomes <- function(rows) {
   if (nrow(rows) == 0) return(NULL)
   headings <- c(slower = "Slower than native", faster = "Faster than native",
@@ -501,7 +519,7 @@ describe_workload_outcomes <- function(rows) {
 #'
 #' @param paper list of read_paper
 #' @param workload its name
-#' @return sentence; "" of none
+#' @return sentence; "" if no environment leaves it out
 describe_left_out <- function(paper, workload) {
   without <- Filter(function(workloads) workload %in% unlist(workloads), paper$plan$leave_out)
   labels <- paper$environments$label[paper$environments$environment %in% names(without)]

@@ -11,7 +11,8 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "testbeds", "budgets", "render")
 
-# Writes the verdicts on the budgets of a request; both arguments are paths.
+# Writes the verdicts on the budgets of a request, in their order; both arguments are paths.
+# strata/gate/command.py writes the request, and reads the answer.
 write_verdicts <- function(request, out) {
   answer <- list(verdicts = judge_budgets(jsonlite::read_json(request)))
   replace_file(out, function(part) {

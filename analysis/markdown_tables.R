@@ -1,19 +1,21 @@
 # Tables of a paper: a data frame for each, and one function that sets it.  pandoc makes LaTeX and
 # HTML of the same Markdown.  Texts in tables are escaped unless they are marked (format.R).
 
-#' Set a table with its caption, in a chunk with a label
+#' Set a table with its caption, in a chunk of knitr with a label
 #'
-#' Columns of numbers and shares are set flush right.
+#' Columns of numbers and shares are set flush right.  References name the table tab:LABEL.
 #'
-#' @param table data frame of texts and numbers as they are to be read
-#' @param caption Markdown
-#' @param runs whether the caption links to the page's table of runs
+#' @param table data frame of texts and numbers as they are to be read, with the headings as names;
+#'   texts are escaped unless they are marked
+#' @param caption Markdown of this project, which is not escaped
+#' @param runs whether the caption links to the table of runs, which only web pages have
 #' @return marked Markdown
 set_table <- function(table, caption, runs = FALSE) {
   is_numeric <- vapply(table, function(column) {
     all(grepl("^[-+\u2212]?[0-9.,]*(\u00a0%.*)?$", column))
   }, NA)
   if (runs && knitr::is_html_output()) {
+    # The heading of sections/runs.Rmd.
     caption <- paste(caption, "Logs and records: [Runs](#runs).")
   }
   # If lines are longer than a page's, pandoc makes columns as wide as these dashes say.
@@ -44,15 +46,15 @@ LINE_LETTERS <- 116L
 choose_column_widths <- function(table) {
   texts <- lapply(table, as.character)
   letters <- lapply(texts, function(column) pmax(nchar(column, "width"), 1L))
-  least <- mapply(function(column, name) {
+  narrowest <- mapply(function(column, name) {
     max(nchar(unlist(strsplit(c(column, name), " ")), "width"))
   }, texts, names(texts))
-  widths <- pmax(vapply(letters, max, 1L, 1L), least)
+  widths <- pmax(vapply(letters, max, 1L, 1L), narrowest)
   count_lines <- function(letters, width) ceiling(letters / width)
   lines <- Map(count_lines, letters, widths)
-  # A column has a gap of two letters.
-  while (sum(widths + 2L) > LINE_LETTERS && any(widths > least)) {
-    candidates <- which(widths > least)
+  # A column has a gap of two letters.  If the longest words alone are too wide, the table stays so.
+  while (sum(widths + 2L) > LINE_LETTERS && any(widths > narrowest)) {
+    candidates <- which(widths > narrowest)
     table_lines <- vapply(candidates, function(i) {
       narrowed <- c(lines[-i], list(count_lines(letters[[i]], widths[i] - 1L)))
       sum(do.call(pmax, narrowed))
@@ -72,8 +74,9 @@ drop_empty_columns <- function(table) {
 #' List the environments with their layers and numbers of runs
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for set_table, a row for each environment of the plan, unavailable ones too
 tabulate_environments <- function(paper) {
+  # Both read what the layers of one environment say of themselves in the plan's `descriptions`.
   get_texts <- function(layers, key) vapply(layers, function(layer) layer[[key]] %or% "", "")
   get_innermost <- function(layers, key) utils::tail(c("", get_texts(layers, key)), 1)
   layers <- lapply(paper$plan$environments, `[[`, "descriptions")
@@ -97,17 +100,18 @@ tabulate_environments <- function(paper) {
               Runs = if_else(available, shown, paste("not available:", reason)))
 }
 
-# Parameters that every paper would show alike, or that concern only the harness: their names, and a
-# pattern of names.
+# Parameters of workloads that papers do not show, since all papers would show them alike or they
+# concern only the harness: their names, and a pattern that their names contain.
 HIDDEN_PARAMETERS <- c("corpus", "laps", "systems")
 HIDDEN_PARAMETER_NAMES <- "port|sha1|timeout|warm"
 
-# The names of the ways in which runs are taken, by the words of the column `how` of runs.csv.
+# The names of the ways in which runs are taken, by the words that classify_runs (tables.R) writes
+# into the column `how` of runs.csv.
 WAYS <- c(alone = "alone", laps = "whole", slices = "in slices",
           "slices and laps" = "in slices and whole")
 
-# Describes how the runs of a workload, `name`, were taken, for example "4 laps; in slices: Docker;
-# whole: KVM".
+# Describes how the runs of a workload were taken, for example "4 laps; in slices: Docker; whole:
+# KVM".  name: of the workload.
 describe_ways <- function(paper, name) {
   runs <- paper$runs[paper$runs$workload == name, ]
   # Text after a comma compares the run with native's.
@@ -142,6 +146,7 @@ tabulate_workloads <- function(paper) {
   rows <- lapply(unique(paper$runs$workload), function(name) {
     workload <- paper$plan$workloads[[name]]
     shown <- workload$parameters[setdiff(names(workload$parameters), HIDDEN_PARAMETERS)]
+    # One of something, such as one thread, says nothing to a reader.
     shown <- Filter(function(value) !identical(value, 1L), shown)
     shown <- shown[!grepl(HIDDEN_PARAMETER_NAMES, names(shown))]
     values <- vapply(shown, format_parameter, "")
@@ -154,12 +159,13 @@ tabulate_workloads <- function(paper) {
 
 #' List the size rules of the workloads and whether they held
 #'
-#' @param paper list of read_paper
+#' @param paper list of read_paper with `sizes` (not NULL)
 #' @return data frame for set_table
 tabulate_sizes <- function(paper) {
   format_quantity <- function(values) {
     if_else(is.na(values), NO_VALUE, formatC(values, format = "fg", digits = 4, big.mark = ","))
   }
+  # One word in small letters is a key of references.bib.
   source <- paper$sizes$source
   cited <- if_else(grepl("^[a-z0-9]+$", source), paste0("[@", source, "]"), escape_text(source))
   cited <- mark_as_markdown(cited)
@@ -180,7 +186,7 @@ tabulate_sizes <- function(paper) {
 #' environment has native's level times its ratio, with as many digits as its interval deserves.
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for set_table, a row for each series and a column for each environment
 tabulate_levels <- function(paper) {
   filter(paper$summary, headline == "yes") |>
     mutate(Series = paste0(series, ", ", unit),
@@ -208,9 +214,11 @@ tabulate_comparisons <- function(rows) {
 #' List the verdicts on each workload in each environment at several margins
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for set_table, a row for each workload whose sizes are valid and each
+#'   environment, and a column for each margin
 tabulate_margins <- function(paper) {
   shown <- filter(paper$decisions, !workload %in% paper$invalid)
+  # Formats minutes with two digits; "" where they are not known.
   format_minutes <- function(minutes) {
     text <- format(signif(minutes, 2), big.mark = ",", scientific = FALSE, trim = TRUE)
     if_else(is.finite(minutes), text, "")
@@ -231,7 +239,8 @@ tabulate_margins <- function(paper) {
 #' List the parts of the differences from native, in shares of native's time per unit of work
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each headline series that differs in an environment
+#' @return data frame for set_table, a row for each headline series that is slower or faster than
+#'   native in an environment; without rows if there is none, or its costs are not known
 tabulate_costs <- function(paper) {
   differing <- filter(paper$headlines, outcome %in% c("slower", "faster"))
   # Formats the sum of one part or of two, side by side: "+3.1 %"; "" if one is not known.
@@ -256,7 +265,8 @@ tabulate_costs <- function(paper) {
 #' List the ratios whose robust estimate differs from that of all work over all time
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for set_table; "Without stalls" is the robust estimate; without rows if no
+#'   ratio differs
 tabulate_robust <- function(paper) {
   filter(paper$headlines, robust_differs == "yes") |>
     transmute(Series = if_else(duplicated(series), "", series), Environment = label,
@@ -267,7 +277,7 @@ tabulate_robust <- function(paper) {
 #' List how many laps were left out in each environment, if any were
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for set_table; without rows if no lap was left out
 tabulate_disturbances <- function(paper) {
   if (sum(paper$disturbances$left_out) == 0) return(tibble())
   transmute(paper$disturbances, Environment = label, Laps = laps, "Left out" = left_out,
@@ -278,7 +288,7 @@ tabulate_disturbances <- function(paper) {
 #' List how often laps stalled, where they stalled at all
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for set_table; without rows if no lap stalled
 tabulate_stalls <- function(paper) {
   filter(paper$stalls, share > 0 | reference_share > 0) |>
     transmute(Series = if_else(duplicated(series), "", series), Environment = label, Laps = laps,
@@ -289,8 +299,10 @@ tabulate_stalls <- function(paper) {
 
 #' Count outcomes by family and part of the machine, with the expected one
 #'
+#' sections/expected.Rmd gives the reasons of the expectations, and has to follow their changes.
+#'
 #' @param paper list of read_paper; only workloads that publications report on count
-#' @return data frame for set_table
+#' @return data frame for set_table, with a column for each outcome
 tabulate_expected <- function(paper) {
   filter(paper$headlines, workload %in% paper$originals) |>
     mutate(Environments = FAMILIES[family],
@@ -307,7 +319,7 @@ tabulate_expected <- function(paper) {
 #' List the published claims that were tested
 #'
 #' @param claims table of claims
-#' @return data frame for set_table
+#' @return data frame for set_table, in the order of VERDICTS
 tabulate_claims <- function(claims) {
   filter(claims, verdict != "not tested") |>
     arrange(match(verdict, VERDICTS)) |>
@@ -323,7 +335,8 @@ tabulate_claims <- function(claims) {
     drop_empty_columns()
 }
 
-# Why claims were not tested, by the codes of claims.csv.
+# Why claims were not tested, by the codes in claims.csv: those of refuse_part (claims.R), and the
+# reasons of `untestable` in published/claims.json.
 REASONS <- c(statement = "It is no statement about a measured difference between environments.",
              workload = "The workload was not measured.",
              environment = "An environment that it is about was not measured.",
@@ -336,7 +349,7 @@ REASONS <- c(statement = "It is no statement about a measured difference between
 #' Count the claims that were not tested by reason and publication
 #'
 #' @param claims table of claims
-#' @return data frame for set_table
+#' @return data frame for set_table, a row for each reason and a column for each publication
 tabulate_untested <- function(claims) {
   filter(claims, verdict == "not tested") |>
     count(Publication = publication, reason) |>
@@ -348,7 +361,7 @@ tabulate_untested <- function(claims) {
 #' List the levels of emulated machines, with their shares of native's
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for set_table, a row for each series and a column for each environment
 tabulate_emulated <- function(paper) {
   mutate(paper$emulated, Series = paste0(series, ", ", unit),
          spread = if_else(is.na(sd), "", paste0(SPACE, "\u00b1", SPACE, format_number(sd, sd))),
@@ -362,7 +375,7 @@ tabulate_emulated <- function(paper) {
 #' List planned runs that are missing
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for set_table, a row for each workload, environment and reason
 tabulate_missing <- function(paper) {
   titles <- vapply(paper$plan$workloads, `[[`, "", "title")
   transmute(paper$missing, Workload = unname(titles[workload]), Environment = label, Missing = n,
@@ -388,7 +401,8 @@ tabulate_choices <- function(paper) {
     drop_empty_columns()
 }
 
-# Facts of a testbed: their keys in records, and their names.
+# The names of a testbed's facts, by their keys in records: in `observed.host.static`, and in
+# `observed.inside`.
 TESTBED_FACTS <- c(os = "Operating system", kernel = "Kernel", cpu_model = "Processor",
                    cpus = "Processors", memory_bytes = "Memory",
                    cache_bytes = "Last-level caches together",
@@ -401,8 +415,9 @@ HOST_FACTS <- c("cache_bytes", "governor", "turbo")
 #' List what records observed on the host and inside the environments
 #'
 #' @param records list of records; values that differ between them are all listed
-#' @return data frame for set_table
+#' @return data frame for set_table: facts of the machine, then the rows of tabulate_engines
 tabulate_testbed <- function(records) {
+  # Returns the values of a fact as text, of one side: a function of a record's `observed`.
   join_values <- function(key, get_side) {
     values <- unlist(lapply(records, function(record) {
       value <- get_side(record$observed)[[key]] %or% "not available"
@@ -422,15 +437,15 @@ tabulate_testbed <- function(records) {
   bind_rows(facts, tabulate_engines(lapply(records, `[[`, "system")))
 }
 
-# Joins the texts that are known by commas; NULL and "not available" are left out.
+# Joins texts by commas; leaves out NULL, and "not available", by which records mark unknown facts.
 join_known <- function(...) {
   texts <- unlist(list(...))
   paste(texts[texts != "not available"], collapse = ", ")
 }
 
 # The rows of tabulate_engines: functions that describe a side of the engine of one system, from the
-# record's `docker` or `container`; NULL or "" of nothing.  `network` is read by its whole name,
-# since `$` would find Podman's network_backend, too.
+# record's `docker` or `container`; NULL or "" for nothing.  `network` is read by its whole name,
+# since `$` would find Podman's network_backend, too.  An engine that is not Docker has a `program`.
 ENGINE_ROWS <- list(
   Docker = function(engine) if (is.null(engine$program)) engine$engine,
   gVisor = function(engine) {
@@ -475,7 +490,7 @@ ENGINE_ROWS <- list(
 #' List the engines of containers, their storage and their network
 #'
 #' @param systems list of records' `system`, of engines on the host and in machines
-#' @return data frame for set_table
+#' @return data frame for set_table, with the rows of ENGINE_ROWS that say something
 tabulate_engines <- function(systems) {
   in_machine <- !vapply(systems, function(system) is.null(system$vm), NA)
   engines <- lapply(systems, function(system) system$docker %or% system$container)
@@ -493,7 +508,8 @@ tabulate_engines <- function(systems) {
     filter(.data[["On the host"]] != "" | .data[["Inside the environments"]] != "")
 }
 
-# Counts equal texts: "slices", or "slices (9); alone (1)" if not all texts are equal.
+# Lists distinct texts, in the order of their first places, with their numbers: "slices (9); alone
+# (1)", or only "slices" if all texts are equal.
 count_texts <- function(texts) {
   counts <- table(factor(texts, unique(texts)))
   if (length(counts) == 1) return(names(counts))
@@ -502,11 +518,12 @@ count_texts <- function(texts) {
 
 #' List the runs of each workload and environment with links to their raw logs and records
 #'
-#' A star marks disturbed runs.
+#' A star marks disturbed runs.  The links are relative to paper/, where the page is.
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for set_table, a row for each workload and environment
 tabulate_runs <- function(paper) {
+  # Returns Markdown in one text, which later steps would escape without a mark.
   link_runs <- function(number, path, mark) {
     paste(write_markdown("[{number}{mark}](../{path})"), collapse = " ")
   }
@@ -525,7 +542,7 @@ tabulate_runs <- function(paper) {
 #'
 #' @param paper list of read_paper
 #' @return data frame for set_table, in which environments with the same differences share rows;
-#'   NULL of no differences
+#'   NULL without differences
 tabulate_states <- function(paper) {
   rows <- bind_rows(lapply(unname(paper$records), function(record) {
     bind_rows(lapply(record$starting_state$differences, as_tibble)) |>
@@ -546,7 +563,7 @@ tabulate_states <- function(paper) {
 #' List the options that were passed on to Docker, and the effects that were seen inside
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table; NULL of no options
+#' @return data frame for set_table; NULL without options
 tabulate_options <- function(paper) {
   rows <- bind_rows(lapply(unname(paper$records), function(record) {
     settings <- bind_rows(lapply(record$system$docker$settings, as_tibble))

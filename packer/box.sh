@@ -1,6 +1,7 @@
 #!/bin/bash
 # Makes a box for Vagrant of the container image's files, as root: a disk with these files, and
-# kernel, initrd and keys in the same folder.  Nothing is booted and nothing compiled.
+# kernel, initrd and keys in the same folder, where strata/vm/ and vagrant/Vagrantfile find them by
+# their names.  Nothing is booted and nothing compiled.
 # Usage: box.sh TREE IMAGE BOX
 #   TREE   the image's files
 #   IMAGE  the container image (docker save) that Docker in the machine gets into its store
@@ -25,7 +26,7 @@ unshare --mount --net --pid --fork --kill-child bash -euc '
     done
     mount -t proc proc "$root/proc"
     mount -t tmpfs tmpfs "$root/run"
-    # Starts the daemon of the image without a network.
+    # Starts the daemon of the image in the background without a network; $! is its process.
     start_daemon() {
         chroot "$root" dockerd --bridge=none --iptables=false --ip6tables=false \
             --storage-driver=overlay2 --host=unix:///run/docker.sock \

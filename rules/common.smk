@@ -16,19 +16,23 @@ from strata.util.errors import UserError
 from strata.workflow import Experiment, describe_error, end_with, list_code
 
 
-def call_or_raise(function, *arguments, **names):
-    """Call a function while Snakemake finds due jobs, and return its result.
+def call_or_raise(function, *arguments, **named_arguments):
+    """Call a function with its arguments while Snakemake finds due jobs, and return its result.
 
-    Raises WorkflowError, which Snakemake prints, for a user's mistake.
+    Raises WorkflowError, which Snakemake prints, for a user's mistake or a file that cannot be
+    read or written.  Other exceptions pass: Snakemake's own make it wait for a checkpoint.
     """
     try:
-        return function(*arguments, **names)
+        return function(*arguments, **named_arguments)
     except (UserError, OSError) as error:
         raise WorkflowError(describe_error(error))
 
 
 def call_or_exit(function, *arguments):
-    """Call a function and return its result; a user's mistake ends Snakemake with its message."""
+    """Call a function with its arguments outside of jobs, and return its result.
+
+    A user's mistake, or a file that cannot be read or written, ends Snakemake with its message.
+    """
     try:
         return function(*arguments)
     except (UserError, OSError) as error:
@@ -36,7 +40,7 @@ def call_or_exit(function, *arguments):
 
 
 def is_making_files():
-    """Return whether Snakemake makes files: a dry run, a summary or a graph does not."""
+    """Return whether this call of Snakemake makes files; a dry run, summary or graph does not."""
     return workflow.executor_plugin is not None and not workflow.dryrun
 
 
@@ -73,17 +77,24 @@ TEXTS = list_code(
 
 # Snakemake calls these functions of inputs with the wildcards of a job, which they do not need.
 def list_folders(wildcards):
-    """Return the folders of logs: the deletion of a log makes its folder newer than the tables."""
+    """Return the folders of logs, and create missing ones unless the run is dry.
+
+    The deletion of a log makes its folder newer than the tables, which are then due.
+    """
     return experiment.list_folders()
 
 
 def list_logs(wildcards):
-    """Return all logs; waits for the checkpoints on which their number depends."""
+    """Return the paths of all logs, or in a partial run of those that exist.
+
+    Until the checkpoints on which their number depends are done, Snakemake gets an exception that
+    makes it run them and call again.
+    """
     return call_or_raise(experiment.list_logs, checkpoints)
 
 
 def list_measured(wildcards):
-    """Return all logs, records and decisions; waits as list_logs."""
+    """Return the paths of all logs, records and decisions, or wait as :func:`list_logs` does."""
     return call_or_raise(experiment.list_measured, checkpoints)
 
 

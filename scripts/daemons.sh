@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Functions for scripts that bring up daemons, which source this file after `set -euo pipefail`.
-# A script defines two functions: `is_answering` succeeds if its daemon answers, and `start_service`
-# starts the daemon, by start_daemon or by the service manager.
+# A script defines two functions, which start_until_answering calls: `is_answering` succeeds if its
+# daemon answers, and `start_service` starts the daemon, by start_daemon or by the service manager.
 
 # The command that gives root's rights to another one.
 root=()
@@ -17,7 +17,9 @@ require_root() {
     fi
 }
 
-# Ends a daemon that this project started, if the process in RECORD still is that program.
+# Ends a daemon that this project started, if the process in RECORD still is that program, and
+# removes RECORD.  It gets SIGTERM; the function fails if it still runs after 10 s, and
+# succeeds if no daemon runs.
 # Usage: end_daemon NAME RECORD      (NAME: a name or a path; RECORD: the file with the process id)
 end_daemon() {
     local name=$1 record=$2
@@ -26,9 +28,9 @@ end_daemon() {
         --name "$(basename "$name")" --remove-pidfile
 }
 
-# Starts a daemon, unless the process in RECORD runs.  It outlives this shell, and keeps neither the
-# terminal nor lock files of it open.  It starts in the declared state, which systems under test
-# inherit from it, and not in the state of the caller of this script.
+# Starts a daemon as root, unless the process in RECORD runs.  It outlives this shell, and keeps
+# neither the terminal nor lock files of it open.  It starts in the declared state, which systems
+# under test inherit from it, and not in the state of the caller of this script.
 # Usage: start_daemon NAME RECORD LOG ARGUMENT…      (as of end_daemon; LOG: the file of its output)
 start_daemon() {
     local name=$1 record=$2 log=$3 path=$PATH:/usr/sbin:/sbin state
@@ -40,10 +42,10 @@ start_daemon() {
         --startas "$(PATH=$path type -P "$name")" -- "$@"
 }
 
-# Calls `start_service` every second until `is_answering` succeeds; fails after 30 s, times
-# STRATA_PATIENCE.  A daemon may end again at once, since it finds files of one that was killed just
-# before: so it is started more than once.
-# Usage: start_until_answering WHAT LOG      (WHAT: the daemon's name in messages)
+# Calls `start_service` every second until `is_answering` succeeds; fails after 30 s, multiplied by
+# STRATA_PATIENCE if that is set.  A daemon may end again at once, since it finds files of one that
+# was killed just before: so it is started more than once.
+# Usage: start_until_answering WHAT LOG      (WHAT, LOG: the daemon's name and log for messages)
 start_until_answering() {
     local what=$1 log=$2 limit=$((30 * ${STRATA_PATIENCE:-1})) attempt
     require_root "$what: no daemon answers, and one has to be started"

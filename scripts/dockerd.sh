@@ -21,14 +21,15 @@ user_config=${STRATA_DOCKER_CONFIG:-/etc/docker/daemon.json}
 strata_config=/run/strata-dockerd.json
 runsc=$(type -P runsc || true)
 
-# Runs a command of Docker's client, with root's rights if this user may not use the daemon.
-# Usage: run_docker WORD…
+# Runs a command of Docker's client, and again with root's rights if it fails, as it does for a user
+# who may not use the daemon.  Errors are not printed.  Usage: run_docker ARGUMENT…
 run_docker() { docker "$@" 2>/dev/null || "${root[@]}" docker "$@" 2>/dev/null; }
 
 # Succeeds if the daemon answers.
 is_answering() { run_docker version >/dev/null; }
 
-# Starts Docker: its service, or a daemon with the user's configuration and gVisor's runtimes.
+# Starts Docker: its service, or a daemon with the user's configuration and gVisor's runtimes, if
+# runsc is installed.
 start_service() {
     if [ -d /run/systemd/system ]; then
         "${root[@]}" systemctl start docker
@@ -40,13 +41,15 @@ start_service() {
 }
 
 # Succeeds if the daemon knows a runtime.
-# Usage: has_runtime [NAME]      (without NAME: the last one of write_gvisor_runtimes)
+# Usage: has_runtime [NAME]      (without NAME: the one that write_gvisor_runtimes adds last)
 has_runtime() {
     local name=${1:-strata-runsc-host-gofer}
     [[ $(run_docker info --format '{{json .Runtimes}}' || true) == *"\"$name\""* ]]
 }
 
-# Adds a runtime to the configuration in FILE.
+# Adds a runtime to the configuration in FILE, or replaces the one of that name; creates a missing
+# file.  The daemon does not read it yet.  FILE is replaced in one step, so that it is never
+# partial.
 # Usage: write_runtime FILE NAME PROGRAM [ARGUMENT...]
 write_runtime() {
     "${root[@]}" mkdir -p "$(dirname "$1")"
@@ -66,7 +69,8 @@ os.replace(file + ".new", file)
 
 # Adds gVisor's runtimes to a configuration: for each network stack one that opens files itself, and
 # one that leaves this to another process, the gofer.  strata/environments/docker.py uses them by
-# these names.  Usage: write_gvisor_runtimes FILE
+# these names, and has_runtime and add_gvisor_runtimes look for the last.
+# Usage: write_gvisor_runtimes FILE
 write_gvisor_runtimes() {
     local file=$1 stack
     for stack in sandbox host; do
@@ -76,7 +80,8 @@ write_gvisor_runtimes() {
     done
 }
 
-# Copies the user's configuration, if there is one, for a daemon that is started here.
+# Copies the user's configuration, if there is one, to strata_config, for a daemon that is started
+# here; removes an earlier copy.
 copy_configuration() {
     "${root[@]}" rm -f "$strata_config"
     [ ! -e "$user_config" ] || "${root[@]}" cp "$user_config" "$strata_config"
@@ -92,13 +97,14 @@ find_configurations() {
     fi
 }
 
-# Succeeds if runtimes may be added without a request: the user has no configuration, and the daemon
-# reads the usual one, or was started here.
+# Succeeds if runtimes may be added without the user's request: the user has no configuration, and
+# the daemon reads the usual one, or was started here.
 is_free_to_add() {
     [ ! -e "$user_config" ] && { [ -d /run/systemd/system ] || [ -s "$record" ]; }
 }
 
-# Lets the daemon read its configuration again, and waits 5 s at most until it knows a runtime.
+# Lets the daemon read its configuration again, which ends no container, and waits 5 s at most until
+# it knows a runtime; fails otherwise.
 # Usage: reload_daemon WHAT NAME      (NAME: of the runtime; WHAT: its name in messages)
 reload_daemon() {
     local what=$1 name=$2 attempt
@@ -126,8 +132,10 @@ add_runtime() {
     reload_daemon "the runtime $name" "$name"
 }
 
-# Adds gVisor's runtimes to the configuration of the daemon that answers, unless it knows them.
-# Usage: add_gvisor_runtimes WHEN      (requested: the user's own configuration may be changed)
+# Adds gVisor's runtimes to the configuration of the daemon that answers, unless it knows them or
+# runsc is missing.  A daemon that does not take them is no failure: gVisor is then not available.
+# Usage: add_gvisor_runtimes WHEN      (requested: the user's own configuration may be changed;
+# usual: it may not, and a message names the command that does)
 add_gvisor_runtimes() {
     local when=$1 file files
     find_configurations
@@ -146,15 +154,15 @@ add_gvisor_runtimes() {
 
 # Sets `second`, `data` and `bridge`: the paths and the bridge of a second daemon, which contain a
 # part of the digest of its program.  strata/environments/common/docker_daemon.py knows the socket
-# by this rule.  Usage: set_second DIGEST
+# by this rule.  They are global.  Usage: set_second DIGEST
 set_second() {
     second=/run/strata-dockerd-$1
     data=/var/lib/strata-dockerd-$1
     bridge=sd-$1
 }
 
-# Makes the bridge of a second daemon, unless it exists, with a network (10.213.N.0/24) to which no
-# route leads.
+# Makes the bridge of a second daemon, unless it exists, with the first network 10.213.N.0/24 to
+# which no route leads.  set_second has set `bridge`.
 make_bridge() {
     local number routes
     if ip link show "$bridge" >/dev/null 2>&1; then return 0; fi
@@ -188,7 +196,7 @@ with open(target, "w") as file:
 ' "$second.json" "$1" "$second" "$data" "$bridge" "$user_config" "$strata_config"
 }
 
-# Prints the rules of Docker's chains in the packet filter, each after its table, sorted.
+# Prints the rules of the packet filter, sorted, each as "TABLE CHAIN RULE".
 list_rules() {
     local table
     for table in nat filter; do
@@ -196,7 +204,8 @@ list_rules() {
     done | sort
 }
 
-# Adds the rules of Docker's chains again that are gone: a daemon that starts empties these chains.
+# Adds the rules of Docker's chains again that are gone: a daemon that starts empties these chains,
+# and with them those of the usual daemon.
 # Usage: restore_rules RULES      (RULES: as list_rules printed them before)
 restore_rules() {
     local table chain rule
@@ -207,7 +216,7 @@ restore_rules() {
     done < <(comm -23 <(echo "$1") <(list_rules))
 }
 
-# Removes the rules that name the bridge of a second daemon.
+# Removes the rules that name the bridge of a second daemon.  set_second has set `bridge`.
 remove_rules() {
     local table chain rule
     while read -r table chain rule; do
@@ -216,8 +225,9 @@ remove_rules() {
     done < <(list_rules | grep -F -- "$bridge")
 }
 
-# Starts the second daemon of a program, unless it answers.  Programs in the same folder, such as
-# containerd, are found before those of the system.  Usage: start_second PROGRAM
+# Starts the second daemon of a program, unless it answers; rules of the usual daemon stay.
+# Programs in the same folder, such as containerd, are found before those of the system.
+# Usage: start_second PROGRAM
 start_second() {
     local program=${1:-} rules
     if [ $# != 1 ] || [[ $program != /* ]] || [ ! -x "$program" ]; then
@@ -241,7 +251,8 @@ start_second() {
 }
 
 # Ends the second daemons of a program, or all of them, and removes their bridges, images and files.
-# A program that was replaced since is found by its path.  Usage: end_second [PROGRAM]
+# A program that was replaced since is found by its path.  Nothing is removed while something is
+# still mounted in a daemon's data.  Usage: end_second [PROGRAM]
 end_second() {
     local configuration digest program
     require_root "docker: a second daemon has to be ended"

@@ -12,7 +12,8 @@ log=/var/log/strata-libvirtd.log
 # Succeeds if libvirt answers.
 is_answering() { "${root[@]}" virsh --connect qemu:///system version >/dev/null 2>&1; }
 
-# Starts libvirt: its service, or the two daemons with what they need.
+# Starts libvirt: its service, or the two daemons that do not run yet, with access to /dev/kvm and
+# huge pages.
 start_service() {
     if [ -d /run/systemd/system ]; then
         "${root[@]}" systemctl start libvirtd

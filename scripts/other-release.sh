@@ -27,8 +27,8 @@ options=(-qq -o "Dir::Etc::SourceList=$work/sources.list" -o Dir::Etc::SourcePar
     -o "Dir::State::Lists=$work/lists" -o "Dir::Cache=$work/cache" -o Dir::Cache::pkgcache=
     -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)
 
-# Prints the host's package sources with another release in place of its own.
-# Usage: print_sources RELEASE
+# Prints the host's package sources with another release in place of its own; fails with a message
+# if they cannot be read.  Usage: print_sources RELEASE
 print_sources() {
     python3 -S -c '
 import sys

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Ends with a message.  Usage: fail WORD…
+# Ends the script with status 1 and a message.  Usage: fail WORD…
 fail() {
     echo "release: $*" >&2
     exit 1

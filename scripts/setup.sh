@@ -28,7 +28,7 @@ root=()
 # Prints a message.  Usage: print_message WORD…
 print_message() { echo "setup: $*" >&2; }
 
-# The purpose of packages that may be missing, by the first word of their lines in packages.txt.
+# What needs the packages that may be missing, by the first word of their lines in packages.txt.
 declare -A optional=(
     [vm]="environments with a virtual machine" [gvisor]="environments with gVisor")
 
@@ -38,20 +38,22 @@ run_apt_install() {
         install "$@" >/dev/null
 }
 
-# Prints the R packages and fonts that are installed for all users, with a space around each.  A
-# user's own do not count, since strata/util/programs.py starts R without them.
+# Prints the R packages and the files of fonts that are installed for all users, in one line with a
+# space around each; nothing without R.  A user's own do not count, since strata/util/programs.py
+# starts R without them.
 list_r_packages() {
     env -i "PATH=$PATH" HOME=/nonexistent LC_ALL=C.UTF-8 Rscript --vanilla -e '
         cat("", rownames(installed.packages(priority = "NA")), "")
         cat(basename(systemfonts::system_fonts()[["path"]]), "")' 2>/dev/null || true
 }
 
-# Prints the lines of packages.txt for this purpose whose item, such as a program, is missing.
+# Prints the lines "KIND ITEM PACKAGE" of packages.txt for this purpose whose item is missing: an R
+# package (r:), a file of a font or of TeX (font:, tex:), a path, or a program.
 list_missing() {
     local installed kind item package
     installed=$(list_r_packages)
     while read -r kind item package; do
-        # Comments, and packages that this purpose does not need.
+        # Comments, and packages that this purpose does not need; all purposes need those of papers.
         case $kind:$purpose in
         "#":* | test:run | *:paper) [ "$kind" = paper ] || continue ;;
         esac
@@ -69,7 +71,7 @@ list_missing() {
 is_known() { [ -n "$(apt-cache madison "$1" 2>/dev/null || true)" ]; }
 
 # Succeeds if apt has to read its sources again for LINES of packages.txt.  It need not if it has
-# read them once, and knows none of the packages, which are all optional.
+# read them once (it knows bash), and knows none of the packages, which are all optional.
 # Usage: needs_update LINES
 needs_update() {
     local kind package
@@ -80,7 +82,7 @@ needs_update() {
     return 1
 }
 
-# Prints why packages cannot be installed here; nothing if they can.
+# Prints a clause that says why packages cannot be installed here; nothing if they can.
 find_obstacle() {
     if ! type -P apt-get >/dev/null; then
         echo "this distribution has no apt"
@@ -89,7 +91,7 @@ find_obstacle() {
     fi
 }
 
-# Installs what list_missing prints, or prints what is missing where this is not possible; fails if
+# Installs what list_missing prints, or where this is not possible prints it for the user; fails if
 # a package that is not optional is missing in the end.
 install_packages() {
     local missing kind item package available=() status=0 obstacle
@@ -129,8 +131,8 @@ install_packages() {
     [ "$purpose" = paper ] || type -P docker >/dev/null || run_apt_install docker-cli
 }
 
-# Installs the Python packages of the purpose and this checkout's command into .venv, unless its
-# stamp says that it has them.
+# Installs the Python packages of the purpose and this checkout's command into .venv, unless the
+# digests in .venv/strata-stamp say that it has them.  Ends the script if this is not possible.
 install_python_packages() {
     local list=requirements.txt name
     [ "$purpose" != test ] || list=requirements-test.txt

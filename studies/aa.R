@@ -13,7 +13,8 @@ if (length(arguments) < 2) stop("usage: studies/aa.R FOLDER PROJECT...", call. =
 
 #' Summarise how often comparisons find a difference
 #'
-#' @param comparisons data frame: low, high, taken (the true difference)
+#' @param comparisons data frame, one row for each comparison: low, high (the interval of a ratio;
+#'   NA counts as no difference), taken (the share of performance that a brake takes)
 #' @return data frame of one row: comparisons (how many), different (intervals that exclude 1),
 #'   share with its 95 % interval low and high, promised (the share of intervals of these widths
 #'   that should exclude 1 if `taken` is all of the difference), beyond (the share of intervals that
@@ -22,6 +23,7 @@ summarise_rates <- function(comparisons) {
   different <- (comparisons$low > 1 | comparisons$high < 1) %in% TRUE
   limits <- stats::binom.test(sum(different), length(different))$conf.int
   effect <- if (is.null(comparisons$taken)) 0 else -log(1 - comparisons$taken)
+  # In units of a half-width, 1.96 standard errors; intervals above and below 1 both count.
   half_widths <- log(comparisons$high / comparisons$low) / 2
   distance <- effect / half_widths
   promised <- stats::pnorm(1.96 * (distance - 1)) + stats::pnorm(1.96 * (-distance - 1))
@@ -39,21 +41,22 @@ compare_unpaired <- function(x, y) {
 }
 
 # Compares one environment of a project with native in both ways.
-# headlines: tidy rows of headline metrics.  order: of the project's runs.
+# name: of the environment; a brake's says its per cent.  headlines: tidy rows of headline metrics.
+# order: of the project's runs, as its configuration names it.
 # Returns a data frame with a row for each series and way: order, comparison (the way), taken (the
 # share of performance that a brake takes), and low and high.
 compare_both_ways <- function(name, headlines, order) {
   native <- headlines[headlines$environment == NATIVE, ]
   environment <- headlines[headlines$environment == name, ]
   paired <- compare_environments(pair_environments(environment, native))
-  series <- c("workload", "metric", "factors")
-  unpaired <- map_groups(rbind(environment, native), series, function(rows) {
+  series_keys <- c("workload", "metric", "factors")
+  unpaired <- map_groups(rbind(environment, native), series_keys, function(rows) {
     values <- split(rows$value, rows$environment == NATIVE)
     compare_unpaired(values[["FALSE"]], values[["TRUE"]])
   })
   columns <- c("low", "high")
   taken <- if (grepl("^braked", name)) as.numeric(sub("^braked-", "", name)) / 100 else 0
-  # Without blocks no runs are pairs.
+  # In an order without blocks no runs are pairs.
   in_blocks <- NULL
   if (!is.null(paired)) {
     in_blocks <- cbind(order = order, comparison = "in blocks", taken = taken, paired[columns])
@@ -62,7 +65,8 @@ compare_both_ways <- function(name, headlines, order) {
         cbind(order = order, comparison = "unpaired", taken = taken, unpaired[columns]))
 }
 
-# Returns the rates of all projects, as of summarise_rates, by order, comparison and taken.
+# Returns the rates of all projects, whose tables exist, as of summarise_rates: one row for each
+# order, comparison and taken.
 compute_rates <- function(projects) {
   comparisons <- stack_rows(lapply(projects, function(project) {
     results <- read_results(file.path(project, "results"))

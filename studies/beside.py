@@ -95,6 +95,7 @@ COLUMNS = (
 )  # fmt: skip
 # The fixed numbers of runs of tools whose user chooses them, and Phoronix's scheduled ones.
 INVOCATIONS, SCHEDULED = 10, 3
+# From this relative standard deviation on, Phoronix runs again.
 NOISY = 0.03
 # What a measurement gives: its values by COLUMNS.
 Result = dict[str, Any]
@@ -116,12 +117,18 @@ def time_runs(command: list[str], count: int) -> list[float]:
 
 
 def sample_by_fixed_number(command: list[str]) -> list[float]:
-    """Run a command as often as a user of ReBench or ReFrame might choose."""
+    """Return the seconds of as many runs as a user of ReBench or ReFrame might choose.
+
+    Raises CalledProcessError if a run fails.
+    """
     return time_runs(command, INVOCATIONS)
 
 
 def sample_by_hyperfine(command: list[str]) -> list[float]:
-    """Run a command by hyperfine with its defaults, without a shell of its own."""
+    """Return the seconds of the runs of a command by hyperfine, with its defaults but no shell.
+
+    Overwrites hyperfine.json in BASE.  Raises CalledProcessError if hyperfine or a run fails.
+    """
     export = BASE / "hyperfine.json"
     options = ["--shell=none", "--style=none", "--export-json", str(export)]
     argv = ["hyperfine", *options, shlex.join(command)]
@@ -132,7 +139,10 @@ def sample_by_hyperfine(command: list[str]) -> list[float]:
 
 
 def sample_by_phoronix_rule(command: list[str]) -> list[float]:
-    """Run a command until Phoronix's rule, as the module describes it, needs no further run."""
+    """Return the seconds of runs until Phoronix's rule, as the module describes it, is satisfied.
+
+    Raises CalledProcessError if a run fails.
+    """
     seconds = time_runs(command, SCHEDULED)
     deviations: list[float] = []
     while True:
@@ -143,8 +153,8 @@ def sample_by_phoronix_rule(command: list[str]) -> list[float]:
         deviations.append(deviation / mean)
         # More runs are allowed if the deviation is within a half of what it was at first.
         is_helping = abs(deviations[0] - deviations[-1]) < deviations[0] / 2
-        most = SCHEDULED * (5 if is_helping else 4)
-        if len(seconds) >= most:
+        limit = SCHEDULED * (5 if is_helping else 4)
+        if len(seconds) >= limit:
             return seconds
         seconds += time_runs(command, 1)
 
@@ -194,7 +204,10 @@ def compute_own_half_width(tool: str, first: list[float], second: list[float]) -
 
 
 def compute_welch_interval(first: list[float], second: list[float]) -> tuple[float, float]:
-    """Return the 95 % interval of the ratio of two geometric means, by Welch's test."""
+    """Return the 95 % interval of the ratio of two geometric means, by Welch's test.
+
+    first, second: the seconds of each run, two at least.
+    """
     logarithms = [[math.log(seconds) for seconds in sample] for sample in (first, second)]
     errors = [statistics.variance(sample) / len(sample) for sample in logarithms]
     terms = [errors[i] ** 2 / (len(sample) - 1) for i, sample in enumerate(logarithms)]
@@ -207,10 +220,14 @@ def compute_welch_interval(first: list[float], second: list[float]) -> tuple[flo
 
 @contextlib.contextmanager
 def run_brake() -> Iterator[None]:
-    """Take a share of the processors' time from all programs, as Strata's layer `brake` does."""
+    """Take the share BRAKE of the processors' time from all programs within the block.
+
+    Needs root.  TAKE_TIME is the program of Strata's layer `brake`.
+    """
     argv = as_root(["python3", "-S", "-c", TAKE_TIME, str(BRAKE)])
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True)
     try:
+        # Until the brake has started; nothing says when.
         time.sleep(0.2)
         yield
     finally:
@@ -220,10 +237,13 @@ def run_brake() -> Iterator[None]:
 
 @contextlib.contextmanager
 def start_systems(recipe: str, minutes: float) -> Iterator[dict[str, list[str]]]:
-    """Start the systems for the other tools, and yield the words before a command by system.
+    """Start the systems for the other tools, and yield the prefix of a command in each of them.
 
-    recipe: of the image.  A system that does not start, except Docker, has no entry.
-    The containers remove themselves some time after the minutes, if this process is killed.
+    recipe: of the image, which is cached and in Docker.
+    minutes: how long the measurements take at most.  If this process is killed, the containers
+    remove themselves an hour after that; the next call unmounts the native tree.
+    A system that does not start has no entry; it raises SystemExit if that is Docker.
+    Mounts the image's tree in BASE/native, and unmounts it at the end.
     """
     tree = os.path.join(paths.home_folder(), "images", recipe, "tree")
     # Read-only, as in Strata's own native systems: the cached image must stay as it was built.
@@ -261,6 +281,7 @@ def try_command(script: str, pair: str, budget: str) -> Result | None:
     """Measure a script in a pair by ``strata try``, and return its answer; None if it has none.
 
     pair: a key of PAIRS.  budget: of the measurement, such as "30s".
+    Measures anew in the project in BASE, and appends what the command prints to printed.log.
     """
     second = PAIRS[pair][1]
     answer = BASE / "answer.json"
@@ -285,6 +306,8 @@ def measure(
 
     tool, program, pair: of TOOLS, PROGRAMS and PAIRS.  prefixes: as of :func:`start_systems`.
     budget: of ``strata try``.  Returns None if that has no answer.
+    Holds the machine's lock while another tool runs; `strata try` takes the lock itself.
+    Raises CalledProcessError if a run fails.
     """
     begun = time.monotonic()
     if tool == "strata try":
@@ -311,7 +334,10 @@ def read_runs(path: Path) -> list[dict[str, str]]:
 
 
 def append_run(path: Path, row: Result) -> None:
-    """Append a row to the CSV file; an empty cell is a value that the tool does not give."""
+    """Append a row, whose keys are COLUMNS, to the CSV file; create it with a header if missing.
+
+    None becomes an empty cell: a value that the tool does not give.
+    """
     is_new = not path.exists()
     with open(path, "a", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
@@ -326,7 +352,8 @@ def list_missing(
     """Yield (repetition, program, pair, tool) of what is not measured yet, in random order.
 
     options: of the command line.  done: as of :func:`read_runs`.  prefixes: of
-    :func:`start_systems`.  The order in a repetition is the same in each call.
+    :func:`start_systems`.  The order in a repetition is the same in each call with
+    the same programs and systems, so that a second call goes on where the first ended.
     """
     keys = {(row["repetition"], row["program"], row["pair"], row["tool"]) for row in done}
     for repetition in range(1, options.repetitions + 1):
@@ -403,14 +430,20 @@ def summarise_tool(
 
 
 def count_different(rows: list[dict[str, str]], pair: str, low: str, high: str) -> str:
-    """Return how many intervals of a pair exclude 1, such as "2 of 40"; "–" without any."""
+    """Return how many intervals of a pair exclude 1, such as "2 of 40"; "–" without rows.
+
+    rows: as of :func:`read_runs`.  low, high: the columns of the interval, none of them empty.
+    """
     rows_of_pair = [row for row in rows if row["pair"] == pair]
     different = [row for row in rows_of_pair if float(row[high]) < 1 or float(row[low]) > 1]
     return f"{len(different)} of {len(rows_of_pair)}" if rows_of_pair else "–"
 
 
 def write_table(table: list[dict[str, str]]) -> None:
-    """Write the table as table.csv and table.md, and print the latter; nothing without rows."""
+    """Write the table as table.csv and table.md, and print the latter.
+
+    table: as of :func:`summarise_runs`; nothing is written or printed if it has no rows.
+    """
     if not table:
         return
     names = list(table[0])
@@ -427,6 +460,7 @@ def write_table(table: list[dict[str, str]]) -> None:
 def prepare_project(budget: str) -> str:
     """Make the project of ``strata try``, with its image, and return the image's recipe.
 
+    A second call brings the project's configuration up to date, and measures no first answer.
     Raises SystemExit if hyperfine is missing, or the first measurement has no answer.
     """
     if shutil.which("hyperfine") is None:
@@ -453,10 +487,9 @@ def main() -> None:
     recipe = prepare_project(options.budget)
     path, begun = BASE / "runs.csv", time.monotonic()
     with start_systems(recipe, options.minutes) as prefixes:
-        for repetition, *turn in list_missing(options, read_runs(path), prefixes):
+        for repetition, program, pair, tool in list_missing(options, read_runs(path), prefixes):
             if time.monotonic() - begun > 60 * options.minutes:
                 break
-            program, pair, tool = turn
             print(f"beside: {repetition}: {program}, {pair}, {tool}", file=sys.stderr, flush=True)
             if result := measure(tool, program, pair, prefixes, options.budget):
                 key = {"repetition": repetition, "program": program, "pair": pair, "tool": tool}

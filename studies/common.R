@@ -7,7 +7,8 @@ source_analysis <- function(...) {
 
 source_analysis("read", "statistics")
 
-# Draws n normal values with standard deviation 1, whose neighbours have the correlation ar.
+# Draws n normal values with standard deviation 1, whose neighbours have the correlation ar.  The
+# printed numbers of the studies rest on this sequence of draws.
 draw_noise <- function(n, ar) {
   if (ar == 0) return(stats::rnorm(n))
   as.vector(stats::arima.sim(list(ar = ar), n, sd = sqrt(1 - ar ^ 2)))
@@ -20,8 +21,8 @@ judge_rows <- function(rows, level) {
   judge_parts(intervals, intervals, rows$n, 1 - MARGIN, 1 / (1 - MARGIN))
 }
 
-# Returns the ratio and the interval of a row of compare_pairs, or why it has no interval, as text;
-# "" for NULL.
+# Formats the ratio of a row of compare_pairs in per cent, with its interval or the reason why there
+# is none; "" for NULL.
 show_interval <- function(row) {
   if (is.null(row)) return("")
   if (row$why != "") return(sprintf("%.1f %% (%s)", 100 * row$ratio, row$why))

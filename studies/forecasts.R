@@ -11,11 +11,11 @@ FIRST <- c(5, 10, 20)
 # A forecast holds if it is within this factor of what came.
 NEAR <- 1.5
 
-# Compares forecasts from the first blocks of a series with what came.
+# Compares forecasts from the first blocks of a series with all its blocks.
 # ratios: of its blocks, in their order.  first: how many blocks the forecasts see.
 # Returns a data frame of one row: first, n (all blocks), width (the half-width after all), and
 # width_factor and blocks_factor, the forecasts of width and blocks as multiples of what came; NULL
-# if the series has too few blocks, or no interval.
+# if there are less than half as many blocks to forecast as were seen, or no interval.
 compare_forecasts <- function(ratios, first) {
   n <- length(ratios)
   if (n < 1.5 * first) return(NULL)
@@ -35,7 +35,8 @@ compare_forecasts <- function(ratios, first) {
              blocks_factor = forecast_blocks(pilot, wanted) / reached)
 }
 
-# Returns the ratios of each headline series of a run, in the order of its blocks: list of vectors.
+# Returns the ratios of each headline series and environment of a run, in the order of its blocks:
+# list of vectors.  folder: of results, whose tables exist.
 list_series <- function(folder) {
   pairs <- pair_with_native(read_results(folder)$tidy)
   pairs <- pairs[pairs$headline, ]
@@ -43,7 +44,8 @@ list_series <- function(folder) {
   split(pairs$ratio, paste(pairs$environment, make_keys(pairs)))
 }
 
-# Draws 400 series of the ratios of 40 blocks, whose neighbours have the correlation `ar`.
+# Draws 400 series, each of the ratios of 40 blocks whose neighbours have the correlation `ar`; the
+# true ratio is 1.
 simulate_series <- function(ar) {
   lapply(1:400, function(i) {
     noise <- if (ar == 0) stats::rnorm(40) else as.vector(stats::arima.sim(list(ar = ar), 40))
@@ -51,7 +53,8 @@ simulate_series <- function(ar) {
   })
 }
 
-# Prints the rows of the table for one run: one for each number of first blocks.
+# Prints the rows of the table for one run: one for each number of first blocks that leaves a series
+# enough to forecast.
 # name: of the run.  series: list of vectors of ratios.
 print_rows <- function(name, series) {
   rows <- stack_rows(lapply(series, function(ratios) {

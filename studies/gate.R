@@ -7,13 +7,14 @@ source("studies/common.R")
 source_analysis("testbeds", "budgets")
 runs <- as.integer(c(commandArgs(TRUE), 1000)[[1]])
 
-# As in strata/gate/command.py.
+# As in strata/gate/command.py, whose changes they have to follow.
 LOOKS <- c(8, 16, 32, 64, 128)
 SESSION_LOOKS <- c(3, 4, 6, 8, 12)
 # The number of budgets in the gate.
 BUDGETS <- 4
 
-# Returns the verdict of the first look that decides, and the look, as texts.
+# Returns the verdict of the first look that decides, and the look, as texts; if none decides, the
+# verdict of the last look.
 # looks: planned numbers of blocks or sessions.  at_most: the budget.  by_session: what looks count.
 # compare: a function of a look that returns its comparison.
 decide_by_looks <- function(looks, at_most, by_session, compare) {

@@ -15,7 +15,7 @@ NOISE <- list(
 )
 SD <- 0.02
 
-# Returns the share of TRUE in per cent with its 95 % interval, as text.
+# Formats the share of TRUE in `hits` in per cent, with its 95 % interval.
 format_rate <- function(hits) {
   limits <- stats::binom.test(sum(hits), length(hits))$conf.int
   sprintf("%.1f [%.1f, %.1f]", 100 * mean(hits), 100 * limits[[1]], 100 * limits[[2]])

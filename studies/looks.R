@@ -10,8 +10,8 @@ LOOKS <- c(5, 8, 12, 20, 32, 50, 80, 128)
 # The standard deviation of the logarithm of a block's ratio.
 SCATTER <- 0.03
 
-# Draws the ratios of one environment in all blocks, whose neighbours have this correlation.
-# ratio: the true one.
+# Draws the ratios of one environment in as many blocks as the last look has.
+# ratio: the true one.  correlation: of neighbouring blocks.
 draw_ratios <- function(ratio, correlation) {
   noise <- stats::arima.sim(list(ar = correlation), max(LOOKS), n.start = 50,
                             sd = SCATTER * sqrt(1 - correlation ^ 2))
@@ -19,8 +19,9 @@ draw_ratios <- function(ratio, correlation) {
 }
 
 # Simulates one `strata try` with looks up to `last` blocks, each tested at a share 1/looks of the
-# error rate.  Returns different and equivalent (whether any environment has this verdict), decided
-# (the share of environments with one), and blocks (their mean number).
+# error rate (looks = 1: at all of it, which is naive).  Returns a vector: different and equivalent
+# (whether any environment has this verdict), decided (the share of environments with a verdict) and
+# blocks (their mean number).
 simulate_try <- function(ratio, correlation, looks, last) {
   ratios <- replicate(2, draw_ratios(ratio, correlation), simplify = FALSE)
   verdicts <- rep("undecided", 2)
@@ -38,8 +39,8 @@ simulate_try <- function(ratio, correlation, looks, last) {
     decided = mean(verdicts != "undecided"), blocks = mean(blocks))
 }
 
-# Prints the table of simulations.  experiments: their number in each row.
-main <- function(experiments = 1000) {
+# Prints the table of simulations, shares in per cent.  experiments: their number in each row.
+print_simulations <- function(experiments = 1000) {
   set.seed(2026)
   settings <- expand.grid(correlation = c(0, 0.3), ratio = c(1, 0.98, 0.95), last = c(20, 128))
   results <- Map(function(correlation, ratio, last) {
@@ -55,4 +56,4 @@ main <- function(experiments = 1000) {
   print(stack_rows(results), digits = 3)
 }
 
-do.call(main, as.list(as.numeric(commandArgs(TRUE))))
+do.call(print_simulations, as.list(as.numeric(commandArgs(TRUE))))

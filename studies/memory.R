@@ -17,31 +17,34 @@ source("studies/common.R")
 FIRST <- c("touch", "again", "touch-huge", "again-huge")
 ACCESSES <- c(FIRST, "mapped", "mapped-huge")
 
-# Returns rows of tidy values, and copies of those of the environment `small`, native on small
-# pages, under names with "-huge": it has no huge pages, so that the accesses of others on huge
-# pages have a row to be compared with.
+# Adds copies of the tidy rows of the environment `small`, native on small pages, whose calls get
+# names with "-huge".  It has no huge pages: so the accesses of others on huge pages have rows to be
+# compared with.
 add_huge_page_counterparts <- function(rows, small) {
   copies <- rows[rows$environment == small & get_factor(rows, "call") %in% ACCESSES, ]
   copies$factor_call <- paste0(copies$factor_call, rep("-huge", nrow(copies)))
   stack_rows(list(rows, copies))
 }
 
-# Returns rows of tidy values with the value of the best lap of each cell in place of the cell's.
-take_best_laps <- function(rows) {
-  pick <- ifelse(rows$better == "higher", "max", "min")
-  rows$value <- mapply(function(value, laps, pick) {
-    if (length(laps) == 0) value else do.call(pick, list(laps))
-  }, rows$value, rows$laps, pick)
+# Returns tidy rows with the value of the best lap of each cell in place of the cell's; a cell
+# without laps keeps its value.
+select_best_laps <- function(rows) {
+  best <- ifelse(rows$better == "higher", "max", "min")
+  rows$value <- mapply(function(value, laps, best) {
+    if (length(laps) == 0) value else do.call(best, list(laps))
+  }, rows$value, rows$laps, best)
   rows
 }
 
-# Compares environments with a reference in every series; returns rows of compare_environments.
+# Compares environments with a reference in every series; returns rows of compare_environments, or
+# NULL without pairs.
 compare_with <- function(rows, environments, reference) {
   compare_environments(pair_environments(rows[rows$environment %in% environments, ],
                                          rows[rows$environment == reference, ]))
 }
 
-# Returns the comparison in `rows` of the series of `row` in an environment; NULL if there is none.
+# Returns the comparison of the series of `row` in an environment; NULL if there is none.
+# rows: of compare_with, or NULL.
 find_comparison <- function(rows, row, environment = row$environment) {
   matches <- which(make_keys(rows) == make_keys(row) & rows$environment == environment)
   if (length(matches) == 0) NULL else rows[matches, ]
@@ -50,23 +53,25 @@ find_comparison <- function(rows, row, environment = row$environment) {
 # Returns whether the interval of a comparison lies below or above 1; FALSE for NULL.
 is_different <- function(row) !is.null(row) && (row$low > 1 | row$high < 1) %in% TRUE
 
-# Returns where the loss or gain of a comparison lies, in words for the table.
-# total: against native.  pages: of small pages against native.  rest, best: against small pages, of
-# whole cells and of best laps.
-name_cause <- function(total, pages, rest, best) {
+# Returns where the loss or gain of a comparison lies, in words for the table.  Each argument is a
+# row of compare_with; all but `total` may be NULL.
+# total: the environment against native.  pages: small pages against native.  cells, best: the
+# environment against small pages, of whole cells and of best laps.
+name_cause <- function(total, pages, cells, best) {
   if (total$why != "") return("undecided")
   if (!is_different(total)) return("no difference shown")
   causes <- character()
   if (is_different(pages)) causes <- "page size"
-  if (is_different(rest) && is_different(best)) {
+  if (is_different(cells) && is_different(best)) {
     causes <- c(causes, "the system, in its best laps too")
-  } else if (is_different(rest)) {
+  } else if (is_different(cells)) {
     causes <- c(causes, "placement, or undecided")
   }
   if (length(causes) == 0) "undecided" else paste(causes, collapse = "; ")
 }
 
-# Returns the kernel's settings of huge pages in the logs of the workload calls, each once.
+# Returns the kernel's settings of huge pages, which the workload calls prints into its logs, each
+# once.  results: list of read_results.
 list_settings <- function(results) {
   logs <- results$planned$log[results$planned$workload == "calls"]
   paths <- file.path(results$folder, sub("^results/", "", logs))
@@ -74,8 +79,9 @@ list_settings <- function(results) {
   sub("/sys/kernel/mm/", "", unique(grep("^/sys/.*hugepage", lines, value = TRUE)), fixed = TRUE)
 }
 
-# Prints the settings of huge pages, and the table of a project.
-main <- function(project) {
+# Prints the settings of huge pages, and the table of docs/method.md.
+# project: folder of a project, whose tables exist.
+print_causes <- function(project) {
   results <- read_results(file.path(project, "results"))
   rows <- results$tidy
   # Returns whether an environment of the plan has no huge pages.
@@ -85,25 +91,25 @@ main <- function(project) {
     stop(project, ": needs one environment with the layer chroot: {huge_pages: false}",
          call. = FALSE)
   }
-  # Of the workload calls, only accesses to memory matter here.
+  # Of the workload calls, only accesses to memory matter here; "" are the other workloads.
   rows <- add_huge_page_counterparts(rows[get_factor(rows, "call") %in% c("", ACCESSES), ], small)
   environments <- setdiff(unique(rows$environment), c(NATIVE, small))
   totals <- compare_with(rows, environments, NATIVE)
   pages <- compare_with(rows, small, NATIVE)
-  rests <- compare_with(rows, environments, small)
-  best <- compare_with(take_best_laps(rows), environments, small)
+  against_small <- compare_with(rows, environments, small)
+  best <- compare_with(select_best_laps(rows), environments, small)
   cat(paste0(list_settings(results), "\n"), "\n", sep = "")
   cat("| series | environment | blocks | against native | small pages against native | against",
       "small pages | of best laps | the difference lies in |\n|---|---|--:|---|---|---|---|---|\n")
   for (number in seq_len(NROW(totals))) {
     row <- totals[number, ]
     page <- find_comparison(pages, row, small)
-    rest <- find_comparison(rests, row)
+    cell <- find_comparison(against_small, row)
     best_lap <- find_comparison(best, row)
     is_first <- row$metric == "first" || get_factor(row, "call") %in% FIRST
-    cause <- name_cause(row, page, rest, best_lap)
+    cause <- name_cause(row, page, cell, best_lap)
     cells <- c(row$series, row$label, row$n, show_interval(row), show_interval(page),
-               show_interval(rest), show_interval(best_lap),
+               show_interval(cell), show_interval(best_lap),
                paste0(if (is_first) "first touch: ", cause))
     cat("| ", paste(cells, collapse = " | "), " |\n", sep = "")
   }
@@ -111,4 +117,4 @@ main <- function(project) {
 
 arguments <- commandArgs(TRUE)
 if (length(arguments) != 1) stop("usage: studies/memory.R PROJECT", call. = FALSE)
-main(arguments)
+print_causes(arguments)

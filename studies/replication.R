@@ -11,16 +11,16 @@ runs <- as.integer(c(commandArgs(TRUE), 500)[[1]])
 ROWS <- 8
 
 # Draws the blocks of one side: data frame of share (a block's ratio) and session.
-# ratio: the true one.  blocks: of each session.  scatter, between: standard deviations of the
-# logarithms of blocks and of sessions.
+# ratio: the true one.  blocks: their number in each session.  sessions: their number.  scatter,
+# between: standard deviations of the logarithms of blocks and of sessions.
 draw_side <- function(ratio, blocks, scatter, sessions, between) {
   effects <- rep(stats::rnorm(sessions, 0, between), each = blocks)
   data.frame(share = ratio * exp(effects + stats::rnorm(blocks * sessions, 0, scatter)),
              session = paste(rep(seq_len(sessions), each = blocks)))
 }
 
-# Simulates one reproduction, in which the first ratio is multiplied by `change`; returns the
-# outcome of each ratio.  case: a row of `cases`.
+# Simulates one reproduction of ROWS ratios, of which the first is multiplied by `change`; returns
+# the outcome of each ratio.  case: a row of `cases`.
 simulate_reproduction <- function(case, change) {
   rows <- lapply(seq_len(ROWS), function(i) {
     here <- if (i == 1) change else 1

@@ -11,12 +11,12 @@ BLOCK_SD <- 0.02
 SESSION_SD <- 0.03
 MACHINE_SD <- 0.05
 
-#' Simulate one comparison, and return what its intervals hold
+#' Simulate one comparison whose true ratio over all machines is 1, and say what its intervals hold
 #'
 #' @param sessions numbers of sessions, an element for each machine
-#' @return numeric vector, TRUE as 1: whether the interval holds the ratio of the first session, of
-#'   the first machine, and of all machines; whether the prediction interval holds another
-#'   machine's; width (half of the interval's)
+#' @return numeric vector, TRUE as 1: session, machine, machines (whether the interval holds the
+#'   ratio of the first session, of the first machine, of all machines), another (whether the
+#'   prediction interval holds another machine's; NA without one), width (half of the interval's)
 simulate_comparison <- function(sessions) {
   machine <- rep(seq_along(sessions), sessions)
   machine_means <- stats::rnorm(length(sessions), 0, MACHINE_SD)

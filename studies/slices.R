@@ -7,8 +7,9 @@
 
 source("studies/common.R")
 
-# Returns the performance of each headline series, environment and block: the tidy columns, with
-# slices and whole, the performance in either kind of run.  Blocks without both are left out.
+# Reads the performance of each headline series, environment and block.  Returns the tidy columns,
+# with slices and whole: the performance in either kind of run.  Blocks without one of the two are
+# left out.  folder: of results, whose tables exist.
 read_both_ways <- function(folder) {
   plan <- jsonlite::read_json(file.path(folder, "plan.json"))
   metrics <- stack_rows(Map(list_metrics, names(plan$workloads), plan$workloads))
@@ -22,30 +23,33 @@ read_both_ways <- function(folder) {
   rows$cell <- paste(make_keys(rows), rows$environment, rows$repetition)
   slices <- rows[rows$how == "slices", ]
   whole <- rows[rows$how == "whole", ]
-  at <- match(slices$cell, whole$cell)
-  both <- cbind(slices[!is.na(at), ], whole = whole$speed[at[!is.na(at)]])
-  both$slices <- both$speed
-  both
+  whole_rows <- match(slices$cell, whole$cell)
+  has_both <- !is.na(whole_rows)
+  rows <- cbind(slices[has_both, ], whole = whole$speed[whole_rows[has_both]])
+  rows$slices <- rows$speed
+  rows
 }
 
-# Returns the cell of the table for the ratios of blocks: their mean with its interval.
+# Formats the mean of the ratios of blocks with its interval, for a cell of the table.
 show_ratios <- function(ratios) show_interval(compare_pairs(ratios))
 
-# Prints the table of a project.
-main <- function(project) {
+# Prints the table of docs/method.md.  project: folder of a project, whose tables exist.
+print_ways <- function(project) {
   rows <- read_both_ways(file.path(project, "results"))
   if (nrow(rows) == 0) stop(project, ": no run was taken in slices and whole", call. = FALSE)
   blocks <- paste(make_keys(rows), rows$repetition, rows$together)
   native <- rows[rows$environment == NATIVE, ]
-  at <- match(blocks, blocks[rows$environment == NATIVE])
+  native_rows <- match(blocks, blocks[rows$environment == NATIVE])
   cat("| workload | environment | blocks | in slices | whole | in slices / whole |\n",
       "|---|---|--:|---|---|---|\n", sep = "")
   for (series in unique(make_keys(rows))) {
     for (name in unique(rows$environment)) {
-      is_row <- make_keys(rows) == series & rows$environment == name & !is.na(at)
+      is_row <- make_keys(rows) == series & rows$environment == name &
+        !is.na(native_rows)
       chosen <- rows[is_row, ]
       if (nrow(chosen) == 0) next
-      base <- native[at[is_row], ]
+      base <- native[native_rows[is_row], ]
+      # Native has no ratio to itself.
       is_level <- name == NATIVE
       slices <- if (is_level) chosen$slices else chosen$slices / base$slices
       whole <- if (is_level) chosen$whole else chosen$whole / base$whole
@@ -59,4 +63,4 @@ main <- function(project) {
 
 arguments <- commandArgs(TRUE)
 if (length(arguments) != 1) stop("usage: studies/slices.R PROJECT", call. = FALSE)
-main(arguments)
+print_ways(arguments)

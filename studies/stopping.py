@@ -71,8 +71,8 @@ def compute_half_width(logarithms: Sequence[float]) -> float:
     """Return the relative half-width of the paper's 95 % interval of a geometric mean.
 
     logarithms: the logarithms of the ratios in the order of their blocks.  Neighbouring values may
-    be correlated (`estimate_standard_error` of analysis/statistics.R, which this function must
-    follow).
+    be correlated: the function must follow `estimate_standard_error` of analysis/statistics.R.
+    There must be two values at least that differ.
     """
     independent = count_independent_blocks(logarithms)
     quantile = compute_student_quantile(max(independent - 1, 2))
@@ -82,7 +82,7 @@ def compute_half_width(logarithms: Sequence[float]) -> float:
 def count_independent_blocks(logarithms: Sequence[float]) -> float:
     """Return how many independent blocks tell as much as blocks whose neighbours may correlate.
 
-    logarithms: of the blocks' ratios, in the order of the blocks.
+    logarithms: of the blocks' ratios, in the order of the blocks; not all are equal.
     """
     count, mean = len(logarithms), statistics.fmean(logarithms)
     deviations = [value - mean for value in logarithms]
@@ -99,15 +99,15 @@ class Ratios:
     """Simulated logarithms of a workload's ratios to native, block by block.
 
     chance: the random numbers.
-    others: the number of environments besides native.
+    environments: the number of environments besides native.
     noise: the standard deviation of a run's logarithm.
-    seconds: the duration of a run.
+    seconds: the duration of a run, by which drift and random walk grow.
     machine: a value of MACHINES: drift, random walk, correlation of neighbours, share of wild runs.
     logarithms: for each environment besides native, the logarithm of its ratio in each block.
     """
 
     def __init__(
-        self, chance: random.Random, others: int, noise: float, seconds: float, machine: tuple
+        self, chance: random.Random, environments: int, noise: float, seconds: float, machine: tuple
     ) -> None:
         """Draw the noise before the first run; no block is measured yet."""
         self.chance = chance
@@ -115,8 +115,8 @@ class Ratios:
         self.seconds = seconds
         self.machine = machine
         # The noise of the last run of each environment, of which native is the first.
-        self.last = [chance.gauss(0, 1) for _ in range(others + 1)]
-        self.logarithms: list[list[float]] = [[] for _ in range(others)]
+        self.last = [chance.gauss(0, 1) for _ in range(environments + 1)]
+        self.logarithms: list[list[float]] = [[] for _ in range(environments)]
 
     def measure(self, blocks: int) -> None:
         """Simulate further blocks, and append their logarithms.
@@ -161,10 +161,11 @@ def simulate_experiment(
     Returns the share of intervals that contain the truth, the share of workloads that reach the
     target, and the mean number of blocks of a workload.
     """
-    others, names, target, budget, first_stage = rule
+    environments, names, target, budget, first_stage = rule
     precision.FIRST_STAGE = first_stage
-    workloads = {name: Ratios(chance, others, *WORKLOADS[name], machine) for name in names}
-    cost = {name: WORKLOADS[name][1] * (others + 1) for name in names}
+    workloads = {name: Ratios(chance, environments, *WORKLOADS[name], machine) for name in names}
+    # The seconds of a block: one run in native and in each of the environments.
+    cost = {name: WORKLOADS[name][1] * (environments + 1) for name in names}
     new = dict.fromkeys(names, LEAST)
     while any(new.values()):
         for name, workload in workloads.items():
@@ -176,9 +177,9 @@ def simulate_experiment(
         states = {}
         for name, workload in workloads.items():
             count, half_width = counts[name], workload.compute_half_width()
-            # No block is disturbed, so that none is measured again.
+            # No block is disturbed, so that none is measured again: the second number is 0.
             states[name] = precision.Precision(
-                count, 0, MOST - count, half_width, cost[name], others
+                count, 0, MOST - count, half_width, cost[name], environments
             )
         new = precision.allot_blocks(states, target, budget, left)
     hits = [hit for workload in workloads.values() for hit in workload.list_hits()]
@@ -189,8 +190,10 @@ def simulate_experiment(
 def compute_interval(logarithms: Sequence[float], tail: float) -> tuple[float, float]:
     """Return the paper's interval of a geometric mean, as ratios.
 
+    logarithms: as of :func:`count_independent_blocks`.
     tail: the probability that the interval leaves out on each side.  Student's quantile follows
-    from the normal one (Abramowitz and Stegun, 26.7.5), which is good from six degrees of freedom.
+    from the normal one (Abramowitz and Stegun, 26.7.5), a series that is close enough from six
+    degrees of freedom on.
     """
     freedom = count_independent_blocks(logarithms) - 1
     z = statistics.NormalDist().inv_cdf(1 - tail)

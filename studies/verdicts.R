@@ -15,14 +15,16 @@ WORKLOADS <- data.frame(workload = c("stream", "pxz", "linpack", "randomaccess")
 CONTAINERS <- 3
 VERDICTS <- nrow(WORKLOADS) * (CONTAINERS + 1)
 
-# Draws the noise of the series of a workload in one environment: matrix of blocks by series.
+# Draws the noise of the series of a workload in one environment: a matrix of n blocks by series.
+# Several series share nine tenths of their variance.  ar: correlation of neighbouring blocks.
 draw_series <- function(n, series, ar) {
   if (series == 1) return(as.matrix(draw_noise(n, ar)))
   sqrt(0.9) * draw_noise(n, ar) + sqrt(0.1) * replicate(series, draw_noise(n, ar))
 }
 
-# Simulates one paper in which every container has `truth` of native's performance.  Returns rows of
-# compare_pairs, with workload and environment.
+# Simulates one paper in which every container has the share `truth` of native's performance.
+# Returns rows of compare_pairs, with workload and environment; neighbouring blocks have the
+# correlation ar.
 simulate_paper <- function(truth, ar) {
   stack_rows(lapply(seq_len(nrow(WORKLOADS)), function(i) {
     workload <- WORKLOADS[i, ]
@@ -35,7 +37,8 @@ simulate_paper <- function(truth, ar) {
   }))
 }
 
-# Returns the verdict of each workload and environment of a simulated paper at one margin.
+# Returns the verdict of each workload and environment of a simulated paper at one margin, as texts.
+# It has to decide as decide_workloads of analysis/statistics.R.  rows: of simulate_paper.
 decide_paper <- function(rows, margin) {
   key <- paste(rows$workload, rows$environment)
   level <- 1 - 2 * ALPHA / VERDICTS
@@ -83,14 +86,15 @@ for (parts in c(2, 5, 10, 17)) {
   }
 }
 
-# Draws the times of laps, a matrix of laps by blocks; a share is stalled by half of its time.
+# Draws the times of laps around 1: a matrix of laps by blocks.  A share of the laps is stalled, and
+# takes half of its time longer.
 draw_laps <- function(laps, blocks, share) {
   noise <- matrix(exp(stats::rnorm(laps * blocks, 0, 0.05)), laps)
   noise * ifelse(stats::runif(laps * blocks) < share, 1.5, 1)
 }
 
-# Simulates native, and Docker with a share of stalled laps; returns whether they are equivalent,
-# and whether the stalls are found.
+# Simulates native, and Docker with a share of stalled laps, in so many laps and blocks.  Returns
+# whether the two are equivalent, and whether compare_stalls finds the stalls.
 simulate_stalls <- function(laps, blocks, share) {
   native <- draw_laps(laps, blocks, 0)
   docker <- draw_laps(laps, blocks, share)

@@ -195,6 +195,9 @@ test_that("the first sentence says what is known of the cost, and no more", {
   expect_says(describe(c(0.97, NA), c(1, NA), c("equivalent", "no interval")),
               "at most 3.0.% of native.s performance where an interval is known")
   expect_says(describe(c(0.97, 0.9), c(1.1, 1), "undecided", c("A", "B")), "^Containers may cost")
+  # There may be no claim that could not be tested.
+  all_tested <- list(valid = TRUE, claims = data.frame(verdict = c("reproduced", "undecided")))
+  expect_says(describe_tested_claims(all_tested), "and 1 not decided[.]$")
 })
 
 test_that("emulated machines stand in one table of the appendix and nowhere else", {

@@ -461,7 +461,8 @@ draw_claims <- function(claims) {
     scale_x_log10(labels = format_percent, breaks = choose_ratio_breaks(limits, 5),
                   guide = guide_axis(check.overlap = TRUE), expand = c(0, 0)) +
     scale_colour_manual(values = c(reproduced = "#009E73", contradicted = "#D55E00",
-                                   undecided = "grey40", "tested in part" = "#0072B2"),
+                                   undecided = "grey40", "tested in part" = "#0072B2",
+                                   "same direction" = "#56B4E9", "other size" = "#E69F00"),
                         guide = guide_legend(nrow = 2)) +
     coord_cartesian(xlim = limits) +
     theme(strip.text.y = element_blank()) +

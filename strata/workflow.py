@@ -202,7 +202,7 @@ class Experiment:
         return torn
 
     def list_logs(self, checkpoints: Any) -> list[str]:
-        """Return the paths of the logs of all cells, or in a partial run of those that exist."""
+        """Return the paths of all cells' logs; in a partial run, of the existing logs."""
         cells = self.resolve_order(checkpoints).list_cells()
         logs = [paths.cell_path("raw", *cell, "log") for cell in cells]
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
@@ -283,7 +283,7 @@ class Experiment:
         return [paths.IMAGE, paths.MANIFEST] if registry.collect_image_forms(layer_names) else []
 
     def describe_circumstances(self) -> str:
-        """Return, as JSON, the circumstances in which the result of a test of KVM remains valid.
+        """Return, as JSON, the circumstances that a test of KVM holds for.
 
         It is a parameter of the rule `machine`, and is only compared.
         """

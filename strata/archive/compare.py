@@ -124,7 +124,7 @@ def open_testbed(stack: contextlib.ExitStack, path: str, sessions: list[str], na
 
 
 def read_starts(results: str) -> set[str]:
-    """Return the starts of the kernel and of Docker in which cells were measured.
+    """Return when the kernel and Docker had started, for each start that cells ran under.
 
     results: the folder of results.
     Each start is the kernel's boot ID and Docker's start, with a space between: ``strata gate``

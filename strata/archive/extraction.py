@@ -487,7 +487,7 @@ def _unescape(text: str, gap: str) -> str:
     """
 
     def decode(match: re.Match[str]) -> str:
-        """Return the characters for which a match of `_ESCAPED` stands."""
+        """Return the characters that a match of `_ESCAPED` encodes."""
         if match["percent"]:
             letters = urllib.parse.unquote(match["percent"])
         elif digits := match["byte"] or match["code"]:

@@ -312,7 +312,7 @@ def _refuse_private(
 def _make_scanner(
     experiment: Plan, project: source.Source, changed: set[str], allowed: list[str]
 ) -> private.Scanner:
-    """Return the scanner for an archive, to which words of the public source are not private.
+    """Return the scanner for an archive; words of the public source are not private to it.
 
     changed: paths of the source files that are not public.
     allowed: texts, files, or places as FILE:LINE, that may be published.

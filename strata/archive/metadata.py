@@ -178,7 +178,7 @@ def collect_facts(folder: str, given: Fields) -> Fields:
 
 
 def _count_revisions(records: Iterable[Fields]) -> dict[str, dict[str, int]]:
-    """Return commit → ``{cells, changed}``: its measured cells, and those of a changed source.
+    """Return commit → ``{cells, changed}``: how many cells it measured, and how many changed.
 
     records: of the measured cells.  archive.json keeps the result as `measured.revisions`.
     Cells of no known commit are counted under "unknown"; a source that may have been changed counts
@@ -209,7 +209,7 @@ def _list_authors(citation: Fields) -> list[str]:
 
 
 def describe_origin(facts: Fields) -> list[str]:
-    """Return a note for each way in which the archive and its runs are not of one clean commit.
+    """Return a note for each reason why the archive and its runs are not of one clean commit.
 
     facts: the object of archive.json.  An empty list: source and runs are all of one clean commit.
     README.md holds the notes: a change of a text makes ``verify`` reject archives written before.
@@ -239,7 +239,7 @@ def describe_origin(facts: Fields) -> list[str]:
 
 
 def _escape_markdown(text: str) -> str:
-    """Return a text as one line of Markdown in which no character is markup."""
+    """Escape a text, so that Markdown shows it unchanged, on one line."""
     return re.sub(r"([\\`*<>\[\]|&!])", r"\\\1", " ".join(text.split()))
 
 

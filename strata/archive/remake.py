@@ -49,7 +49,7 @@ def copy_own_code(work: str) -> None:
 
 
 def copy_archived_code(folder: str, work: str) -> None:
-    """Copy the source of an archive into a folder: the packed files, or those of its commit.
+    """Copy an archive's source into a folder: its packed files, or the files of its commit.
 
     folder: of the unpacked archive.  work: an existing folder, into which the source is copied.
     Raises UserError if the archive holds no source and this repository lacks the commit, and

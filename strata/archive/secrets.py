@@ -26,7 +26,7 @@ _SECONDS = 120
 
 
 class Secret(NamedTuple):
-    """A secret in a text, and the number of the line in which it begins, from 1."""
+    """A secret in a text, and the number of its first line, from 1."""
 
     line: int
     text: str

@@ -55,7 +55,7 @@ class Tree(NamedTuple):
 
     @property
     def swhid(self) -> str:
-        """The identifier (SWHID) by which Software Heritage knows the tree as a directory."""
+        """The tree's identifier as a directory in Software Heritage (SWHID)."""
         return f"swh:1:dir:{self.id}"
 
 

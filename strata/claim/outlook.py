@@ -41,7 +41,7 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
     seconds = repr(budget) if budget else "NA"
     with compare.open_results(side) as folder, _open_value_tables(folder) as tables:
         text = programs.run_r(script, os.path.abspath(folder), tables, repr(share), seconds)
-    # {"ratios": [rows of forecast_ratios], "claims": [rows of forecast_claims]}: analysis/forecast.R
+    # As analysis/forecast.R: {"ratios": [of forecast_ratios], "claims": [of forecast_claims]}
     outlook = json.loads(text)
     max_blocks = rule.get("max", MOST_BLOCKS)
     ratios = [_format_ratio_cells(row, max_blocks) for row in outlook["ratios"]]
@@ -124,7 +124,7 @@ def _describe_blocks(row: Fields, key: str, max_blocks: int) -> str:
 
 
 def _print_claims(rows: list[Fields], max_blocks: int) -> None:
-    """Print a line for each claim of which a part was measured, and the others by their reasons.
+    """Print a line for each measured claim, then the other claims, grouped by reason.
 
     rows: the ``claims`` of analysis/outlook.R (forecast_claims).
     max_blocks: the largest number of blocks of a run.

@@ -93,7 +93,7 @@ class Remote(Link):
     shares_host = False
 
     def _note_removal(self, *commands: list[str]) -> None:
-        """Write into the journal the host's commands that remove what is made next.
+        """Write into the journal the host's commands that remove the thing to be made next.
 
         commands: they are run in this order, and must be harmless if they run twice.
         The journal's command `find` prints nothing, as if the part did not exist: if the second

@@ -96,7 +96,7 @@ def _resolve_image(reference: str, image: Fields) -> Fields:
 
 
 def _read_setting(inspected: Fields, key: str) -> Any:
-    """Return one of :data:`SETTINGS` of an image, in a form in which equal settings are equal.
+    """Return one of :data:`SETTINGS` of an image, normalized: equal settings compare as equal.
 
     inspected: what :func:`inspect_image` returns.  None if the image does not set it.
     """
@@ -284,7 +284,7 @@ class Layer(engine.Container):
 
     @classmethod
     def restore_options(cls, resolved: Fields) -> Fields:
-        """Return options as in config.yaml from which :meth:`resolve_options` makes the resolved.
+        """Return the options of config.yaml that :meth:`resolve_options` made these from.
 
         The digests, ids, versions and the daemon's differences are left out.
         """
@@ -465,7 +465,7 @@ class Layer(engine.Container):
 
     @property
     def _image_id(self) -> str:
-        """The hash of the image's content: of the options' image, or of the plan's."""
+        """The hash of the image's content; the image is that of the options, or of the plan."""
         if "image" in self.options:
             return str(self.options["image"]["id"]).removeprefix("sha256:")
         return super()._image_id
@@ -513,7 +513,7 @@ class Layer(engine.Container):
                 self._facts["network"] |= firewall.read_packet_filter().facts()
 
     def kernel_process(self) -> int | None:
-        """Return the id of the process of the sandbox, or else of the virtual machine below.
+        """Return the process ID of the sandbox; without one, of the virtual machine below.
 
         None if the system has neither.
         """

@@ -62,7 +62,7 @@ def _check_content(path: str, content: Any) -> None:
 
 
 def _append_claim_id(key: str, content: Fields) -> str:
-    """Return a key with the ID of its claim, by which people find the claim in the file.
+    """Append the claim's ID to a key, for people who look for the claim in its file.
 
     key: with dots between its steps, such as ``claims.3.workload``; a key of another section is
     returned as it is.
@@ -115,7 +115,7 @@ def _list_unknown_metrics(
 
 
 def read_claim(id_or_path: str, environments: Fields) -> Fields:
-    """Return a claim in the form of published/claims.json, of which it is the only one.
+    """Return one claim in the form of published/claims.json.
 
     id_or_path: the ID of a published claim, or the path of a user's own file (docs/claims.md).
     environments: the configuration's environments, which a user's own file may name.

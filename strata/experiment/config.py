@@ -21,7 +21,7 @@ DESCRIPTIONS = ("title", "question", "about", "claims")
 
 
 def merge_mappings(base: Fields, over: Fields) -> Fields:
-    """Return a copy of `base` with the values of `over` in place of its own, at every level.
+    """Return a copy of `base`; values of `over` replace its own at every level.
 
     Only mappings are merged; a list replaces the whole list.  Snakemake merges the values of
     --config in the same way.
@@ -228,7 +228,7 @@ def _list_packages_of_layers(environments: Fields) -> list[str]:
 
 
 def _add_defaults(schema: Fields, values: Fields) -> Fields:
-    """Return a mapping to which the defaults of its schema are added for missing keys."""
+    """Return a copy of a mapping with its schema's defaults for missing keys."""
     # Only the first level: a schema's own defaults of nested keys are not read.
     definitions = schema["properties"].items()
     defaults = {key: entry["default"] for key, entry in definitions if "default" in entry}

@@ -135,7 +135,7 @@ def uses_client(cell: CellWork) -> bool:
 
 
 def has_client_step(steps: list[Step]) -> bool:
-    """Return whether one of the steps, or of the steps of a group, runs at the client."""
+    """Return whether any step runs at the client, steps of groups included."""
     return any(
         step.get("at") == "client" or has_client_step(step.get("steps", [])) for step in steps
     )
@@ -161,7 +161,7 @@ def count_laps(plan: Plan, environment: str, workload: str) -> int:
 
 
 def find_slice_seconds(plan: Plan, environment: str, workload: str) -> float | None:
-    """Return the length of a slice in seconds, for which one run continues while others are frozen.
+    """Return the seconds of a slice: one run continues while the others are frozen.
 
     None means that a run continues to its end, because the workload has no slices or several
     systems run it at the same time, or because the environment is in no block.
@@ -173,7 +173,7 @@ def find_slice_seconds(plan: Plan, environment: str, workload: str) -> float | N
 
 
 def list_ways(plan: Plan, environment: str, workload: str) -> list[str]:
-    """Return the ways, SLICES before WHOLE, in which a cell takes its run in each lap.
+    """Return how a cell takes its run in each lap: SLICES, WHOLE, or both in this order.
 
     Containers on the host's kernel take slices.  Slices hide a part of the cost of a sandbox or a
     virtual machine, which take their runs whole (docs/method.md).  Native takes both, so that it is
@@ -362,7 +362,7 @@ def write_cell_order(plan: Plan) -> None:
 
 
 def read_plan() -> Plan:
-    """Return the plan in results/, of which only the format number is checked.
+    """Read the plan in results/; only its format number is checked.
 
     The schema is not checked, since every cell reads the plan: :func:`read_checked_plan` checks it.
     Raises UserError if there is no plan of this format.

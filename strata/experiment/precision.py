@@ -39,7 +39,7 @@ SMALLEST_DIFFERENCE = 0.02
 
 
 class Precision(NamedTuple):
-    """The state of the measurement of a workload, or of a published claim on one.
+    """How far the measurement of a workload, or of a published claim, has come.
 
     counted: the number of blocks that count.
     again: the number of disturbed or torn blocks in whose place others are measured.

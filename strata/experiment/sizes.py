@@ -89,7 +89,7 @@ def has_broken_rule(outcomes: Iterable[Fields]) -> bool:
 def find_smallest_valid_size(
     declared: Fields, name: str, values: Fields, machine: Fields, at_least: int, multiple: int
 ) -> int:
-    """Return the smallest multiple of a number for which a parameter meets its size rules.
+    """Return the smallest multiple of a number that meets a parameter's size rules.
 
     Rules on a product of several parameters are not considered.
     declared, values, machine: as for :func:`check_sizes`.

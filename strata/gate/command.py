@@ -27,7 +27,7 @@ LOOKS = (8, 16, 32, 64, 128)
 # which this budget is judged: as many looks as LOOKS has, since both share the rate in equal parts.
 SESSION_BLOCKS = 16
 SESSION_LOOKS = (3, 4, 6, 8, 12)
-# The exit status for each verdict, on which CI relies: the first of these that a budget has decides.
+# The exit status for each verdict; CI relies on it.  The first of these that a budget has decides.
 STATUSES = {
     reports.FAILED: 1,
     reports.NOT_COMPARABLE: 2,
@@ -76,7 +76,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
 def _refuse_unavailable(
     budgets: Sequence[Budget], verdicts: list[Fields], content: Fields
 ) -> list[int]:
-    """Set the verdict on each budget of which an environment is not available here.
+    """Set the verdict on each budget that needs an environment not available here.
 
     verdicts: one for each budget, in the same order; those of refused budgets are replaced.
     content: the content of config.yaml with the caller's overrides.
@@ -112,7 +112,7 @@ def _list_pairs(budgets: Iterable[Budget]) -> list[Pair]:
 
 
 def _list_session_folders(out: str) -> list[str]:
-    """Return the paths of the folders of a gate's sessions, in the order of their numbers."""
+    """Return the paths of a gate's session folders, in the order of their numbers."""
     parent = os.path.join(out, "sessions")
     names = os.listdir(parent) if os.path.isdir(parent) else []
     numbers = sorted(int(name) for name in names if name.isdecimal())

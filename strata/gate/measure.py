@@ -51,7 +51,7 @@ class Session:
     """
 
     def __init__(self, folder: str, content: Fields) -> None:
-        """Make the folder, or bring that of an interrupted session up to date; keep its results.
+        """Make the folder, or update the folder of an interrupted session and keep its results.
 
         folder: its path.
         content: the content of config.yaml, as :func:`make_session_config` returns it.
@@ -88,7 +88,7 @@ class Session:
         return {name: total / block_counts[name] for name, total in seconds.items()}
 
     def describe(self) -> Fields:
-        """Return ``{start, subject, layers, logs}`` of the session, as gate.json and history have it.
+        """Return ``{start, subject, layers, logs}`` of the session, for gate.json and the history.
 
         start: identifies the start of the kernel and of Docker; runs after one start are one
         session.
@@ -113,7 +113,7 @@ class Session:
 
 
 def _hash_lines(lines: Iterable[str]) -> str:
-    """Return the SHA-256 of sorted lines; the form must stay, as stored sessions have such hashes."""
+    """Return the SHA-256 of sorted lines; stored sessions have such hashes, so the form stays."""
     return sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 

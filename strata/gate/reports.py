@@ -59,7 +59,7 @@ def describe_cost(verdict: Fields) -> str:
 
 
 def _count_units(verdict: Fields) -> str:
-    """Return the number of blocks or sessions of which a verdict is made, such as "1 block"."""
+    """Return how many blocks or sessions a verdict rests on, such as "1 block"."""
     unit = verdict["unit"] if verdict["n"] != 1 else verdict["unit"].removesuffix("s")
     return f"{verdict['n']} {unit}"
 

@@ -161,7 +161,7 @@ def create_groups(system_id: str, mask: str | None) -> None:
 
 
 def make_join_command(system_id: str) -> list[str]:
-    """Return the command prefix by which root runs a command in a native system's groups.
+    """Return the prefix that lets root run a command in a native system's groups.
 
     :func:`create_groups` must have made the groups.  The command's children stay in them.
     """

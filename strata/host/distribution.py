@@ -82,7 +82,7 @@ def list_releases(distribution: str) -> list[str]:
 
 
 def make_sources_list(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
-    """Return the text of a sources.list for the chosen release, from which the image is made.
+    """Return the text of the image's sources.list, for the chosen release.
 
     chosen: as of :func:`choose_release`.
     mirror: the address of an archive; None: the host's own sources, as apt has read them, with

@@ -221,7 +221,7 @@ def observe_host(cpus: set[int]) -> Fields:
 
 
 def _find_cpufreq_file(cpus: set[int], name: str) -> str:
-    """Return the path of a file on the frequency of the lowest-numbered of some CPUs.
+    """Return the path of a frequency file of the lowest-numbered CPU of a set.
 
     The path is of CPU 0 where there are none.
     """

@@ -16,7 +16,7 @@ from strata.util.data_types import Fields
 def compute_power_of_two(
     machine: Fields, fraction: float, element_bytes: int
 ) -> tuple[int, str | None]:
-    """Return the largest k for which 2^k elements fit in a fraction of the memory, and no sentence.
+    """Return the largest k such that 2^k elements fit in a fraction of memory, and no sentence.
 
     This is the rule ``memory-power``: workload.yaml has the parameters' names as keys.
     machine: only `memory_bytes` is read.

@@ -59,7 +59,7 @@ def list_packages(tree: str) -> dict[str, str]:
 
 
 def hash_manifest(manifest: Fields | None) -> str:
-    """Return the SHA-256 of a manifest, in hexadecimal; that of JSON's null if there is none.
+    """Return the hexadecimal SHA-256 of a manifest; a missing manifest counts as JSON's null.
 
     manifest: ``{packages, files}``, as in manifest.json of an image.
     The serialization must stay: records identify images by this digest (`manifest_sha256`).

@@ -39,7 +39,7 @@ def fill_command(argv: list[str], values: Fields, workload: str) -> list[str]:
 
 
 def iterate_steps(steps: list[Step], values: Fields) -> Iterator[tuple[Step, Fields]]:
-    """Yield each step with its values, in the order in which the steps are executed.
+    """Yield each step with its values, in the order of execution.
 
     A group with ``for`` yields its inner steps once for each value in the list of its parameter;
     they find this value under the parameter's name.  A group with ``when`` yields them once, if its
@@ -58,7 +58,7 @@ def iterate_steps(steps: list[Step], values: Fields) -> Iterator[tuple[Step, Fie
 
 
 class Inputs:
-    """Provide the layers in which the commands of one cell run, and the values of placeholders.
+    """Provide the layers that run one cell's commands, and the values of placeholders.
 
     workload: the name of the workload.
     cell: the plan's `cell` of that workload.
@@ -76,7 +76,7 @@ class Inputs:
         self.system_count = len(system.tops)
 
     def find_layer(self, part: int | None) -> Layer:
-        """Return the layer in which the commands of a system or of the client run.
+        """Return the layer that runs the commands of a system or of the client.
 
         part: the number of the system (from 0); None for the client, which must be up.
         """

@@ -320,7 +320,7 @@ class Block:
         first.record["alone"] = "memory"
 
     def _choose_ways(self) -> dict[Cell, list[str]]:
-        """Return the ways in which each cell takes its run, and add them to its record as `ways`.
+        """Return how each cell takes its run, and add it to the record as `ways`.
 
         A cell takes its run in slices only if another cell does so, too.  The ways are plan.SLICES
         and plan.WHOLE.

@@ -74,7 +74,7 @@ class Cell:
 
     @property
     def mask(self) -> str | None:
-        """The CPUs to which systems and client are bound, for example ``0-3``; None for all."""
+        """The CPUs that systems and client are bound to, for example ``0-3``; None for all."""
         return self.plan["machine"]["mask"]
 
     @property

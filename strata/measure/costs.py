@@ -70,7 +70,7 @@ def parse_process_usage(text: str | None) -> dict[str, float]:
 
 
 class CostCounters:
-    """Read the usage of the systems of a block, of their helpers and of the machine."""
+    """Read the resource usage of a block's systems, their helpers and the machine."""
 
     def __init__(self, spenders: Mapping[str, Spender], helpers: Sequence[int]) -> None:
         """Open the files of the systems, which must be up.
@@ -98,7 +98,7 @@ class CostCounters:
                     os.close(descriptor)
 
     def read(self, ticks: Sequence[int], foreign: float | None) -> Counts:
-        """Return the counts at this moment.
+        """Return the current counts.
 
         ticks: the ticks of the CPUs that measurements use, as from
         :func:`strata.host.observe.read_cpu_times`.

@@ -44,7 +44,7 @@ Reading = namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "s
 
 
 def take_reading() -> Reading:
-    """Read the clocks and counters of this moment, of all usable CPUs and all processes."""
+    """Read the clock, and the current counters of all usable CPUs and all processes."""
     return Reading(
         time.monotonic(),
         clock=_measure_clock_offset(),

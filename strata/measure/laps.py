@@ -164,7 +164,7 @@ class LapMonitor:
         self._last = self._take_reading()
 
     def _take_reading(self) -> tuple[float, tuple[int, ...], float | None, costs.Counts]:
-        """Return (moment, ticks of the usable CPUs, foreign CPU seconds, counts) as of now.
+        """Return the current (time, ticks of the usable CPUs, foreign CPU seconds, counts).
 
         The foreign seconds are None if they are not known, or laps are not judged.
         """

@@ -61,7 +61,7 @@ def _read_outcome(cell: Cell, record: Record, planned: PlannedWorkload) -> Field
 
 
 def _digest_inputs(record: Record, planned: PlannedWorkload, outcome: Fields | None) -> str:
-    """Return the SHA-256 of all inputs of a log's values, and of the values themselves.
+    """Return one SHA-256 of a log's values and of everything that they were made from.
 
     Whatever the values depend on must be in it.  A log whose stored values have another digest is
     parsed again, so any change here parses all logs again.

@@ -82,7 +82,7 @@ def require_parser(workload: str, folder: str) -> None:
 
 
 def find_program(log: bytes) -> Fields:
-    """Return ``{program: …}``, the first line of a log in which a program describes itself.
+    """Return ``{program: …}``, the first line of a log that describes a program.
 
     The line is a JSON object with the key `tool`.  The largest `huge_page_bytes` in the log is
     added.  The result is empty if the log has neither.  The cell's record keeps it as `program`.

@@ -193,7 +193,7 @@ def copy_password(system: System) -> None:
 
 
 def make_servers(inputs: Inputs) -> list[Server]:
-    """Return the servers of a cell in the order in which they are to be started.
+    """Return the servers of a cell, in the order of their start.
 
     A declaration with a role gives one server in each system with that role; one without a role
     gives a server in every system.  The servers of one declaration follow one another:

@@ -27,7 +27,7 @@ SHORTEST_WAIT = 0.05
 
 
 class Stopwatch:
-    """Measure the seconds for which a command is executed, without the time in which it is frozen.
+    """Measure the seconds that a command runs, without the time that it is frozen.
 
     The stopwatch runs from its creation.  One thread may stop it while another reads it.
     """
@@ -40,7 +40,7 @@ class Stopwatch:
         self._state: tuple[float, float | None] = (0.0, time.monotonic())
 
     def elapsed(self) -> float:
-        """Return the elapsed seconds, without those in which the stopwatch was stopped."""
+        """Return the elapsed seconds, without pauses."""
         seconds, started = self._state
         return seconds if started is None else seconds + time.monotonic() - started
 

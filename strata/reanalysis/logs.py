@@ -66,7 +66,7 @@ def read_randomaccess(lines: Sequence[str]) -> Readings:
 
 
 def read_stream(lines: Sequence[str]) -> Readings:
-    """Yield the best rate (GB/s) of each kernel in each run of STREAM; else a refusal of the run.
+    """Yield the best rate (GB/s) of each kernel for each run of STREAM, or refuse the run.
 
     Runs without all rates, a unit, a known number of threads or a validated solution are refused.
     """
@@ -258,7 +258,7 @@ def _read_fio_job(block: Block) -> Readings:
 
 
 def _read_fio_direction(job: str, section: Block) -> Readings:
-    """Yield the values of one direction, the reads or the writes, of a job of fio.
+    """Yield the values of the reads, or of the writes, of one job of fio.
 
     Units are IOPS, KB/s and µs, as `SCALES` converts them.
     section: the lines of the direction; the first has its name, bandwidth and IOPS.

@@ -44,7 +44,7 @@ def read_sysbench(lines: Sequence[str]) -> Readings:
 
 
 class BusySecond(NamedTuple):
-    """A sample of dstat in which the host was busy: its line in the file, and idle share (%)."""
+    """A sample of dstat that shows a busy host: its line in the file, and the idle share (%)."""
 
     line: int
     idle: float

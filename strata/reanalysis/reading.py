@@ -48,7 +48,7 @@ class Block(NamedTuple):
     first: int
 
     def find_number(self, pattern: str) -> float | None:
-        """Return the number in group 1 of a pattern, from the first line in which it is found.
+        """Return the number in group 1 of a pattern, from the first line that matches.
 
         Returns None if no line has it, or if the group is not a finite number.
         """
@@ -58,7 +58,7 @@ class Block(NamedTuple):
         return None
 
     def find_line(self, pattern: str) -> int:
-        """Return the number, in the file, of the first line in which a pattern is found.
+        """Return the line number, in the file, of the first line that matches a pattern.
 
         Returns the number of the block's first line if no line has it.
         """
@@ -94,7 +94,7 @@ def cut_lines(lines: Sequence[str], starts: Sequence[int], first: int = 1) -> li
 
 
 def find_blocks(lines: Sequence[str], *patterns: str) -> list[Block]:
-    """Cut lines into blocks that each begin with a line in which a pattern is found.
+    """Cut lines into blocks; each begins with a line that matches a pattern.
 
     patterns: alternatives; the first one that any line has is used, and the others are not.
     Lines before the first block are left out.  Returns an empty list if no line has a pattern.

@@ -50,7 +50,7 @@ def hash_files(path: str) -> str:
 
 
 def _list_files(path: str) -> list[str]:
-    """Return the paths, below the given one, of all files in the folders `FOLDERS`."""
+    """Return the relative paths of all files in the folders `FOLDERS`."""
     file_paths = []
     for folder in FOLDERS:
         for parent, _, names in os.walk(os.path.join(path, folder)):

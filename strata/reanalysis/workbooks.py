@@ -30,7 +30,7 @@ NUTTCP_ROWS = (5, 7)
 
 
 def read_netperf(content: bytes) -> Readings:
-    """Yield the rate (tx/s) and the latency (µs), its reciprocal, of each test and environment.
+    """Yield the rate (tx/s) and its reciprocal, the latency (µs), by test and environment.
 
     content: of netperf's workbook.  Yields a refusal for each test without a rate.
     Raises ValueError if the content is no workbook.

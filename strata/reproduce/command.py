@@ -298,7 +298,7 @@ def _measure_experiment(folder: str, budget: str) -> None:
 
 
 def _leave_out_failing(folder: str) -> bool:
-    """Leave each workload out of the environments in which it always failed, in config.yaml.
+    """Change config.yaml: leave each workload out where it always failed.
 
     Returns whether some are left out; otherwise the file stays as it is.
     """
@@ -374,7 +374,7 @@ def _judge_replication(folder: str, request: Fields) -> Fields:
 def _print_answer(answer: Fields, folder: str) -> None:
     """Print the table of an answer, its claims and its outcome, and where page and card are.
 
-    answer: as :func:`_judge_replication` returns it; its rows and claims are those of analysis/reproduce.R.
+    answer: as :func:`_judge_replication` returns it, with the rows of analysis/reproduce.R.
     """
     table = [("ratio to native", "there", "here", "")]
     for row in answer["rows"]:

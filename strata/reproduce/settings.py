@@ -191,7 +191,7 @@ def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -
 
 
 def _find_overrides(name: str, original: Plan, declared: Fields) -> Fields:
-    """Return ``{parameter: value}`` of a planned workload, of those that its configuration set.
+    """Return ``{parameter: value}`` for the parameters that a workload's configuration set.
 
     Any other parameter has the value that the workload's rules give on the plan's machine.
     name: the workload's.  declared: the parameters of its declaration, in this version.

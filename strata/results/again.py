@@ -40,7 +40,7 @@ def measure_again(workload: str, repetition: int, overrides: config.Overrides) -
 
 
 def _require_same_plan(experiment: Plan) -> None:
-    """Raise UserError unless a plan is that of results/plan.json, which the last run wrote."""
+    """Raise UserError unless a plan equals results/plan.json, which the last run wrote."""
     # Through JSON, as the last plan: tuples become lists.
     present = json.loads(json.dumps(experiment))
     last_plan = plan.read_plan()

@@ -57,7 +57,7 @@ class _Decision:
     """
 
     def __init__(self, experiment: Plan, order: blocks.Order, cell_values: tidy.CellValues) -> None:
-        """Decide which blocks are repeated, and then which are added with the rest of the budget.
+        """Decide which blocks are repeated; then spend the rest of the budget on further blocks.
 
         order: of the plan; its last round is the one after which the decision is due.
         cell_values: of all measured cells.

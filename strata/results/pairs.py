@@ -84,12 +84,12 @@ def _are_paired(record: Fields, native: Fields, seconds: float) -> bool:
 
 
 def _parse_moment(text: str) -> float:
-    """Return a moment of a record, a text in ISO 8601, in seconds since the epoch."""
+    """Convert a record's time, a text in ISO 8601, to seconds since the epoch."""
     return datetime.fromisoformat(text).timestamp()
 
 
 def describe_torn_blocks(torn: Torn) -> list[str]:
-    """Return a sentence for each workload with torn blocks: which they are, and what is added."""
+    """Return a sentence for each workload with torn blocks: their numbers, and what is added."""
     numbers: dict[str, list[int]] = defaultdict(list)
     # Dictionaries keep the order in which names first occur.
     environments: dict[str, dict[str, None]] = defaultdict(dict)

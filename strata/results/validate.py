@@ -59,7 +59,7 @@ def load_object(folder: str, name: str) -> Any:
 
 
 def list_measured_cells(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
-    """Return those of some cells that have a log and so are measured, in the given order.
+    """Return the cells that have a log, and so are measured, in the given order.
 
     folder: the folder that holds `results`.
     """

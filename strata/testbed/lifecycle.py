@@ -64,7 +64,7 @@ def _bring_up_layers(stack: list[Layer]) -> Fields:
 
 
 def observe_system(top: Layer) -> tuple[Fields, States]:
-    """Return a system's facts, observed from inside, and the state in which its programs start.
+    """Return a system's facts, observed from inside, and the starting state of its programs.
 
     top: the top layer of the system's stack, or of the client's.
     A value that cannot be read is missing from the state, and "not available" in the facts.  The
@@ -87,7 +87,7 @@ def observe_system(top: Layer) -> tuple[Fields, States]:
 
 @functools.cache
 def read_native_state(mask: str | None) -> States:
-    """Return the state in which this process starts programs of the host as root.
+    """Return the starting state of the host's programs that this process runs as root.
 
     This is the native state, with which the states of all systems are compared; it is read once.
     mask: a list of the CPUs to which everything is restricted; None: all that are online.

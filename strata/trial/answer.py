@@ -282,7 +282,7 @@ def write_answer(
 
 
 def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
-    """Return the shell command by which a person runs a request's command in an environment.
+    """Return the shell command that a person types to run a request's command in an environment.
 
     name: the environment's name.
     The text is empty unless the environment is one layer, Docker or chroot: others are up only for

@@ -184,7 +184,7 @@ def _prepare_experiment(
 
 
 def _leave_out_failing(folder: str, experiment: Plan) -> bool:
-    """Leave the environments in which the command always failed out of the configuration.
+    """Leave environments out of the configuration if the command always failed there.
 
     experiment: the plan, which stays as it is; Snakemake plans anew from the changed config.yaml.
     Returns whether some are left out.  Changes nothing unless native and another one remain.

@@ -147,7 +147,7 @@ def read_request(
 
 
 def make_repetitions(margin: str, budget: str) -> Fields:
-    """Return the configuration's `repetitions` of an experiment, of which nothing is checked."""
+    """Return the configuration's `repetitions` of an experiment, unchecked."""
     # Verdicts share their error rate by the planned looks, so that no block follows the last one.
     return {"min": 3, "max": LOOKS[-1], "margin": margin, "budget": budget}
 
@@ -207,7 +207,7 @@ def choose_environments(names: str | None) -> list[str]:
 
 
 def place_files(argv: list[str], files: list[str]) -> list[str]:
-    """Return a command's words, in which given files are replaced by the paths of their copies.
+    """Replace given files among a command's words by the paths of their copies.
 
     files: paths of files and folders of this host, which :func:`pack_files` packs under their own
     names, and workloads/command/prepare.sh unpacks in the folder in which the command runs.
@@ -237,7 +237,7 @@ def place_files(argv: list[str], files: list[str]) -> list[str]:
 def pack_files(files: Sequence[str], target: str) -> str:
     """Pack files and folders of the host into a tar archive, and return its SHA-1.
 
-    files: their paths; given links are followed.  target: the path of the archive, which is replaced.
+    files: their paths; given links are followed.  target: the archive to write or replace.
     The bytes follow only from names, modes and contents, so that equal files are not measured
     again.  workloads/command/prepare.sh compares the archive with the SHA-1.
     Raises UserError for a file that cannot be read; nothing is left then.
@@ -377,7 +377,7 @@ def read_settings(folder: str) -> Fields | None:
 
 
 def write_settings(folder: str, settings: Fields, comment: str) -> None:
-    """Write the config.yaml of an experiment, from which Snakemake makes its plan.
+    """Write the config.yaml of an experiment; Snakemake makes the plan from it.
 
     comment: the text of the file's first line, such as the command line of ``strata try``.
     """
@@ -392,7 +392,7 @@ def write_settings(folder: str, settings: Fields, comment: str) -> None:
 
 
 def choose_folder(request: Request, settings: Fields, name: str | None, fresh: bool) -> str:
-    """Return the folder of a request's experiment: that of the same command, or a new one.
+    """Return the folder of a request's experiment: an earlier one of this command, or a new one.
 
     Makes nothing.
     settings: the configuration of the experiment.
@@ -425,7 +425,7 @@ def choose_folder(request: Request, settings: Fields, name: str | None, fresh: b
 
 
 def extend_budget(settings: Fields, existing: Fields, folder: str) -> None:
-    """Change the new configuration of a repeated experiment, so that the experiment goes on.
+    """Add the earlier budget to the new configuration, so that the experiment continues.
 
     Its budget is added to the time that was spent; its seed, and the parameters that followed from
     the trial run, are taken from the earlier configuration.

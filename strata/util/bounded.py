@@ -151,7 +151,7 @@ def _run_worker(
     worker = os.getpid()
 
     def send_message(key: str, value: object) -> None:
-        """Send a message to the parent process, and start the time limit anew."""
+        """Send a message to the parent process, and restart the time limit."""
         if os.getpid() != worker:
             # A process that the work has forked came here, too.
             os._exit(1)

@@ -4,7 +4,7 @@ import time
 
 
 def format_utc(moment: float) -> str:
-    """Format a moment, in seconds since the epoch, as UTC in ISO 8601 with milliseconds.
+    """Format seconds since the epoch as UTC in ISO 8601, with milliseconds, rounded down.
 
     Records hold moments in this format, and analysis/read.R parses it.
     """
@@ -20,7 +20,7 @@ class Clock:
     """
 
     def __init__(self) -> None:
-        """Read the moment of the start by the system time and by the monotonic clock."""
+        """Read the start time by the system clock and by the monotonic clock."""
         self._system_start = time.time()
         self._monotonic_start = time.monotonic()
 

@@ -30,7 +30,7 @@ else:
     Described = Fields
 
     class HostFacts(TypedDict):
-        """The facts of a machine from which the sizes of workloads follow."""
+        """The facts of a machine that decide the sizes of workloads."""
 
         cpus: int
         mask: str | None

@@ -72,7 +72,7 @@ def systems_folder() -> str:
 
 
 def unfinished_folder(name: str) -> str:
-    """Return the path of the folder in which an entry of the cache is built or removed.
+    """Return the path of the folder for building or removing an entry of the cache.
 
     name: the entry's name, made of its recipe hash; "" gives the beginning of all such paths.
     By that beginning, :mod:`strata.image.build` finds what killed processes left, and removes it.

@@ -265,7 +265,7 @@ def run_together(
 def capture(
     argv: Sequence[str], timeout: float = 120, check: bool = True, **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, and return its exit code and what it printed.
+    """Run a command to its end, and return its exit code and output.
 
     Waits also for child processes of the command that keep its output open.
     timeout: seconds, which STRATA_PATIENCE multiplies.

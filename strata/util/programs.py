@@ -189,7 +189,7 @@ def _remaining_seconds() -> float:
 
 
 def run_tool(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run a command in the clean environment, and return its exit code and what it printed.
+    """Run a command in the clean environment, and return its exit code and output.
 
     An exit code other than 0 is no error.
     Raises MachineError where the command cannot be started, or exceeds the time of
@@ -200,7 +200,7 @@ def run_tool(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def run_r(*arguments: str, folder: str = ".") -> str:
-    """Run R in the clean environment, and return what it prints on standard output.
+    """Run R in the clean environment, and return its standard output.
 
     arguments: the arguments of Rscript: a script with its arguments, or options and an expression.
     folder: R's working directory.

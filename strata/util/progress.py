@@ -53,7 +53,7 @@ def count_cells() -> tuple[int, int, float | None]:
 
 @contextlib.contextmanager
 def count_one_off() -> Iterator[None]:
-    """Count the time of the block as one-off work of a run, such as the loading of an image.
+    """Count the time of a `with` block as one-off work of a run, such as loading an image.
 
     This time is added to :func:`read_one_off_seconds`, and left out of the time that a system takes
     to come up.  A block within another one is not counted twice.

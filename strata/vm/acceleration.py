@@ -40,7 +40,7 @@ def finding_path() -> str:
 
 
 def current_circumstances() -> Fields:
-    """Return ``{boot, device}``, the circumstances for which a finding holds.
+    """Return ``{boot, device}``: a finding about KVM holds while these stay the same.
 
     boot: the id of the host's boot.  device: whether /dev/kvm exists.
     A kept finding counts only while these are equal.  The workflow compares them, too, and tests

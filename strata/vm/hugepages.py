@@ -13,7 +13,7 @@ COMPACT_MEMORY = ["sh", "-c", "echo 1 >/proc/sys/vm/compact_memory"]
 
 
 def _count_pages(folder: str, counter: str) -> int:
-    """Return a number of huge pages of 2 MiB from one of the kernel's folders.
+    """Read a number of huge pages (2 MiB each) from one of the kernel's folders.
 
     counter: nr (all reserved pages) or free.  Raises OSError if the kernel has no such pages.
     """

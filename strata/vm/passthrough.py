@@ -87,7 +87,7 @@ def set_card_address(folder: str, requested: WantedMachine) -> str:
 
 
 def find_network_interface(address: str) -> str:
-    """Return the name of this host's network interface to which a virtual function belongs.
+    """Return the name of the host's network interface that a virtual function belongs to.
 
     address: the PCI address of the virtual function.
     Raises UserError if the device is no virtual function of an interface of this host.

@@ -242,7 +242,7 @@ def _list_emulator_cpus(vcpus: int, topology: list[Fields], part: int, machine_c
 
 
 def _list_host_nodes(cpus: list[Fields], topology: list[Fields]) -> list[int] | None:
-    """Return the host's memory node to which each of the guest's nodes is bound, in their order.
+    """Return, for each of the guest's memory nodes, the host's node that it is bound to.
 
     cpus: the host's CPU of each vCPU.  topology: all CPUs of the host.
     None if the host has one memory node.

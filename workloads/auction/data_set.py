@@ -35,12 +35,12 @@ MINUTE = datetime.timedelta(minutes=1)
 
 
 def name_person(person: int) -> str:
-    """Return the name of a person, with which the visitor logs in; persons are numbered from 1."""
+    """Return a person's name, which the visitor logs in with; persons are numbered from 1."""
     return f"user{person}"
 
 
 def make_password(person: int) -> str:
-    """Return the password of a person, with which the visitor logs in."""
+    """Return a person's password, which the visitor logs in with."""
     return f"secret-{person}"
 
 
@@ -95,7 +95,7 @@ class AuctionData:
         return random.Random(f"{self.seed} {kind} {number}")
 
     def list_tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
-        """Yield the name of every table with its rows, in the order in which the tables are filled.
+        """Yield the name of every table with its rows, in the order of filling.
 
         The columns of the rows are those of schema.sql, in its order.
         """

@@ -129,7 +129,7 @@ def search_most_users(*arguments: str) -> None:
     cycle, seed = settings["cycle"], settings["seed"] + settings["lap"]
 
     def judge(counts: dict[str, int], late: dict[str, int], delay: float) -> dict[str, Any]:
-        """Return the fields by which the totals of a probe say whether it passed."""
+        """Return the fields that say whether a probe passed, from its totals."""
         failures = find_failures(counts, late, delay, cycle)
         return {"passed": not failures, "failing": failures}
 

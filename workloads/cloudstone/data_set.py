@@ -43,12 +43,12 @@ def count_rows(users: int) -> dict[str, int]:
 
 
 def name_person(person: int) -> str:
-    """Return the name of a person of the data set, by which visitors log in; numbered from 1."""
+    """Return a person's name, which visitors log in with; persons are numbered from 1."""
     return f"person{person}"
 
 
 def make_password(person: int) -> str:
-    """Return the password of a person of the data set, by which visitors log in."""
+    """Return a person's password, which visitors log in with."""
     return f"open-{person}-sesame"
 
 
@@ -96,7 +96,7 @@ class EventData:
         self.tags = range(1, counts["tags"] + 1)
 
     def list_tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
-        """Yield every table with its rows, in the order in which the tables are filled.
+        """Yield every table with its rows, in the order of filling.
 
         Rows are drawn as they are consumed: all rows of a table before the next table.
         """

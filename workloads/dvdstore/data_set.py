@@ -150,7 +150,7 @@ class ShopData:
                 yield buyer, order, number, product
 
     def list_tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
-        """Yield the name of every table with its rows, in the order in which the tables are filled.
+        """Yield the name of every table with its rows, in the order of filling.
 
         The columns of the rows are those of schema.sql, in its order.
         """

@@ -139,7 +139,7 @@ def read_log(
     observed: str = "",
     last: str = "",
 ) -> Log:
-    """Read a log in which each site was tried, and its books were read before and after the load.
+    """Read a log that has a trial of each site, and its books before and after the load.
 
     sites: number of sites, which are numbered from 0.
     operations: names of the operations of a point, each of which has one object.

@@ -187,7 +187,7 @@ def _split_points(
 
 
 def seconds_worked(log: Log, runs: list[Object], seconds: float) -> float:
-    """Return the seconds for which runs were not frozen: all seconds if the log has no slices.
+    """Return the seconds that runs were not frozen: all seconds if the log has no slices.
 
     runs: objects with the keys `seconds`, the duration, and `ended`, the moment of the end in
     microseconds since 1970.
@@ -220,7 +220,7 @@ def seconds_worked(log: Log, runs: list[Object], seconds: float) -> float:
 
 
 def _is_in_slice(moment: float, slices: list[list[float]]) -> bool:
-    """Return whether a moment lies in a slice, from its thaw until its freeze is seen.
+    """Return whether a point in time lies in a slice: between its thaw and its observed freeze.
 
     moment: in microseconds since 1970; a moment just before the thaw may be one that was rounded.
     slices: as Strata adds them to the log: of each slice the moments of its thaw, of the request of

@@ -54,7 +54,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def correct_rate(printed: float, log: Log, runs: list[Object], seconds: float) -> float:
-    """Return a printed rate without the time for which its runs were frozen.
+    """Correct a printed rate for the time that its runs were frozen.
 
     runs: their objects in the log, with `seconds` and `ended` (:func:`seconds_worked`).
     seconds: duration of all runs, in which the frozen time is included.

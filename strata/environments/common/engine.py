@@ -386,7 +386,7 @@ class Container(layer.Layer):
 
     @property
     def _serves_user(self) -> bool:
-        """Whether programs may run as another user than root, who then writes to /data too."""
+        """Whether programs may run as a user other than root, who then writes to /data, too."""
         return bool(self.context.user) or passed_options.sets_user(self.options)
 
     @property
@@ -544,7 +544,7 @@ class Container(layer.Layer):
         return address
 
     def cgroup(self) -> str | None:
-        """Return the container's id, by which its control group on the host is found.
+        """Return the container's ID; the host's control group of the container has it in its path.
 
         None in a virtual machine, or before the engine wrote the id.  strata.host.cgroups adds what
         engines and systemd put before the id.

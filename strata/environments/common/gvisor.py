@@ -70,7 +70,7 @@ def plan_sandbox(options: Fields) -> Fields:
 
 
 def restore_options(sandbox: Fields) -> Fields:
-    """Return the options of config.yaml from which :func:`plan_sandbox` makes this sandbox."""
+    """Return the options of config.yaml that :func:`plan_sandbox` makes this sandbox from."""
     options: Fields = {"stack": sandbox["stack"]}
     if "files" in sandbox:
         options["directfs"] = False
@@ -78,7 +78,7 @@ def restore_options(sandbox: Fields) -> Fields:
 
 
 def list_runsc_arguments(sandbox: Fields) -> list[str]:
-    """Return the arguments with which the daemon's runtime runs runsc for a planned sandbox.
+    """Return runsc's arguments for a planned sandbox, as the daemon's runtime has them.
 
     sandbox: the result of :func:`plan_sandbox`.  write_gvisor_runtimes in scripts/dockerd.sh gives
     the runtimes the same arguments.
@@ -154,7 +154,7 @@ def observe_sandbox(command_lines: list[str], runsc: str) -> Fields:
 
 
 def find_mismatch(planned: Fields, observed: Fields) -> str | None:
-    """Return in which fact a running sandbox differs from the planned one; None if in none.
+    """Return the fact by which a running sandbox differs from its plan; None without difference.
 
     planned: the result of :func:`plan_sandbox`.  observed: that of :func:`observe_sandbox`.
     A fact that the plan does not know is not compared.

@@ -53,7 +53,7 @@ def options_schema(*required: str, **properties: Fields) -> Fields:
 
 
 class Layer(ABC):
-    """A layer of an environment's stack: something in which commands run, such as a container.
+    """A layer of an environment's stack: commands run in it, for example in a container.
 
     The class is what the planner uses: its attributes and class methods describe the layer before
     any is up.  An object is one layer of a stack: :meth:`bring_up` makes it, and
@@ -192,7 +192,7 @@ class Layer(ABC):
 
     @classmethod
     def add_observations(cls, resolved: Fields, below: str) -> Fields:
-        """Return resolved options with what is unusual about the running system.
+        """Return resolved options, and with them what is unusual about the running system.
 
         An example is an unusual daemon.  What is added must show in :meth:`labels` and as
         ``otherwise`` in :meth:`describe`.  The plan identifies a cell by it, too: if it changes,
@@ -337,7 +337,7 @@ class Layer(ABC):
 
     @property
     def data(self) -> str:
-        """The path in this layer of the folder in which a layer above keeps its data."""
+        """The path, in this layer, of the folder for the data of a layer above."""
         return self.context.data
 
     def address(self) -> str:

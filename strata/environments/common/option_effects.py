@@ -153,7 +153,7 @@ def explain_state(
     state: ContainerState,
     read_state: Callable[[Sequence[str], int], ContainerState],
 ) -> tuple[list[Fields], dict[str, str]]:
-    """Find by which passed option a container differs from one without any.
+    """Find the passed option behind each difference from a container without options.
 
     options: the passed options.  state: the state inside the container that has all of them.
     read_state: a function that starts a container with some of the options, and returns the state

@@ -83,7 +83,7 @@ def build_stack(layers: Stack, context: Context) -> list[Layer]:
 
 
 def set_start_method(stack: Stack, way: str) -> list[Fields]:
-    """Return a copy of a stack in which virtual machines start in one way.
+    """Return a copy of a stack whose virtual machines start by one method.
 
     stack: layers from bottom to top, each ``{name: resolved options}``.
     way: ``booted``, where every machine boots; or ``restored``, where the stack stays as declared.

@@ -87,7 +87,7 @@ class UserNetwork(layer.Layer):
         return ["nsenter", f"--net=/proc/{self.holder}/ns/net", "--", *argv]
 
     def listen_address(self) -> str:
-        """Return the address in the namespace to which the program forwards the servers' ports."""
+        """Return the namespace's address; the program forwards the servers' ports to it."""
         return self.guest_address
 
     def facts(self) -> Fields:

@@ -180,7 +180,7 @@ def run_point(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wait_until(moment: float, point: Point) -> None:
-    """Wait until a moment of time.time, or until a user of the point meets an error."""
+    """Wait until a given time (as of time.time), or until a user of the point meets an error."""
     while time.time() < moment and not point.errors:
         gevent.sleep(min(0.1, max(0, moment - time.time())))
 

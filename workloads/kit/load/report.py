@@ -8,7 +8,7 @@ class WrongAnswerError(Exception):
 
 
 def print_object(**fields: object) -> None:
-    """Print an object as one line of JSON at once; the order of its keys is that of the arguments.
+    """Print an object as one line of JSON, unbuffered; its keys have the order of the arguments.
 
     The parsers of the logs tell objects by the first key (kit.logs).
     """

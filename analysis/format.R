@@ -515,7 +515,7 @@ describe_workload_outcomes <- function(rows) {
   mark_as_markdown(paste(sentences$text, collapse = " "))
 }
 
-#' List the environments in which the configuration leaves a workload out
+#' List the environments where the configuration leaves a workload out
 #'
 #' @param paper list of read_paper
 #' @param workload its name

@@ -63,7 +63,7 @@ require_disjoint <- function(sessions) {
     first <- overlaps[[1]]
     holders <- join_words(c(before$source[[first]], after$source[[first]]))
     stop(holders, " hold sessions of one machine at the same time, ", after$from[[first]],
-         ", as clones of one disk do; give each machine a host name of its own before it measures",
+         ", as clones of one disk do; give each machine its own host name before it measures",
          call. = FALSE)
   }
 }

@@ -5,7 +5,7 @@
 #'
 #' paper/reanalysis.Rmd relies on the names of the entries.
 #'
-#' @param folder in which `python3 -m strata reanalyse` wrote its tables
+#' @param folder where `python3 -m strata reanalyse` wrote its tables
 #' @param published folder of the printed values and of the claims
 #' @return list: tidy (values of the runs that the original shows), refused (places in the logs that
 #'   cannot be used), source (revision of the logs, and number of files), differences (table of

@@ -108,7 +108,7 @@ render_document <- function(root, rmd, out, title = "", values = list()) {
 #'
 #' @param title text that is legible (make_legible); its characters mean nothing to TeX
 #' @param mark LaTeX, or "" for none
-#' @param folder in which the document is knitted
+#' @param folder where the document is knitted
 write_title <- function(title, mark = "", folder = ".") {
   # In a macro each character is written as a reference of XML, whose signs mean nothing to TeX.
   special <- gregexpr("[^A-Za-z0-9 ]", title, perl = TRUE)

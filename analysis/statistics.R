@@ -574,7 +574,7 @@ add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, min_n = VERDI
 
 #' Decide on each workload in each environment, from all its headline series
 #'
-#' It judges the rows anew at the margin; verdicts.csv is made of the results.
+#' It judges the rows again at the margin; verdicts.csv is made of the results.
 #'
 #' @param rows data frame of compare_with_native
 #' @param margin the smallest difference that matters

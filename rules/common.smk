@@ -53,7 +53,7 @@ experiment.makes_environments = lambda: bool(
     workflow.deployment_settings.deployment_method
 )
 
-# The code and texts of which products are made are their inputs.
+# The inputs of products are the code and texts that they are made of.
 PARSERS = list_code(
     # A parser may share modules with drivers, which lie in its folder.
     "workloads/*/*.py",
@@ -112,7 +112,7 @@ onstart:
     # after n cells they would wake Snakemake n times a second during a measurement.  No option
     # switches the limit off.
     workflow.scheduler.job_rate_limiter = None
-    # Snakemake's handler of SIGTERM takes this lock, even if the thread in which it runs holds it,
+    # Snakemake's handler of SIGTERM takes this lock, even if the thread where it runs holds it,
     # as while a checkpoint is read: with the original lock that thread waits for itself for ever.
     workflow.scheduler._lock = threading.RLock()
 

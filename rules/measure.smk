@@ -65,7 +65,7 @@ checkpoint decide:
 
 
 rule image:
-    # The facts of the image in which cells ran; it is built here if no cell has built it.
+    # The facts of the image where cells ran; it is built here if no cell has built it.
     output:
         "results/image.json",
         "results/image-manifest.json",

@@ -128,7 +128,7 @@ def format_keys(schema: dict) -> str:
 
 
 def update_tables(text: str) -> str:
-    """Return the text of a document in which each marked table is made again from its schema.
+    """Return the text of a document where each marked table is made again from its schema.
 
     A table is between the marks of MARKED; the rest of the text stays.
     """

@@ -127,7 +127,7 @@ install_packages() {
         print_message "installing ${available[*]}"
         run_apt_install "${available[@]}"
     fi
-    # From Debian 13 on the client of Docker is a package of its own.
+    # From Debian 13 on the client of Docker is a separate package.
     [ "$purpose" = paper ] || type -P docker >/dev/null || run_apt_install docker-cli
 }
 

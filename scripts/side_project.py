@@ -1,4 +1,4 @@
-"""Measure small experiments that use the files of this project, each in a folder of its own."""
+"""Measure small experiments that use the files of this project, each in its own folder."""
 
 import os
 import subprocess

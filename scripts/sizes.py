@@ -28,7 +28,7 @@ ENVIRONMENTS = ("native", "docker")
 BLOCKS = 4
 # Number of blocks → Student's t for a 95 % interval of their mean.
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182}
-# Size → its bytes as a multiple of the standard size's; tiny is a scale of its own.
+# Size → its bytes as a multiple of the standard size's; tiny is a separate scale.
 FACTORS = {"tiny": 0.0, "half": 0.5, "standard": 1.0, "double": 2.0, "four times": 4.0}
 DOCUMENT = ROOT / "docs/sizes.md"
 MARK = "<!-- measured -->\n"

@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> int:
     arguments: the command line after the program's name.  If it is empty, the help is printed and
     the status is 2.
     A mistake in the command line is printed, and raises SystemExit with status 2.
-    Raises UserError or OSError as the command does, unless it has an error status of its own.
+    Raises UserError or OSError as the command does, unless it has its own error status.
     """
     parser, by_name = make_parser()
     if not arguments:

@@ -121,7 +121,7 @@ def build_image(overrides: Fields, planned: list[str] | None, packages: bool) ->
     ]
     with_disk = "disk" in registry.collect_image_forms(available) and "docker" not in image
     if with_disk:
-        # Its result is not needed here: it keeps the answer, from which later plans follow.
+        # Its result is not needed here: it keeps the answer for later plans.
         kvm_trial.find_accelerator(image)
     built = build.ensure_image(image, with_disk)
     if not names:

@@ -85,7 +85,7 @@ class Experiment:
         files = [*map(os.path.relpath, names)]
         self.settings: dict[str, Any] = config.read_config(config.Overrides(overrides, files))
         self.partial: bool = self.settings["partial"]
-        # The torn blocks, and the state of the decisions for which they were found.
+        # The torn blocks, and the state of the decisions that they were found for.
         self._torn: tuple[Any, pairs.Torn] = (None, {})
         # The open file whose lock the run holds; None before the run starts.
         self._lock: int | None = None
@@ -145,7 +145,7 @@ class Experiment:
         """
         self.require_cell(environment, workload, repetition)
         if self._makes_files() and kvm_trial.needs_trial(self.plan, [environment]):
-            # A cell that is a target of its own does not depend on the checkpoint `machine`.  The
+            # A cell that is its own target does not depend on the checkpoint `machine`.  The
             # new plan follows from the answer that the trial keeps.
             kvm_trial.find_accelerator(self.settings["image"])
             self._make_plan()
@@ -348,7 +348,7 @@ class Experiment:
     def _write_plan(self) -> None:
         """Write the plan, with its source and seal, and how to connect to the client.
 
-        Records how many cells are measured already, from which later messages count.
+        Records how many cells are measured already; later messages count from there.
         """
         complete: Plan = {**self.plan, "source": plan.read_source(os.getcwd())}
         sealed = seal.read_seal(self.plan)

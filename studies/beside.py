@@ -281,7 +281,7 @@ def try_command(script: str, pair: str, budget: str) -> Result | None:
     """Measure a script in a pair by ``strata try``, and return its answer; None if it has none.
 
     pair: a key of PAIRS.  budget: of the measurement, such as "30s".
-    Measures anew in the project in BASE, and appends what the command prints to printed.log.
+    Measures again in the project in BASE, and appends what the command prints to printed.log.
     """
     second = PAIRS[pair][1]
     answer = BASE / "answer.json"
@@ -370,7 +370,7 @@ def list_missing(
 
 
 def summarise_runs(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Return the table's rows: one for each tool and each interval by which it is judged.
+    """Return the table's rows: one for each tool and each interval that judges it.
 
     rows: as of :func:`read_runs`.
     Minutes to ± 2 % go with the square of a half-width.  They are those of 1.96 standard deviations

@@ -7,7 +7,7 @@ source("studies/common.R")
 source_analysis("testbeds", "replication")
 runs <- as.integer(c(commandArgs(TRUE), 500)[[1]])
 
-# The number of ratios of an archive, of which only the first changed.
+# The number of ratios of an archive; only the first one changed.
 ROWS <- 8
 
 # Draws the blocks of one side: data frame of share (a block's ratio) and session.

@@ -101,7 +101,7 @@ class Ratios:
     chance: the random numbers.
     environments: the number of environments besides native.
     noise: the standard deviation of a run's logarithm.
-    seconds: the duration of a run, by which drift and random walk grow.
+    seconds: the duration of a run; drift and random walk grow with it.
     machine: a value of MACHINES: drift, random walk, correlation of neighbours, share of wild runs.
     logarithms: for each environment besides native, the logarithm of its ratio in each block.
     """
@@ -114,7 +114,7 @@ class Ratios:
         self.noise = noise
         self.seconds = seconds
         self.machine = machine
-        # The noise of the last run of each environment, of which native is the first.
+        # The noise of the last run of each environment, native first.
         self.last = [chance.gauss(0, 1) for _ in range(environments + 1)]
         self.logarithms: list[list[float]] = [[] for _ in range(environments)]
 
@@ -258,7 +258,7 @@ def print_claims(experiments: int) -> None:
 def print_rules(experiments: int) -> None:
     """Print a Markdown table of true intervals, with a row for each rule and machine.
 
-    Each row has a random generator of its own, so that rows do not depend on each other.
+    Each row has its own random generator, so that rows do not depend on each other.
     experiments: the number of simulated experiments for each row; at least 2.
     """
     print("| rule | machine | the interval holds the truth, % | within the target | blocks |")

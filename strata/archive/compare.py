@@ -32,7 +32,7 @@ def compare_testbeds(
     effect: the smallest difference that matters, for example ``2%``; None: that of the paper.
     out: the folder to write index.html and the tables into.
 
-    Returns the exit status, on which CI jobs rely: 0 if everything that decides is equivalent, 1 if
+    Returns the exit status, which CI jobs rely on: 0 if everything that decides is equivalent, 1 if
     something differs, 2 if no series has an interval on two sides, 3 if it stays undecided.
     Raises UserError for sides or options that cannot be compared, and MachineError if the script of
     R writes no outcome.  `out` is then as it was before.

@@ -19,7 +19,7 @@ VERSION = "1.1"
 _SPECIFICATION = f"https://w3id.org/ro/crate/{VERSION}"
 _WORKFLOW = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 _WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
-# Profiles to which the crate conforms: the name and version of each.
+# Profiles that the crate conforms to: the name and version of each.
 _PROFILES = {
     "https://w3id.org/ro/wfrun/process/0.5": ("Process Run Crate", "0.5"),
     "https://w3id.org/ro/wfrun/workflow/0.5": ("Workflow Run Crate", "0.5"),

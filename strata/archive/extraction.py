@@ -62,7 +62,7 @@ class Part(NamedTuple):
     name: path of the file; a member of an archive format adds its own path after a slash.
     content: the bytes, without those that other parts hold unpacked.
     problem: a clause that says why the part cannot be searched as a whole; empty if it can.
-    is_file: whether the part is a file of its own, and not a piece of one.
+    is_file: whether the part is a whole file, and not a piece of one.
     is_noise: whether its bytes look random, so that short texts in them mean nothing.
     """
 
@@ -421,7 +421,7 @@ class Reading(NamedTuple):
 def decode_text(content: bytes) -> str:
     """Return bytes as text: UTF-32 or UTF-16 if they begin with its byte order mark, else UTF-8.
 
-    Bytes that are no characters become U+FFFD: a tool may print in an encoding of its own.
+    Bytes that are no characters become U+FFFD: a tool may print in its own encoding.
     """
     # UTF-32 comes first: its little-endian mark begins with that of UTF-16.
     for mark, encoding in (

@@ -35,7 +35,7 @@ _MOST_LINES = 40
 # The files of an image, by the ends of their names; keys of virtual machines are not among them.
 _IMAGE_FILES = (".tar", ".qcow2", ".box", ".img", "image.json", "manifest.json", "disk.json")
 _REMEDY = (
-    "take it out and measure or write that anew, or allow it: archive_allow in config.yaml lists "
+    "take it out and measure or write that again, or allow it: archive_allow in config.yaml lists "
     "such texts, files, or places as FILE:LINE"
 )
 
@@ -221,9 +221,9 @@ def _find_version(package: str) -> str:
 
 
 def _require_tracked(experiment: Plan, project: source.Source) -> None:
-    """Raise UserError if git does not track a file on which the measurements depend.
+    """Raise UserError if git does not track a file that the measurements depend on.
 
-    These are the files from which the image is built, and each planned workload's declaration and
+    These are the files that the image is built from, and each planned workload's declaration and
     parser.  Files that do not exist pass.
     """
     image = {**config.read_config()["image"], "workloads": experiment["image"].get("workloads", [])}

@@ -90,7 +90,7 @@ def list_differences(folder: str) -> list[str]:
     """Return a phrase for each difference between this machine's software and an archive's.
 
     folder: of the unpacked archive.  Runs R and each tool, as :func:`list_software`.
-    Only software on which the bytes of papers depend is compared: R and those of its packages that
+    Only software that decides the bytes of papers is compared: R and those of its packages that
     are installed here, pandoc, LaTeX and the font of figures.
     An empty list means that papers must be byte-identical.
     """

@@ -33,7 +33,7 @@ def write_whole_folder(target: str) -> Iterator[str]:
             try:
                 yield folder
             except (UserError, OSError):
-                # A program that finds the disk full fails for reasons of its own.
+                # A program that finds the disk full fails for its own reasons.
                 status = os.statvfs(target)
                 if status.f_bavail * status.f_frsize > _FULL:
                     raise

@@ -43,7 +43,7 @@ _MAIL = Rule(
     "an e-mail address",
     re.compile(rf"(?<![\w.+-])[\w.+-]+@(?:[\w-]+\.)+(?!(?:{_UNITS})\b)[^\W\d_]{{2,}}(?![\w-])"),
 )
-# A network interface's (MAC) address: six pairs of digits, of which not all are equal, for example
+# A network interface's (MAC) address: six pairs of digits, not all equal, for example
 # zeros, and which are not decimal digits between hyphens, as in a date.
 _INTERFACE_ADDRESS = Rule(
     "the address of a network card",
@@ -208,7 +208,7 @@ class Scanner:
     ) -> Iterator[tuple[Finding, str]]:
         """Yield each finding in a part of a file, with the whole private text, "" without one.
 
-        The user may allow the finding by that text, of which a finding shows only the beginning.
+        The user may allow the finding by that text; a finding shows only its beginning.
         public: whether the file is source that git tracks.
         depth: how many levels of compressed data within decoded texts are searched, too.
         """

@@ -41,7 +41,7 @@ if os.geteuid() == 0:
     os.setuid({_NOBODY})
 os.execvp(sys.argv[1], sys.argv[1:])
 """
-# Root needs no user namespace, in which its processes would keep the rights of the host's root.
+# Root needs no user namespace, where its processes would keep the rights of the host's root.
 _NAMESPACES_OF_ROOT = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
 _NAMESPACES_OF_ROOT += ["--unshare-cgroup-try", "--cap-drop", "ALL"]
 _NAMESPACES_OF_ROOT += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]

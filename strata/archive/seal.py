@@ -1,4 +1,4 @@
-"""The seal of a plan: its hash before the first run, by which a paper says if it was kept."""
+"""The seal of a plan: its hash before the first run; a paper says by it if the plan was kept."""
 
 import glob
 import json

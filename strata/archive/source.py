@@ -1,6 +1,6 @@
 """The project's source as an archive holds it: the files that git tracks, and the id of their tree.
 
-Git's id of a folder's tree is the folder's SWHID, by which Software Heritage knows it.  Where no
+Git's id of a folder's tree is the folder's SWHID, its name at Software Heritage.  Where no
 file differs from a commit it is the id of the commit's tree.
 """
 
@@ -103,7 +103,7 @@ def list_source(project: str) -> Source:
 def hash_source(project: str) -> str:
     """Return a SHA-256 of the names and contents of a project's source files.
 
-    Only for comparison: Snakemake makes the archive anew if the hash changes.  Raises as
+    Only for comparison: Snakemake makes the archive again if the hash changes.  Raises as
     :func:`list_source`.
     """
     digest = hashlib.sha256()

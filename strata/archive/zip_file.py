@@ -121,7 +121,7 @@ def _require_plain_members(members: list[zipfile.ZipInfo], size: int) -> None:
     :func:`_explain_failure` makes a message of the error.
     """
     names: set[str] = set()
-    # All folders in which members are: no file may have the path of one.
+    # All folders where members are: no file may have the path of one.
     folders: set[str] = set()
     for info in members:
         folders.update(map(str, pathlib.PurePosixPath(info.filename).parents))

@@ -1,1 +1,1 @@
-"""Test one claim in an experiment of its own, and forecast what would decide ratios and claims."""
+"""Test one claim in its own experiment, and forecast what would decide ratios and claims."""

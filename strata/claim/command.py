@@ -16,7 +16,7 @@ from strata.util.data_types import Fields
 from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_tree
 
-# Exit statuses, on which users' scripts rely; the status of a mistake is in strata/commands.py.
+# Exit statuses; users' scripts rely on them; the status of a mistake is in strata/commands.py.
 REPRODUCED, CONTRADICTED, UNDECIDED, NOT_TESTABLE = range(4)
 # The verdicts of analysis/claims.R.
 STATUS = {
@@ -54,9 +54,9 @@ def test_claim(
 
     claim: the ID of a published claim, or the path of a file of one's own.
     budget: the largest time of measurement, such as ``10min``.
-    width: the half-width to which its ratio is measured, such as ``1.5%``; None: the half-width
+    width: the half-width that its ratio is measured to, such as ``1.5%``; None: the half-width
     that decides it.
-    fresh: whether earlier results of the experiment are removed, and all is measured anew.
+    fresh: whether earlier results of the experiment are removed, and all is measured again.
     dry: whether nothing is measured, and only the expected time is printed.
     overrides: values that replace values of config.yaml, and of the configuration file that a file
     of published claims names.

@@ -35,7 +35,7 @@ LINE = r"(?m)^(\w+) (\S.*)$"
 EXAMINE_TIMEOUT = 30.0
 
 # Argument: a system's folder.  Ends the programs in its root, then unmounts and removes it.  A
-# folder in which something is still mounted stays.
+# folder where something is still mounted stays.
 UNMOUNT = """
 root=$1/root
 for process in /proc/[0-9]*; do

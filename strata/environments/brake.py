@@ -4,7 +4,7 @@ from strata.environments.common import layer
 from strata.host import cgroups
 from strata.util.process import as_root, capture
 
-# Argument: a share.  On every CPU, and on all at the same moments, it runs for that share of each
+# Argument: a share.  On every CPU, and on all at the same times, it runs for that share of each
 # 5 ms, with priority over all that is not the kernel's.  Such a period is shorter than a trial of
 # STREAM, whose result is that of the best trial.
 TAKE_TIME = """

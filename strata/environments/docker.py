@@ -28,7 +28,7 @@ from strata.util.progress import count_one_off
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 # Programs of an image get this variable if the image's ENV does not set it.
 DEFAULT_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Settings by which an image's programs run: key of its configuration → instruction that sets it.
+# Settings that an image's programs run with: key of its configuration → instruction that sets it.
 SETTINGS = {
     "Env": "ENV",
     "User": "USER",
@@ -36,7 +36,7 @@ SETTINGS = {
     "Entrypoint": "ENTRYPOINT",
     "Volumes": "VOLUME",
 }
-# Options of containers on the host only, since a machine has a daemon and an image of its own.
+# Options of containers on the host only, since a machine has a daemon and its own image.
 HOST_OPTIONS = ("program", "dockerd", "image", "port", "rules")
 # The schema of a program's absolute path.
 _PROGRAM = {"type": "string", "pattern": "^/"}
@@ -216,7 +216,7 @@ class Layer(engine.Container):
                 return None
             return f"this user may not use Docker at {socket}: {DOCKER_GROUP}"
         address = os.environ.get("DOCKER_HOST")
-        # A socket at which nobody listens needs no further question.
+        # A socket where nobody listens needs no further question.
         if address and (socket or not docker_daemon.read_info()):
             return (
                 f"no Docker daemon answers at DOCKER_HOST, {address}: `unset DOCKER_HOST`, or "
@@ -494,7 +494,7 @@ class Layer(engine.Container):
         """Start the container, and make the packet filter's rules that its options request.
 
         The journal gets an entry that removes each rule.
-        Raises UserError as :meth:`Container.up` does.  If a sandbox with a network stack of its own
+        Raises UserError as :meth:`Container.up` does.  If a sandbox with its own network stack
         fails, the error also suggests the host's stack.
         """
         if self.options.get("port") == "proxy":
@@ -546,7 +546,7 @@ class Layer(engine.Container):
             raise UserError(
                 "the Docker daemon is not as when the plan was made, perhaps while none answered "
                 f"(now: {current_text}; planned: {planned_text}): run again, and the plan is made "
-                "anew"
+                "again"
             )
 
     def observe_container(self) -> None:
@@ -638,7 +638,7 @@ class Layer(engine.Container):
         if path not in (planned, NOT_AVAILABLE):
             raise UserError(
                 f"the published ports are reached by {path}, and {planned} was planned, perhaps "
-                "while no daemon answered: run again, and the plan is made anew; if this comes "
+                "while no daemon answered: run again, and the plan is made again; if this comes "
                 "again, the kernel has rules of a daemon that is gone, or lost those of this one: "
                 "restart the machine, or the daemon"
             )

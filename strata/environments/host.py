@@ -63,5 +63,5 @@ class Layer(layer.Layer):
         return argv if self.above else [*holders.make_holding_command(self.context.folder), *argv]
 
     def address(self) -> str:
-        """Return the host's address at which the client reaches it."""
+        """Return the host's address where the client reaches it."""
         return self.context.address

@@ -28,7 +28,7 @@ def _make_podman_command(*arguments: str) -> list[str]:
 class Layer(engine.Container):
     """A container that Podman runs as root.
 
-    The container has a control group of its own: conmon, the process that supervises it, stays
+    The container has its own control group: conmon, the process that supervises it, stays
     outside.  Option `runtime`: crun or runc.
     """
 
@@ -83,7 +83,7 @@ class Layer(engine.Container):
     def make_load_command(self) -> list[str]:
         """Return Podman's command that loads an image from standard input.
 
-        Its temporary file is in the system's folder, with which it is removed.
+        Its temporary file is in the system's folder, and is removed with it.
         """
         return as_root(
             ["env", f"TMPDIR={self.context.folder}", *_make_podman_command("load", "--quiet")]

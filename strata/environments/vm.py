@@ -76,7 +76,7 @@ class Layer(layer.Layer):
         name = options.get("profile", "default")
         accelerator = acceleration.known_accelerator()["accelerator"]
         # The planner sets `takes`, the bytes of memory of the largest workload.  Emulated machines
-        # run the workloads at the smallest scale, for which the least memory is enough.
+        # run the workloads at the smallest scale, and the least memory is enough for it.
         memory_bytes = 0 if accelerator == "tcg" else config.get("takes", 0)
         profile = config["vm"]["profiles"].get(name)
         return {
@@ -134,7 +134,7 @@ class Layer(layer.Layer):
         self._facts = self._machine.up()
 
     def facts(self) -> Fields:
-        """Return ``{vm: …}`` for the records: how the machine started, with which settings.
+        """Return ``{vm: …}`` for the records: how the machine started, and its settings.
 
         :meth:`strata.vm.machine.Machine.up` sets the keys.
         """

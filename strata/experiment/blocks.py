@@ -39,7 +39,7 @@ Cell = tuple[str, str, int]
 # (workload, number)
 Block = tuple[str, int]
 
-# The environment with which the others are compared; it is in every block.
+# The environment that the others are compared with; it is in every block.
 REFERENCE = "native"
 # Native at the sizes of emulated machines, which are compared with it; it is in no block.
 SMALL_REFERENCE = "native-beside"

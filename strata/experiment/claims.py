@@ -194,7 +194,7 @@ def _convert_own_claim(path: str, content: Fields) -> Fields:
             "low": value * (1 - SMALLEST_DIFFERENCE),
             "high": value / (1 - SMALLEST_DIFFERENCE),
         }
-    # The last environment is the one with which the others are compared.
+    # The others are compared with the last environment.
     *compared, reference = content["environments"]
     claim: Fields = {
         "id": name.strip("-.") or "claim",

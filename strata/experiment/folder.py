@@ -1,8 +1,8 @@
-"""The folder of an experiment of its own: another configuration with the project's code.
+"""The folder of a separate experiment: another configuration with the project's code.
 
 Snakemake and the commands of Strata work in that folder as in the project.  What the experiment
-shares with the project are links; it has its own config.yaml, results, papers and, if it tests
-claims of its own, claims.
+shares with the project are links; it has its own config.yaml, results and papers, and its own
+claims if it tests other ones than the project.
 """
 
 import json
@@ -22,7 +22,7 @@ SHARED = (
     "Snakefile", "rules", "schemas", "strata", "analysis", "profiles", "envs", "packer", "vagrant",
     "scripts", "workloads", "CITATION.cff", ".venv",
 )  # fmt: skip
-# Papers that are made, of which each experiment has its own.
+# Papers that are made; each experiment has its own.
 _MADE = ("report.pdf", "report.html", "reanalysis.pdf")
 # Git sees only what makes the experiment; files.tar holds the files of `try` (trial/request.py).
 IGNORED = "*\n!/.gitignore\n!/config.yaml\n!/files.tar\n"
@@ -87,7 +87,7 @@ def require_name(name: str) -> None:
 def check_repetitions(repetitions: Fields, options: dict[str, str]) -> None:
     """Raise UserError unless `repetitions` is valid in the configuration of an experiment.
 
-    repetitions: the value of that key, some of which comes from the command line.
+    repetitions: the value of that key, in part from the command line.
     options: key → the option that gave its value, which the error names; other keys must be valid.
     """
     schema = validation.load_schema("config").schema["properties"]["repetitions"]

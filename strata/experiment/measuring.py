@@ -158,7 +158,7 @@ def read_records(results: str) -> list[Fields]:
 
 
 def _start_snakemake(folder: str, arguments: Sequence[str]) -> "subprocess.Popen[str]":
-    """Start Snakemake in an experiment's folder, as the leader of a process group of its own.
+    """Start Snakemake in an experiment's folder, as the leader of its own process group.
 
     arguments: its options and targets.
     Its output and errors come through one pipe, `stdout` of the result, which the caller closes.
@@ -167,7 +167,7 @@ def _start_snakemake(folder: str, arguments: Sequence[str]) -> "subprocess.Popen
     command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
     variables = {**os.environ, "PYTHONPATH": paths.PROJECT}
     for name in (run.OWNER, run.COMMAND):
-        # The experiment is a run of its own, whose Snakemake sets these variables (util/run.py).
+        # The experiment is a separate run; its Snakemake sets these variables (util/run.py).
         variables.pop(name, None)
     with signals.delay_signals():
         return subprocess.Popen(

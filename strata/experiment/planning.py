@@ -201,7 +201,7 @@ def _count_interleaved(environments: Fields) -> int:
     """Return how many environments may be up at the same time, idle while another is measured.
 
     environments: the planned ones by name.  :func:`strata.experiment.plan.check_ports` needs the
-    number, since each of these systems has ports of its own.
+    number, since each of these systems has its own ports.
     """
     count = 0
     for environment in environments.values():

@@ -24,7 +24,7 @@ FIRST_STAGE = 10
 # A workload whose intervals are wider than the target gets blocks until a width of this share of
 # the target is expected.
 AIM = 0.9
-# The largest factor by which one decision may multiply the blocks of a workload.
+# One decision multiplies the blocks of a workload by at most this factor.
 GROWTH = 2
 # A claim gets blocks only if the remaining time is at least this many times their expected time.
 TO_SPARE = 1.2

@@ -180,7 +180,7 @@ def list_base_packages(image: Fields, chosen: Chosen) -> list[str]:
     """
     names = {*list_packages(image), *MACHINE_PACKAGES}
     names.add(KERNELS[image.get("kernel", "machines")][chosen["distribution"]])
-    # From Debian 13 on Docker's client is a package of its own.
+    # From Debian 13 on Docker's client is a separate package.
     includes_client = chosen["release"] in ("bullseye", "bookworm")
     if chosen["distribution"] == "debian" and not includes_client:
         names.add("docker-cli")

@@ -58,7 +58,7 @@ def check_sizes(
     ``holds`` is None if a quantity is unknown, or the rule cannot be checked: ``unchecked`` says
     why.
     A parameter whose value is null is chosen by the program itself, and its rule holds.
-    The record keeps the result as `sizes`, of which analysis/read.R makes a table.
+    The record keeps the result as `sizes`; analysis/read.R makes a table of it.
     """
     outcomes = []
     quantities = _collect_quantities(declared, values, machine, metrics)

@@ -18,7 +18,7 @@ from strata.vm.settings import MOST_OF_MEMORY
 FOLDER = "workloads"
 # Keys of a parameter's declaration that hold values: one for all scales, or one for each.
 VALUE_KEYS = ("value", "tiny", "standard", "paper")
-# The folder of the image in which Strata's own programs are.
+# The folder of the image where Strata's own programs are.
 STRATA = "/opt/strata/"
 # Keys of a declaration that the plan's `cell` holds unchanged.
 AS_DECLARED = ("systems", "laps", "slice", "log_limit", "ports", "roles", "sizes", "facts")
@@ -238,7 +238,7 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
     declared = read_declaration(name)
     parameters, notes = resolve_parameters(name, overrides, scale, machine)
     optional = ("question", "figures", "headline", "storage")
-    # The parameter that `more_metrics` names holds patterns, each of which is a metric.
+    # The parameter that `more_metrics` names holds patterns; each is a metric.
     patterns = parameters.get(declared.get("more_metrics", ""), ())
     metrics_of_patterns = dict(map(read_pattern, patterns))
     headline = {}
@@ -346,7 +346,7 @@ def _check_memory(name: str, values: Fields, systems: int, machine_bytes: int) -
     """Raise UserError if a parameter needs more than MOST_OF_MEMORY of the machine's memory.
 
     values: the parameters by name.
-    systems: the number of equal systems, each of which needs the memory.
+    systems: the number of equal systems; each needs the memory.
     machine_bytes: the memory of the machine.
     """
     for key, needed_bytes in _list_memory_needs(name, values):

@@ -36,7 +36,7 @@ class Budget:
     def name(self) -> str:
         """The environment, the workload and the metric, if one is named, with commas between.
 
-        It names the budget in reports and in history.jsonl, by which users' scripts find it.
+        It names the budget in reports and in history.jsonl; users' scripts find it by the name.
         """
         return ", ".join(filter(None, (self.environment, self.workload, self.metric)))
 

@@ -43,7 +43,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
 
     file: the path of the budgets.  out: the folder for reports and sessions, which is made.
     overrides: values that replace values of config.yaml.
-    Each call measures a session of its own, or continues one that was interrupted.
+    Each call measures its own session, or continues one that was interrupted.
     Returns 0 if all budgets are kept, 1 if one is surely exceeded, 2 if one cannot be compared, 3
     if one is undecided.
     Raises UserError for mistakes in the files, and MachineError if measuring fails.
@@ -251,7 +251,7 @@ class _Gate:
         """Return the verdicts of analysis/gate.R on some budgets, in their order.
 
         numbers: the positions of the budgets.
-        sessions: the folders of the sessions that count, this one last, by which R knows it.
+        sessions: the folders of the sessions that count, this one last, as R expects.
         A verdict has the keys of judge_budget in analysis/budgets.R, which reads the request's.
         """
         if not numbers:
@@ -299,7 +299,7 @@ def _explain_no_look(sessions: int) -> str:
     if not later:
         return (
             f"{sessions} sessions are more than the planned {SESSION_LOOKS[-1]}; a further look "
-            "would find a difference in the end by chance: begin anew with another --to"
+            "would find a difference in the end by chance: begin again with another --to"
         )
     return (
         f"{sessions} of {later[0]} sessions are measured: restart the machine, or Docker if that "

@@ -1,4 +1,4 @@
-"""Measure one session of a gate: blocks of some environments, in a folder of its own."""
+"""Measure one session of a gate: blocks of some environments, in its own folder."""
 
 import glob
 import os

@@ -1,4 +1,4 @@
-"""Facts of the host from which sizes and the settings of virtual machines derive."""
+"""Facts of the host that decide sizes and the settings of virtual machines."""
 
 import os
 
@@ -22,10 +22,10 @@ def read_host_facts() -> HostFacts:
 
     The rules of :mod:`strata.host.sizing` derive sizes from these keys.
     cpus: the number of CPUs that measurements may use.
-    mask: a list such as ``0-1,3`` of the CPUs to which the caller of Strata is restricted
+    mask: a list such as ``0-1,3`` of the CPUs that the caller of Strata is restricted to
     (``taskset``, a cpuset); None where these are all that are online.
     cache_bytes: the sum of the last-level caches of the usable CPUs; None where not known.
-    Raises UserError where the memory, from which sizes follow, is not known.
+    Raises UserError where the memory is not known: sizes follow from it.
     """
     memory = observe.parse_kib(observe.read_file(observe.MEMORY), "MemTotal")
     if not memory:
@@ -48,7 +48,7 @@ def read_topology() -> list[Fields]:
     The entries are in the order of NUMA node, socket, core and CPU: the threads of a core are
     adjacent.  Virtual machines get CPUs in this order (:mod:`strata.vm.settings`).
     """
-    # Where lscpu fails, each CPU counts as a core of its own.
+    # Where lscpu fails, each CPU counts as a separate core.
     printed = capture(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"], check=False).stdout
     return parse_topology(printed, list_usable_cpus())
 
@@ -57,7 +57,7 @@ def parse_topology(printed: str, allowed: set[int]) -> list[Fields]:
     """Return the topology of the allowed CPUs, as :func:`read_topology` does.
 
     printed: the output of ``lscpu --parse=CPU,SOCKET,CORE,NODE``.
-    allowed: the numbers of the CPUs; one that `printed` does not list counts as a core of its own
+    allowed: the numbers of the CPUs; one that `printed` does not list counts as a separate core
     on the first socket and NUMA node.
     """
     # CPU → its socket, core and node, each None where the machine has no number for it.  The lines

@@ -43,7 +43,7 @@ _MEMORY_AND_LIMIT = (
 )
 # The files of versions 1 and 2 with the microseconds of unused quota that may be used later.
 _BURST_FILES = ("cpu.cfs_burst_us", "cpu.max.burst")
-# Arguments: the list of CPUs to which the groups are restricted (empty: all), and the groups.
+# Arguments: the list of CPUs that the groups are restricted to (empty: all), and the groups.
 # In version 1, a group runs no process before its CPUs and memory nodes are set.
 MAKE_GROUPS = """
 mask=$1
@@ -137,7 +137,7 @@ def create_groups(system_id: str, mask: str | None) -> None:
 
     :func:`make_join_command` runs the system's commands in these groups.  The caller notes the
     groups in the journal first, and :func:`remove_groups` removes them.
-    mask: a list such as ``0-1,3`` of the CPUs to which the groups are restricted; None: all.
+    mask: a list such as ``0-1,3`` of the CPUs that the groups are restricted to; None: all.
     Where systemd manages the groups, a process that only sleeps is started to keep them, and a
     second call fails; otherwise it changes nothing.
     Raises UserError where a group cannot be created.
@@ -257,7 +257,7 @@ def read_usage(names: Sequence[str]) -> Fields:
     The keys are ``observed`` (the word "group"), ``user_seconds`` and ``system_seconds`` of CPU
     time, ``peak_bytes``, the most memory at once, with the page cache of files that were read first
     there, and ``throttled``, the periods in which a quota of CPU time was used up; None where the
-    kernel does not count it.  In version 1 the peak begins anew with every call, in version 2 with
+    kernel does not count it.  In version 1 the peak begins again with every call, in version 2 with
     the group.
     """
     user: float | None = None
@@ -330,7 +330,7 @@ def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
         ("io_operations", _IO_OPERATIONS_V1, "ios"),
     ):
         text_v1 = texts.get(file_v1, "")
-        # Version 1 counts only for devices with limits, of which it then has lines.
+        # Version 1 counts only for devices with limits, and has lines only for them.
         if ":" in text_v1:
             used[name] = sum(map(int, re.findall(r"(?m)^Total (\d+)", text_v1)))
         elif "io.stat" in texts:
@@ -342,7 +342,7 @@ def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
     """Return ``user_seconds`` and ``system_seconds`` of a CPU time; empty if it is not known.
 
     used: as of :func:`parse_counters`, or the growth of each count.  The kernel counts the sum
-    exactly, and in version 1 its two parts by ticks, by which the sum is split.
+    exactly, and in version 1 the sum is split by the ticks of its two parts.
     """
     if "cpu" not in used:
         return {}

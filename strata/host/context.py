@@ -22,9 +22,9 @@ class Context:
     folder: the system's own folder on the host; the attribute `data` is the folder in it for the
     data of a system that keeps data outside of itself.
     image: the content of the image's image.json (with `folder`), or None where no layer needs one.
-    address: the address at which the client reaches the host.
-    ports: the ports on which servers in the system listen.
-    mask: a list of the CPUs to which all that is measured is restricted; None: all of the host.
+    address: the address where the client reaches the host.
+    ports: the ports that servers in the system listen on.
+    mask: a list of the CPUs that all that is measured is restricted to; None: all of the host.
     part, of: the system is number `part` (from 0) of `of` equal ones; `first` is the folder of
     number 0.
     An image of the user's own sets further attributes: `own_image` is whether it is one; `user` is

@@ -1,4 +1,4 @@
-"""The image's distribution, and the package sources of the host from which it is made."""
+"""The image's distribution, and the host's package sources that it is made from."""
 
 import csv
 import os
@@ -10,7 +10,7 @@ from strata.util.errors import UserError
 from strata.util.process import capture
 
 # For each distribution: the release of an image on another host, the components of its archive, and
-# the package with the keys by which apt checks that archive.
+# the package with the keys that apt checks that archive with.
 DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
 COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
 KEY_PACKAGES = {"debian": "debian-archive-keyring", "ubuntu": "ubuntu-keyring"}
@@ -59,7 +59,7 @@ def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
         default = host.get("VERSION_CODENAME", default)
     release = image.get("release", default)
     known = list_releases(distribution)
-    # Another archive may have releases of its own.
+    # Another archive may have its own releases.
     if "mirror" not in image and known and release not in [*known, default]:
         # Cells import this module where only the standard library is installed.
         from strata.util.validation import suggest_name

@@ -11,7 +11,7 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.process import as_root, capture
 
-# Arguments: iptables, the id of a system, by which its rules are marked, a table and its chain.
+# Arguments: iptables, the ID of a system, which marks its rules, a table and its chain.
 REMOVE_RULES = """
 "$1" --wait --table "$3" --list-rules "$4" |
     sed -n "s/^-A \\(.* --comment $2 .*\\)/-D \\1/p" |

@@ -16,7 +16,7 @@ SLURM = "SLURMD_NODENAME"
 BOOT = "/proc/sys/kernel/random/boot_id"
 # The file with the ID of the system's installation, which must not be published (machine-id(5)).
 INSTALLATION = "/etc/machine-id"
-# The file to which Docker's daemon writes its process ID.
+# The file that Docker's daemon writes its process ID to.
 DOCKER = "/run/docker.pid"
 
 

@@ -31,7 +31,7 @@ FILES = [
     "/opt/strata/packages",
 ]
 MEMORY, STAT = "/proc/meminfo", "/proc/stat"
-# The files about turbo, of which the first that exists counts: their text → its meaning.
+# The files about turbo; the first that exists counts: their text → its meaning.
 TURBO = {
     f"{CPU_FOLDER}/intel_pstate/no_turbo": {"0": "on", "1": "off"},
     f"{CPU_FOLDER}/cpufreq/boost": {"1": "on", "0": "off"},
@@ -346,7 +346,7 @@ def count_context_switches() -> int | None:
 
 
 def compute_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
-    """Return ``{steal_share, busy_share}`` of the CPUs' time between two moments, from 0 to 1.
+    """Return ``{steal_share, busy_share}`` of the CPUs' time between two readings, from 0 to 1.
 
     before, after: as of :func:`read_cpu_times`.
     A share that cannot be computed is :data:`NOT_AVAILABLE`.

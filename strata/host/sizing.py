@@ -1,4 +1,4 @@
-"""Rules by which a workload's sizes follow from the machine.
+"""Rules that derive a workload's sizes from the machine.
 
 A parameter's value in workload.yaml is a literal or ``{rule: NAME, …}``.  Each rule is a function
 of the machine's facts and of the keys beside `rule`, by these names; it returns the value, and a
@@ -86,7 +86,7 @@ RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
     "by-cache": compute_laps,
 }
 
-# The smallest value with which the workload's size rules hold: strata.experiment.sizes.
+# The smallest value that keeps the workload's size rules: strata.experiment.sizes.
 SMALLEST = "smallest"
 # cpus: how many CPUs the system under test has (its share, where several systems share the host's
 # CPUs); first-cpu: the number of its first CPU; client-last-cpu: the number of the client's last

@@ -259,7 +259,7 @@ def make_prlimit_options() -> list[str]:
 def declare_state(processors: set[int]) -> None:
     """Give this process the declared state, which every child process then inherits.
 
-    processors: the numbers of the CPUs to which the process is restricted.
+    processors: the numbers of the CPUs that the process is restricted to.
     Signals that the caller ignored stay ignored here, but not in child processes.
     Raises nothing where root's rights are missing: that part of the state stays, and
     :func:`find_undeclared_values` must be called to find it.
@@ -281,7 +281,7 @@ def _run_quietly(argv: list[str]) -> None:
 def _set_own_state(processors: set[int]) -> None:
     """Set those parts of this process's state that need no root, or that no other process can set.
 
-    processors: the numbers of the CPUs to which the process is restricted.  Errors are ignored.
+    processors: the numbers of the CPUs that the process is restricted to.  Errors are ignored.
     """
     os.umask(UMASK)
     with contextlib.suppress(OSError):

@@ -69,7 +69,7 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
     recipe_hash = described["recipe"]
     folder = os.path.join(paths.home_folder(), "images")
     os.makedirs(folder, exist_ok=True)
-    # The image has setuid programs, and folders to which every user may write.
+    # The image has setuid programs, and folders that every user may write to.
     os.chmod(folder, 0o700)
     with cache.lock_cache():
         if image := cache.find_image(recipe_hash):

@@ -54,7 +54,7 @@ def list_packages(tree: str) -> dict[str, str]:
     form = "${db:Status-Status} ${Package} ${Version}\n"
     query = ["dpkg-query", "--admindir", database, "--show", "--showformat", form]
     lines = capture(query).stdout.splitlines()
-    # Packages of which only settings remain have another status.
+    # Packages that left only settings have another status.
     return dict(sorted(line.split()[1:] for line in lines if line.startswith("installed ")))
 
 

@@ -174,7 +174,7 @@ def _make_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> No
     """Make the folders that are mounted over, where an image lacks them.
 
     reference: the image's name, as configured.  tree: the folder of its files.
-    volumes: the absolute paths of its volumes, to which `MOUNTED` is added.
+    volumes: the absolute paths of its volumes; `MOUNTED` is added to them.
     Raises UserError if one of them is no folder, or if the image has files in /data.
     """
     argv = ["sh", "-euc", MAKE_FOLDERS, "strata", tree, *MOUNTED, *volumes]

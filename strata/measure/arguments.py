@@ -66,7 +66,7 @@ class Inputs:
     values: the parameters and the seed, by name.
     groups: the roles of each system in a group of systems that work together.  System k (from 0)
     has the roles at index k modulo the size of the group.
-    system_count: how many systems under test are up; each has ports and an address of its own.
+    system_count: how many systems under test are up; each has ports and its own address.
     """
 
     def __init__(self, workload: str, cell: CellWork, system: System, values: Fields) -> None:

@@ -76,7 +76,7 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
 
 
 def list_measured_cpus(experiment: Plan) -> set[int]:
-    """Return the numbers of the CPUs of this machine on which a plan's cells are measured.
+    """Return the numbers of the CPUs of this machine that a plan's cells are measured on.
 
     On a node of a cluster (`spread`) these are the CPUs that the node's job may use.
     """
@@ -248,7 +248,7 @@ class Block:
     def __init__(self, first: Cell, partners: Sequence[Cell] = ()) -> None:
         """Keep the cells; nothing is up yet.
 
-        partners: the further cells, all of which are interleaved with the first.
+        partners: the further cells; all are interleaved with the first.
         """
         self.first = first
         self.cells = dict.fromkeys([first, *partners], 0.0)

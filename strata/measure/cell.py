@@ -46,7 +46,7 @@ class Cell:
     entry, planned: the environment and the workload in the plan.
     systems: the number of equal systems that run the workload at the same time.
     laps: the number of times that the run is repeated.
-    slice: the seconds for which its run goes on in slices while those of other cells are frozen;
+    slice: the seconds that its run goes on in a slice, while the runs of other cells are frozen;
     None if the workload has no slices.
     ways: the ways in which it takes its run in each lap, `whole` and `slices`; slices need another
     cell of the block that takes them, too.

@@ -192,7 +192,7 @@ def compare_counts(early: Counts, late: Counts, environment: str, alone: bool) -
 
 
 def _subtract_counts(early: Mapping[str, float], late: Mapping[str, float]) -> dict[str, float]:
-    """Return the growth of each count that both moments have; 0 if it was reset in between."""
+    """Return the growth of each count that both readings have; 0 if it was reset in between."""
     return {key: max(0.0, late[key] - early[key]) for key in late if key in early}
 
 

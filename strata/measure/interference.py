@@ -157,7 +157,7 @@ def compute_cpu_seconds(early: Reading, late: Reading) -> dict[tuple[int, str], 
         if ancestor is not None and ancestor != key:
             child_seconds[ancestor] -= ended.own + ended.waited
     spent = {key: seconds + max(0.0, child_seconds[key]) for key, seconds in own_seconds.items()}
-    # Two readings may have the same moment.
+    # Two readings may have the same time.
     possible = max(late.moment - early.moment, 1e-3) * (os.cpu_count() or 1)
     factor = possible / max(sum(spent.values()), possible)
     return {key: seconds * factor for key, seconds in spent.items()}

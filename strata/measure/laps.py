@@ -188,7 +188,7 @@ class LapMonitor:
             self.costs[name].append({"lap": lap, "how": way, **spent})
         if not self.judges:
             return
-        # Two readings may have the same moment.
+        # Two readings may have the same time.
         seconds = max(ended - started, 1e-3)
         busy: Any = NOT_AVAILABLE
         if foreign is not None and late_foreign is not None:

@@ -158,7 +158,7 @@ class Log:
                 with file:
                     file.seek(0)
                     text = file.read()
-                # The next marker begins a line of its own.
+                # The next marker begins its own line.
                 ends_line = text[-1:] in (b"", b"\n")
                 _write_all(self._descriptor, text if ends_line else text + b"\n")
 

@@ -114,7 +114,7 @@ def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
     path = os.path.join(workloads, workload, "parse.py")
     if workloads not in sys.path:
         sys.path.append(workloads)
-    # All parsers have the same file name, so each gets a module name of its own.
+    # All parsers have the same file name, so each gets its own module name.
     spec = importlib.util.spec_from_file_location(f"strata_parser_of_{workload}", path)
     assert spec
     assert spec.loader

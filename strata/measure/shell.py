@@ -1,7 +1,7 @@
 """A shell that waits in a system under test, and runs one command for each line that it is sent.
 
 So a command starts in the same way in every environment, at next to no cost: to enter a container
-anew takes as long as a short run, and keeps the processors busy right before it.
+again takes as long as a short run, and keeps the processors busy right before it.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ class Shell:
     def __init__(self, argv: Sequence[str]) -> None:
         """Start the shell; :meth:`close` ends it.  Raises OSError if that fails."""
         self.clock = Stopwatch()
-        # Printed on a line of its own, before the exit code, once a command has ended.
+        # Printed on its own line, before the exit code, once a command has ended.
         self._mark = os.urandom(12).hex()
         pipe = subprocess.PIPE
         with signals.delay_signals():

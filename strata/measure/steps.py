@@ -36,7 +36,7 @@ class Steps:
     time; markers in the log say which system printed the lines that follow
     (:mod:`strata.measure.log_sections`).
 
-    inputs: the layers in which commands run, and the values of their placeholders.
+    inputs: the layers where commands run, and the values of their placeholders.
     log: the log of the cell, which gets the output of commands and the observations.
     watch: the clock of the cell.
     restart_system: a function that brings the system up again by the given start method, and
@@ -114,7 +114,7 @@ class Steps:
         self._execute_section("run")
 
     def describe_spender(self) -> Spender:
-        """Return the groups and processes on which this cell's runs are spent.
+        """Return the groups and processes that this cell's runs are charged to.
 
         It shares the mapping `spent`, which later commands change.
         """
@@ -231,7 +231,7 @@ class Steps:
 
         The record is an entry of `commands` in the cell's record (schemas/record.schema.json).
         values: the values of placeholders; `lap` is added, which is 0 outside of laps.
-        part: the number of the system in which the command is executed; None for the client.
+        part: the number of the system where the command is executed; None for the client.
         """
         record: Fields = {"step": step["step"], **self._lap}
         if "at" in step:
@@ -360,7 +360,7 @@ class Steps:
         """Log the memory that systems take, and return how many bytes are available on the host.
 
         systems: all systems that are up.
-        loaded: the number of systems in which the step's command has run.
+        loaded: the number of systems where the step's command has run.
         floor: the number of available bytes at which the series ends.
         The result is 0, which ends the series, if the kernel does not show its memory.
         workloads/density/parse.py reads the keys of the logged line.
@@ -376,7 +376,7 @@ class Steps:
         """Run a step's command in the first system of ``inputs``, and return its seconds.
 
         Its output is not logged.  Its record is added to ``commands``.  Unlike with
-        :meth:`_run_command`, the command starts anew in the system, without the waiting shell.
+        :meth:`_run_command`, the command starts again in the system, without the waiting shell.
         further_keys: further keys of this record, as schemas/record.schema.json allows them.
         Raises CommandFailed if the command fails.
         """

@@ -101,7 +101,7 @@ class LinpackStart(NamedTuple):
 
     number: of the start in the log, from 1.
     is_tuned: whether its machine saw the topology of the host's CPUs.
-    sockets: the number of CPU sockets on which it ran.
+    sockets: the number of CPU sockets that it ran on.
     is_complete: whether the original may show its mean: it ran on both sockets to its end, and all
     of at least `TRIALS` trials passed.
     trials: the order of the matrix, the GFLOPS and the line of each trial that passed.

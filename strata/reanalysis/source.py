@@ -38,7 +38,7 @@ def hash_files(path: str) -> str:
     """Return a SHA-256 of the commit and of the files' names, sizes and modification times.
 
     path: folder of the published results.
-    Only for comparison: Snakemake makes the reanalysis anew if the hash changes.
+    Only for comparison: Snakemake makes the reanalysis again if the hash changes.
     For a git directory it covers the commit alone.  No file is opened: some hold private keys.
     """
     digest = hashlib.sha256(read_revision(path).encode())

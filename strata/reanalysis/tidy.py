@@ -121,7 +121,7 @@ def _number_values(rows: list[Row]) -> tuple[list[str], list[tuple[object, ...]]
 
 
 def _read_all_files(source: Files) -> Iterator[Row]:
-    """Yield the rows of all files on which the original's figures rest.
+    """Yield the rows of all files behind the original's figures.
 
     The order binds: tidy.csv has it, and the numbers of repetitions follow from it.
     """

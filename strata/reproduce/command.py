@@ -25,7 +25,7 @@ from strata.util.errors import MachineError, UserError
 from strata.util.files import read_json, remove_tree, write_json, write_text
 from strata.util.signals import Interrupted
 
-# The outcomes of analysis/replication.R and their exit statuses, on which users' scripts rely.
+# The outcomes of analysis/replication.R and their exit statuses; users' scripts rely on them.
 UNDECIDED = 3
 _STATUS = {"agrees": 0, "differs": 1, "not testable here": 2, "undecided": UNDECIDED}
 # The folder that holds a folder for each reproduction.
@@ -55,7 +55,7 @@ def reproduce(
     effect: the change of a ratio that must not be overlooked, such as ``5%``.
     name: the name of the folder below `FOLDER`; None: one that follows from the archive's.
     trust: whether commands and programs that the archive names are run.
-    fresh: whether earlier results here are removed, and all is measured anew.
+    fresh: whether earlier results here are removed, and all is measured again.
     dry: whether nothing is measured; the differences and the expected time are printed.
     json_file: a file for the answer as JSON, or ``-`` for standard output; None: none.
     The original stays as it is.  The same command continues an interrupted measurement.
@@ -127,7 +127,7 @@ def _describe_archive(archive: str, results: str) -> Fields:
 
     archive: its path, or the path of a folder.  results: the absolute path of its results.
     sha256: the archive's; empty for a folder.  original: the results, which R reads.
-    command: the command line by which readers of the card check it.
+    command: the command line for readers who check the card.
     """
     return {
         "name": os.path.basename(os.path.abspath(archive)),
@@ -180,7 +180,7 @@ def _prepare_experiment(
         if {**earlier_settings, **ignored} != {**settings_here, **ignored}:
             raise UserError(
                 f"{folder}: holds another experiment: choose another --name, or add --fresh to "
-                "begin it anew"
+                "begin it again"
             )
     only = settings_here["only"]
     # A ratio takes native and another environment.
@@ -267,7 +267,7 @@ def _measure_experiment(folder: str, budget: str) -> None:
     """Measure the experiment in a folder until it is precise enough, or a signal comes.
 
     After a signal the results so far are the answer.  If cells failed, a second try leaves each
-    workload out of the environments in which it always failed.
+    workload out of the environments where it always failed.
     budget: the time, which the progress line shows.
     Raises MachineError if nothing was measured.
     """

@@ -205,7 +205,7 @@ def _find_overrides(name: str, original: Plan, declared: Fields) -> Fields:
     for key, value in values.items():
         parameter = declared[key]
         default = parameter["value"] if "value" in parameter else parameter[scale]
-        # A mapping is a rule, by which the parameter follows the machine.
+        # A mapping is a rule that derives the parameter from the machine.
         is_rule = any(isinstance(item, dict) for item in as_list(default))
         if not is_rule and value != default:
             overrides[key] = value

@@ -19,7 +19,7 @@ def measure_again(workload: str, repetition: int, overrides: config.Overrides) -
     """Replace this process by a Snakemake that measures all cells of a block again.
 
     Each log and record stays until the new one is complete.  This function never returns.  Sets
-    STRATA_AGAIN, by which measure/pending.py ignores the earlier records of the block.
+    STRATA_AGAIN; measure/pending.py then ignores the earlier records of the block.
     overrides: values that replace values of config.yaml.
     Raises UserError for a block that is not planned or is set aside, and for a configuration other
     than that of results/plan.json; MachineError if Snakemake is not installed.

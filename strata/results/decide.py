@@ -53,7 +53,7 @@ class _Decision:
     left: the seconds of the budget that are not used; infinite without a budget.
     states: workload → the number of its blocks, its width and its cost, as a :class:`Precision`.
     more: workload → how many blocks are added.
-    claims: workload → the published claim for which blocks are added; others are no keys.
+    claims: workload → the published claim that needs further blocks; others are no keys.
     """
 
     def __init__(self, experiment: Plan, order: blocks.Order, cell_values: tidy.CellValues) -> None:

@@ -6,7 +6,7 @@ from strata.experiment import blocks
 from strata.util.constants import result_path
 from strata.util.data_types import Plan
 
-# The formats of the paper, the first of which commands name to the reader.
+# The formats of the paper; commands name the first one to the reader.
 PAPERS = ("paper/report.pdf", "paper/report.html")
 # The tables that are made once for all workloads: keys of schemas/constants/results.json.  Apart
 # from left_out (tidy.py), analysis/tables.R writes them.

@@ -1,4 +1,4 @@
-"""Write all measured values into tables, from which the analysis in R starts.
+"""Write all measured values into tables, where the analysis in R starts.
 
 results/tidy/{workload}.csv has a row for each value of each cell, with a column for each factor; a
 cell that took its run in slices and whole has a row for each way (`how`).
@@ -48,7 +48,7 @@ def write_tidy_tables(partial: bool = False, to: str = "results") -> None:
     """Write the tables of all measured values, and of the refused logs, into a folder.
 
     partial: whether cells may be missing.
-    to: the folder, in which analysis/read.R reads the tables.
+    to: the folder, where analysis/read.R reads the tables.
     Prints which logs are left out, and writes the plan's order of cells.
     Raises UserError as :func:`parse_cells`.
     """

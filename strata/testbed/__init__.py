@@ -1,1 +1,1 @@
-"""Systems under test: brought up, taken down, and the journal by which they are cleaned up."""
+"""Systems under test: brought up, taken down, and the journal for cleaning up after them."""

@@ -1,7 +1,7 @@
 """Bring up and take down systems under test, and the client that reaches them.
 
 A system may have several equal parts, for workloads that run in as many at the same time: each is
-a stack of its own, and they come and go together.  The client is brought up before them and taken
+its own stack, and they come and go together.  The client is brought up before them and taken
 down after them.
 
 Each part is noted in the journal (:mod:`strata.testbed.journal`) before it is made, with how it is
@@ -89,8 +89,8 @@ def observe_system(top: Layer) -> tuple[Fields, States]:
 def read_native_state(mask: str | None) -> States:
     """Return the starting state of the host's programs that this process runs as root.
 
-    This is the native state, with which the states of all systems are compared; it is read once.
-    mask: a list of the CPUs to which everything is restricted; None: all that are online.
+    This is the native state; the states of all systems are compared with it.  It is read once.
+    mask: a list of the CPUs that everything is restricted to; None: all that are online.
     :func:`strata.host.starting_state.declare_state` must have been called before.
     Raises CellFailed if the state is not the declared one.
     """
@@ -156,7 +156,7 @@ def check_native_differences(top: Layer, inside: States, native: States) -> Fiel
 def _read_host_process_state(top: Layer) -> States:
     """Return the state of the host process that runs a system as a sandbox or virtual machine.
 
-    Each name ends with " on the host", by which layers declare differences of this process.  The
+    Each name ends with " on the host": layers declare differences of this process by it.  The
     state is empty for other systems.
     """
     host_process = top.kernel_process()
@@ -173,7 +173,7 @@ class Client:
 
     resolved: the options, as from :func:`strata.client.resolve_options`.
     image: the image of its stack; None if no layer needs one.
-    mask: a list of the CPUs to which the client is restricted; None: all.
+    mask: a list of the CPUs that the client is restricted to; None: all.
 
     Attributes: `client` is the top layer of its stack, `layer` the link that joins the client to
     systems, `address` the host's IP address on that link, and `password` a random one for the
@@ -215,7 +215,7 @@ class System:
     ports: the ports that the servers of the first system at this address have.
     parts: the number of parts.
     shift: the number that is added to the ports, which other systems at this address use.
-    mask: a list of the CPUs to which the system is restricted; None: all.
+    mask: a list of the CPUs that the system is restricted to; None: all.
 
     Attributes: `tops` are the top layers of the stacks of all parts, and `top` is the first part's.
     `client` is the top layer of the client's stack, or None.  `frozen` says whether all processes
@@ -294,7 +294,7 @@ class System:
         return stacks
 
     def listen_address(self, part: int) -> str:
-        """Return the address on which a part's servers listen, where the client's packets arrive.
+        """Return the address that a part's servers listen on, where the client's packets arrive.
 
         It is the placeholder `listen` of commands.  Without a client it is the part's own address.
         part: the part's number, from 0.
@@ -302,7 +302,7 @@ class System:
         return self._listen_addresses[part] if self.client else self.tops[part].address()
 
     def peer_address(self, part: int) -> str:
-        """Return the address at which the other parts of the system reach a part's servers.
+        """Return the address where the other parts of the system reach a part's servers.
 
         It is the placeholder `address.ROLE` of commands in a system.
         part: the part's number, from 0.
@@ -337,7 +337,7 @@ def _bring_up_parts(stacks: list[list[Layer]]) -> Fields:
     stacks: the layers of each part, from the bottom.
     facts: the facts of the first part's layers; with several parts, `each` has those of all parts,
     with their IDs.
-    The record's `system` has all of them.  `up_started` is a moment in UTC.
+    The record's `system` has all of them.  `up_started` is a time in UTC.
     """
     up_started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     started = time.monotonic()

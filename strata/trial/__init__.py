@@ -1,1 +1,1 @@
-"""``strata try``: measure one command in several environments, as an experiment of its own."""
+"""``strata try``: measure one command in several environments, as its own experiment."""

@@ -264,7 +264,7 @@ def write_answer(
 ) -> None:
     """Write the answer to a JSON file, a CSV file or both, as far as their paths are given.
 
-    rows: as :func:`collect_rows` returns them, of which the keys COLUMNS are written.
+    rows: as :func:`collect_rows` returns them; the keys COLUMNS are written.
     facts: further keys of the JSON object, beside `rows`.
     json_path, csv_path: None writes no such file; the JSON path ``-`` is standard output.
     Programs of users read both formats, whose keys and order stay.

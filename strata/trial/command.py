@@ -24,9 +24,9 @@ from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree
 from strata.util.signals import Interrupted
 
-# Exit statuses, on which users' scripts rely (docs/how-to/try.md); 130 is a shell's for SIGINT.
+# Exit statuses; users' scripts rely on them (docs/how-to/try.md); 130 is a shell's for SIGINT.
 ANSWERED, FAILED, INTERRUPTED = 0, 1, 130
-# The tables of which the answer is made.
+# The tables that the answer is made of.
 TABLES = tuple(map(result_path, ("summary", "comparisons", "verdicts", "runs")))
 
 
@@ -186,7 +186,7 @@ def _prepare_experiment(
 def _leave_out_failing(folder: str, experiment: Plan) -> bool:
     """Leave environments out of the configuration if the command always failed there.
 
-    experiment: the plan, which stays as it is; Snakemake plans anew from the changed config.yaml.
+    experiment: the plan, which stays as it is; Snakemake plans again from the changed config.yaml.
     Returns whether some are left out.  Changes nothing unless native and another one remain.
     """
     failed = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")

@@ -23,7 +23,7 @@ from strata.util.errors import UserError
 from strata.util.files import read_json, write_text
 from strata.util.units import parse_amount
 
-# The workload that runs a command, and the folder in a system in which the command runs.
+# The workload that runs a command, and the folder in a system where the command runs.
 WORKLOAD = "command"
 WORK_FOLDER = "/data/work"
 # The folder of experiments, and the archive of the given files in an experiment's folder.
@@ -69,7 +69,7 @@ class Request:
     """A command to be tried, with the checked options of ``strata try``.
 
     argv: the command's words, in which given files have their paths in the system; not empty.
-    environments: the names of the environments in which it is tried, native first.
+    environments: the names of the environments where it is tried, native first.
     files: the paths of the given files and folders.
     patterns: further metrics, as :func:`strata.experiment.workload.read_pattern` takes them.
     packages: the packages of the distribution that the image holds in addition.
@@ -210,7 +210,7 @@ def place_files(argv: list[str], files: list[str]) -> list[str]:
     """Replace given files among a command's words by the paths of their copies.
 
     files: paths of files and folders of this host, which :func:`pack_files` packs under their own
-    names, and workloads/command/prepare.sh unpacks in the folder in which the command runs.
+    names, and workloads/command/prepare.sh unpacks in the folder where the command runs.
     A word is replaced if it is a given path, or a path in a given folder.
     Raises UserError for a path that does not exist, and for two of the same name.
     """
@@ -419,7 +419,7 @@ def choose_folder(request: Request, settings: Fields, name: str | None, fresh: b
         command = parameters.get("command", "another workload")
         raise UserError(
             f"--name: {folder} holds another experiment ({command}): choose another name, or "
-            "add --fresh to begin it anew"
+            "add --fresh to begin it again"
         )
     return folder
 

@@ -6,7 +6,7 @@ import time
 def format_utc(moment: float) -> str:
     """Format seconds since the epoch as UTC in ISO 8601, with milliseconds, rounded down.
 
-    Records hold moments in this format, and analysis/read.R parses it.
+    Records hold times in this format, and analysis/read.R parses it.
     """
     date_and_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
     milliseconds = int(moment % 1 * 1000)

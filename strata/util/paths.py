@@ -10,14 +10,14 @@ PLAN = "results/plan.json"
 CELLS = "results/plan.csv"
 IMAGE = "results/image.json"
 MANIFEST = "results/image-manifest.json"
-# Whether KVM runs a guest here, on which the order of measurement depends.
+# Whether KVM runs a guest here; the order of measurement depends on it.
 MACHINE = "results/machine.json"
 # How to reach the client's machine, which the plan does not name.
 CLIENT = "results/tmp/client.json"
 RUN_LOCK = "results/tmp/run.lock"
 # The remedy where the machine's folder cannot be used, for messages.
 OTHER_HOME = "set STRATA_HOME to a folder that you may write to, with 15 GB of free disk"
-# The folder of the project to which this code belongs.
+# The folder of this code's project.
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 

@@ -7,7 +7,7 @@ cost of a cell.
 from strata.util.data_types import Any
 
 # Placeholders whose values only a cell knows: its seed; the lap (0 before the first); the address
-# at which the client reaches the system, and the system's own address at which its servers listen;
+# at which the client reaches the system, and the system's own address where its servers listen;
 # the number of the system (from 0) where several equal ones run at once; the ENTRYPOINT of an image
 # of the user's own, which may be several words.
 BUILT_IN = ("seed", "lap", "address", "listen", "part", "entrypoint")

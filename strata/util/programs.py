@@ -90,7 +90,7 @@ def _lock_folder(folder: str) -> int | None:
         return None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Between the two calls the folder may have been removed, and made anew by another process.
+        # Between the two calls the folder may have been removed, and made again by another process.
         if os.path.samestat(os.fstat(lock), os.stat(folder)):
             return lock
     except (BlockingIOError, FileNotFoundError):

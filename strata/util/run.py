@@ -1,4 +1,4 @@
-"""The run to which this process belongs: the Snakemake that started it, and how it was started."""
+"""The run of this process: the Snakemake that started it, and how it was started."""
 
 import os
 import signal
@@ -78,7 +78,7 @@ def declare_run(argv: Sequence[str]) -> None:
     """Declare this process the owner of a run, unless it belongs to a run that is active.
 
     Sets the environment variables :data:`OWNER` and :data:`COMMAND`, which child processes inherit:
-    a process that starts a run of its own must leave them out.
+    a process that starts its own run must leave them out.
     argv: the command line that started this process.
     """
     if not is_alive(_read_owner()):

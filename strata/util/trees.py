@@ -70,7 +70,7 @@ def _remove_entries(parent: int, name: str) -> None:
     for folder, entry, mount_point, is_folder in _walk_tree(parent, name):
         if mount_point:
             raise MountedError(errno.EBUSY, "was mounted meanwhile", mount_point)
-        # The kernel refuses to remove a name on which something was mounted since.
+        # The kernel refuses to remove a name once something is mounted on it.
         remove_entry = os.rmdir if is_folder else os.unlink
         with contextlib.suppress(FileNotFoundError):
             remove_entry(entry, dir_fd=folder)

@@ -104,7 +104,7 @@ def observe_machine(
 def _require_mask(mask: str | None, observed: Fields) -> None:
     """Raise UserError if QEMU's threads may run on CPUs outside the mask; None allows all.
 
-    observed: the result of :func:`observe_process`, of which unknown CPUs are not checked.
+    observed: the result of :func:`observe_process`; unknown CPUs are not checked.
     """
     allowed_cpus: set[int] = set()
     for cpus in [observed["emulator"], *observed["vcpus"].values()]:
@@ -133,8 +133,8 @@ def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
     pid: None, or the ID of a process that ended, shows nothing: all values are None or empty.
     proc: the folder of the proc file system.
     huge_mib: MiB in huge pages; None if the kernel does not count them.
-    vcpus: the number of each vCPU, as text → the host's CPUs on which it may run, as in "0-1,3".
-    emulator: the host's CPUs on which the main thread may run; None if unknown.
+    vcpus: the number of each vCPU, as text → the host's CPUs that it may run on, as in "0-1,3".
+    emulator: the host's CPUs that the main thread may run on; None if unknown.
     vhost: whether the process uses vhost-net; None if its open files cannot be read.
     bound: the result of :func:`parse_bound_memory`.
     """
@@ -213,7 +213,7 @@ def _make_row(
 ) -> Fields:
     """Return the row of a setting, ``{key, name, requested, observed, applied, why}``.
 
-    key: the key of the profile, by which compare_settings looks for a refusal.
+    key: the key of the profile; compare_settings looks for a refusal by it.
     name: the setting, as the records call it.
     requested_text: the requested value as text, or a number.
     observed: the observed value; None if it cannot be observed.

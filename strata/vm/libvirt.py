@@ -19,7 +19,7 @@ from strata.vm import vagrant_box
 
 # The socket of libvirt's daemon.
 SOCKET = "/run/libvirt/libvirt-sock"
-# The folder in which libvirt keeps the IDs of its domains' processes.
+# The folder where libvirt keeps the IDs of its domains' processes.
 PROCESSES = "/run/libvirt/qemu"
 # The number N at which the search for the machines' network 192.168.N.0/24 begins.  The client's
 # link begins at a lower one, and gives its network up once it joins the machines'.  If both began
@@ -76,7 +76,7 @@ def network_xml(subnet: str, machines: int = 1) -> str:
     """Return the XML of the machines' network: a bridge, fixed addresses, and no way out.
 
     subnet: the network, as ADDRESS/24.  machines: how many get an address, at least one.
-    Bridge and network have one name, by which the client's link finds the bridge.
+    Bridge and network have one name: the client's link finds the bridge by it.
     """
     network = ipaddress.ip_network(subnet)
     hosts = [card_address(subnet, number) for number in range(machines)]

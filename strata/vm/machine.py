@@ -314,7 +314,7 @@ class Machine:
         deadline = time.monotonic() + timeout
         process = libvirt.find_domain_process(self.wanted["name"])
         while not _is_ssh_answering(self.wanted["address"]):
-            # The time for which this waits, 0.05 s, also paces the loop.
+            # This wait of 0.05 s also paces the loop.
             if process is None or wait_for_process(process, 0.05):
                 raise UserError("QEMU ended")
             # Under emulation, the kernel sometimes loses a race when it patches its own code.

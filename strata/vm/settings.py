@@ -50,7 +50,7 @@ DEFAULTS: dict[str, Any] = {
 def complete_profile(profile: Fields | None, scale: str, memory_bytes: int = 0) -> Fields:
     """Return a profile with all its settings, each with its value at this scale.
 
-    The result is in the plan, by which a cell is identified: new defaults measure cells again.
+    The result is in the plan, which identifies a cell: new defaults measure cells again.
     profile: the settings in config.yaml; None: all settings have their defaults.
     scale: the name of the experiment's scale.
     memory_bytes: the memory of the largest workload, for a machine with ``memory: needed``.
@@ -147,9 +147,9 @@ def resolve_machine(
     memory_bytes: the host's memory.  accelerator: kvm or tcg.
     part, of: the machine's number, from 0, and the number of equal machines, which share CPUs and
     memory evenly.
-    mask: the CPUs to which the experiment is restricted; None: all.
+    mask: the CPUs that the experiment is restricted to; None: all.
     A setting that does not apply is None or empty.  vagrant/Vagrantfile relies on the keys, and a
-    snapshot fits only machines for which all values are equal.
+    snapshot fits only machines with all values equal.
     `extra` is for :func:`strata.vm.domain.add_settings`, except the kernel's `arguments`.
     """
     is_kvm = accelerator == "kvm"

@@ -1,4 +1,4 @@
-"""The Vagrant box from which machines start: disk, kernel, initrd and keys in one folder.
+"""The Vagrant box that machines start from: disk, kernel, initrd and keys in one folder.
 
 ``packer/box.sh`` makes the box from the image's files, the same for KVM and emulation.  It is kept
 in a Vagrant home of Strata's own, so that no other box is touched.
@@ -56,7 +56,7 @@ def install_box(recipe: str, new_box: str) -> None:
     """Move a newly made box into Vagrant's home, replacing an earlier box of the image.
 
     recipe: the hash of the image's recipe.
-    new_box: the folder in which the box was made, on the same file system; it is gone afterwards.
+    new_box: the folder where the box was made, on the same file system; it is gone afterwards.
     """
     remove_box(recipe)
     os.renames(new_box, box_folder(recipe))

@@ -77,7 +77,7 @@ def list_latencies(results: LoadResults, cycle: float) -> list[Value]:
     """Return the mean and 99th percentile (ms) of the latency of each operation with a time limit.
 
     results: those of the first probe.
-    cycle: mean seconds between the operations of a user, on which the limits depend.
+    cycle: mean seconds between the operations of a user; the limits depend on it.
     Operations that are too rare for a latency are left out.
     """
     frequent = results.select_frequent(MIX, cycle)

@@ -34,7 +34,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_numbered(runs, "run")
     require_equal("the number of runs", len(runs), parameters["runs"])
     seconds = [number(run, "seconds") for run in runs]
-    # timed.c ends a run at the limit, and takes a moment for this.
+    # timed.c ends a run at the limit, which takes some time.
     require(max(seconds) <= parameters["limit"] + 1, "a run took longer than the limit")
     return [
         value("time", "s", sum(seconds) / len(runs)),

@@ -3,7 +3,7 @@
 from kit.checks import number, require, require_equal, require_numbered
 from kit.logs import Object, Value, decode_object, value
 
-# Systems from which a slope is taken at the least.
+# A slope takes at least this many systems.
 LEAST = 3
 
 

@@ -15,7 +15,7 @@ from kit.logs import Object, Value, value
 OPERATIONS = ["order", "login", "new", "browse", "purchase"]
 # The faults that the databases count: there must be none.
 FAULTS = dict.fromkeys(("lost", "adrift"), 0)
-# Numbers in the books, each with the event by which the users add to it.
+# Numbers in the books, each with the users' event that adds to it.
 ADDING_EVENTS = {"orders": "orders", "customers": "customers", "new_cents": "cents"}
 
 

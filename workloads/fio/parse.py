@@ -66,7 +66,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def read_job(point: Point, layout: Object, parameters: Object) -> list[Value]:
     """Check the options and counts of one job, and return its values as :func:`parse` describes.
 
-    layout: the object by which layout.sh names fio's version and the file.
+    layout: the object of layout.sh that names fio's version and the file.
     Raises BrokenLogError if fio reports an error, other options or counts that do not fit.
     """
     name = point.head["point"]
@@ -126,7 +126,7 @@ def check_side(name: str, side: Object, block: int, threads: int, seconds: float
     """Raise BrokenLogError unless the counts of a job in one direction fit each other.
 
     name: job and direction, for messages.  side: fio's object of the direction.
-    block: in bytes.  threads: of the job.  seconds: for which it should run, without the ramp.
+    block: in bytes.  threads: of the job.  seconds: the time that it should run, without the ramp.
     """
     failed = (side["short_ios"], side["drop_ios"])
     require_equal(f"{name}: incomplete and dropped operations", failed, (0, 0))
@@ -149,7 +149,7 @@ def check_mix(name: str, reads: float, writes: float) -> None:
     The direction of each operation is drawn independently: with few of them the share varies.
     """
     share = reads / (reads + writes)
-    # Four standard deviations of a share of one half, of which a share of 0.7 has less.
+    # Four standard deviations of a share of one half; a share of 0.7 has less.
     tolerance = 0.02 + 2 / math.sqrt(reads + writes)
     require(abs(share - READS) <= tolerance, f"{name}: {100 * share:.1f} % were reads")
 

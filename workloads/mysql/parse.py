@@ -83,7 +83,7 @@ def check_table(filled: Object, finished: Object, parameters: Object) -> None:
 def read_report(point: Point, test: str, seconds: float) -> Object:
     """Check and return sysbench's report of a point, the object that report.lua prints.
 
-    test: a key of `QUERIES`.  seconds: for which the test should run.
+    test: a key of `QUERIES`.  seconds: the time that the test should run.
     Raises BrokenLogError if the report shows errors, too few queries or another duration.
     """
     report: Object = point.objects[0]
@@ -116,7 +116,7 @@ def check_account(
 
     warmed, accounted: the objects with the server's counts after the warm-up and at the end.
     name: of the point.  test: a key of `QUERIES`.
-    transactions: of sysbench, all of which the server must have committed.
+    transactions: of sysbench; the server must have committed them all.
     Pages may be read from the disk in the read-write test only.
     """
     require_equal("the server's account", (warmed["warmed"], accounted["accounted"]), (name, name))

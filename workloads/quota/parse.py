@@ -37,7 +37,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         require_equal("the neighbour", usage["neighbour"], "busy")
         possible = number(usage, "processors") * number(usage, "seconds")
         share = number(usage, "cpu_seconds") / possible
-        # The clock ticks and the moments of two readings explain up to 5 % more than all.
+        # The clock ticks and the times of two readings explain up to 5 % more than all.
         reason = f"the neighbour used {share:.0%} of the processors' time"
         require(LEAST_OF_NEIGHBOUR <= share <= 1.05, reason)
     return values

@@ -18,7 +18,7 @@ GET_SHARE = 75
 GET_SHARE_TOLERANCE = 10
 # Keys that point.py sets and reads through each set-up before its load: both must agree.
 CHECKED_KEYS = 64
-# The largest CPU usage (%) that rounding and the moments of two readings can explain.
+# The largest CPU usage (%) that rounding and the times of two readings can explain.
 LARGEST_CPU_USAGE = 105
 
 

@@ -109,7 +109,7 @@ def check_server(lines: list[str], tests: list[str], requests: int) -> None:
 def check_row(row: dict[str, float], under_way: int, requests: int) -> None:
     """Raise BrokenLogError unless rate and latency of a command agree by Little's law.
 
-    Their product is the mean number of requests under way, of which `under_way` is the most.
+    Their product is the mean number of requests under way; `under_way` is the largest number.
     row: of :func:`read_table`.  requests: of the whole test.
     """
     require(min(row["rps"], row["avg"], row["p99"]) > 0, "a rate or a latency is zero")

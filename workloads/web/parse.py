@@ -5,7 +5,7 @@ import itertools
 from kit.checks import number, require, require_close, require_equal, require_pinned
 from kit.logs import Object, Point, Value, read, value
 
-# Bytes of each page, to which the head of an answer adds some hundreds.
+# Bytes of each page; the head of an answer adds some hundreds.
 BYTES = {"small": 1000, "100kB": 100_000}
 # Of this many requests ten took longer than the 99th percentile.
 FEWEST = 1000

@@ -65,7 +65,7 @@ def make_client_command(socket: str | None) -> list[str]:
 
 
 def find_usual_socket() -> str:
-    """Return the path of the Unix socket at which the usual daemon listens.
+    """Return the path of the Unix socket where the usual daemon listens.
 
     It follows from the environment variable DOCKER_HOST.  The path is empty if the daemon is
     reached in another way, such as TCP or ssh.

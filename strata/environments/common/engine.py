@@ -57,7 +57,7 @@ def name_base(base: str) -> str:
     """Return the name that Docker gives to a base root filesystem of images.
 
     base: the base's hash, as :func:`strata.experiment.recipe.describe_image` gives it.
-    Under another name, every existing base is bootstrapped anew, which takes about a minute.
+    Under another name, every existing base is bootstrapped again, which takes about a minute.
     """
     return f"{paths.name_prefix()}/base:{base[:12]}"
 
@@ -277,7 +277,7 @@ class Container(layer.Layer):
         """Read the engine's version and configuration, and start the facts for the records.
 
         Sets `info` to what the engine's command ``info`` prints, and `_facts` to the part for the
-        records, to which later steps add `settings` and `network`.
+        records; later steps add `settings` and `network` to them.
         Raises UserError if the engine does not answer.
         """
         argv = self.below.plain_command(self.engine_command("info", "--format", "{{json .}}"))
@@ -499,7 +499,7 @@ class Container(layer.Layer):
     def list_publish_options(self) -> list[str]:
         """Return the options that publish the servers' ports, by TCP and UDP.
 
-        They are published at the address on which the layer below listens.  The list is empty on
+        They are published at the address that the layer below listens on.  The list is empty on
         the host's network, or without ports, and then no path to ports is observed.
         """
         if self.options["network"] == "host":

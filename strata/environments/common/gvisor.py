@@ -14,7 +14,7 @@ PRINT_VERSION = ("--version", r"version (\S+)")
 PRINT_PLATFORM = ("flags", r'(?m)^\s*-platform \S+\n.*\(default "(\w+)"\)$')
 # The network stack that carries a sandbox's packets → its name in the paper.
 STACKS = {"sandbox": "the sandbox’s stack", "host": "the host’s stack"}
-# runsc's option with which a sandbox opens no files itself, and the process that opens them then.
+# runsc's option for a sandbox that opens no files itself, and the process that then opens them.
 NO_DIRECTFS, GOFER = "--directfs=false", "gofer"
 
 
@@ -54,7 +54,7 @@ def plan_sandbox(options: Fields) -> Fields:
     """Return the sandbox of a container for the plan: ``{platform, version, stack}``.
 
     ``files`` is added if the gofer opens files.  A value that runsc does not print is None.
-    options: the container's, of which ``program`` is resolved.
+    options: the container's; ``program`` is resolved.
     :func:`find_mismatch` compares the keys with those of :func:`observe_sandbox`, and
     :func:`restore_options` is the inverse: change them together.
     """
@@ -154,7 +154,7 @@ def observe_sandbox(command_lines: list[str], runsc: str) -> Fields:
 
 
 def find_mismatch(planned: Fields, observed: Fields) -> str | None:
-    """Return the fact by which a running sandbox differs from its plan; None without difference.
+    """Return the first fact of a running sandbox that is not as planned; None if all are.
 
     planned: the result of :func:`plan_sandbox`.  observed: that of :func:`observe_sandbox`.
     A fact that the plan does not know is not compared.

@@ -60,11 +60,11 @@ class Layer(ABC):
     :meth:`cleanup_entries` says how it is removed again.
 
     Class methods take `options` as in config.yaml, or `resolved` options as in the plan; `below` is
-    the name of the layer on which this one stands; `machine` holds the facts of this machine
+    the name of the layer below this one; `machine` holds the facts of this machine
     (:func:`strata.host.capacity.read_host_facts`) as the layers below change them
     (:meth:`machine_above`).
 
-    Attributes of an object: `options` are the resolved ones; `below` is the layer on which this one
+    Attributes of an object: `options` are the resolved ones; `below` is the layer that this one
     stands, or the layer itself at the bottom; `above` is the layer that stands on this one, or
     None; `context` is shared by all layers of the stack.
     """
@@ -83,7 +83,7 @@ class Layer(ABC):
     """What isolates programs here, as the paper calls it."""
 
     stands_on: ClassVar[tuple[str, ...]] = ("host",)
-    """Names of the layers on which it can stand."""
+    """Names of the layers that it can stand on."""
 
     options_schema: ClassVar[Fields] = options_schema()
     """JSON schema of its options."""
@@ -128,7 +128,7 @@ class Layer(ABC):
     """The same as the system observed them, once it is up: name of a value → what sets it."""
 
     warmup: ClassVar[Sequence[list[str]]] = ()
-    """Commands that run once in the machine on which it stands, before its snapshot is taken."""
+    """Commands that run once in the machine below it, before its snapshot is taken."""
 
     def __init_subclass__(cls) -> None:
         """Set `name` to the name of the module that defines the layer."""
@@ -175,7 +175,7 @@ class Layer(ABC):
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
         """Return the options for the plan, completed by all that decides a result.
 
-        config: the configuration, from which further values are taken.
+        config: the configuration, for further values.
         The plan identifies a cell by these options: if they change, the cell is measured again.
         """
         return options
@@ -312,7 +312,7 @@ class Layer(ABC):
         """Return the layer's part of the records of cells; the layer must be up.
 
         All layers' parts are merged into one object, ``system`` of the record, so that each layer
-        has a key of its own.  schemas/record.schema.json declares the keys.
+        has its own key.  schemas/record.schema.json declares the keys.
         """
         return {}
 
@@ -341,11 +341,11 @@ class Layer(ABC):
         return self.context.data
 
     def address(self) -> str:
-        """Return the IP address at which a client reaches servers in this layer."""
+        """Return the IP address where a client reaches servers in this layer."""
         return self.below.address()
 
     def listen_address(self) -> str:
-        """Return the IP address on which servers in this layer listen.
+        """Return the IP address that servers in this layer listen on.
 
         Packets that clients send to :meth:`address` arrive at it.
         """

@@ -54,7 +54,7 @@ ContainerState = dict[str, str]
 def state_command() -> list[str]:
     """Return the command that prints, in a container, what :func:`parse_state` reads.
 
-    A change of the command makes the states anew that docker.py keeps in files.
+    A change of the command makes the states again that docker.py keeps in files.
     """
     # The command is sh, -c, its script, and the script's arguments.
     script = starting_state.make_state_command()[2]

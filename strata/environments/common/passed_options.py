@@ -47,7 +47,7 @@ REFUSED = {
     ),
     **dict.fromkeys(("platform", "pull"), "the image is the same in every environment"),
     "cgroup-parent": "all environments have one parent group, whose processors they share alike",
-    "cidfile": "Strata finds the container by a file of its own",
+    "cidfile": "Strata finds the container by its own file",
     "entrypoint": "the container’s first program is Strata’s and only waits; write yours into "
     "the command",
     "help": "it starts no container",

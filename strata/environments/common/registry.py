@@ -8,7 +8,7 @@ from strata.environments.common.layer import Layer
 from strata.host.context import Context
 from strata.util.data_types import Fields, Stack
 
-# The folder strata/environments, in which each file is a layer.
+# The folder strata/environments, where each file is a layer.
 FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 
@@ -49,7 +49,7 @@ def collect_declared_differences(top: Layer) -> dict[str, str]:
     top: the uppermost layer of the stack.
     Returns the name of each value in that state → why it differs: the layer and its reason, or the
     option that sets the value, or the user of an image.  An option's entry replaces a layer's, and
-    entries for options must begin with "option ", by which strata.testbed.lifecycle finds them.
+    entries for options must begin with "option ": strata.testbed.lifecycle finds them by it.
     The layers must be up: some observe what their options set.
     """
     declared: dict[str, str] = {}

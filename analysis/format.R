@@ -169,13 +169,13 @@ format_share_interval <- function(ratio, low, high) {
 # Joins the distinct ones of some words into an enumeration: "a, b and c".
 join_words <- function(words) paste(knitr::combine_words(unique(words), oxford_comma = FALSE))
 
-#' Enumerate the distinct values of a fact in records
+#' List the distinct values of a fact in records as one text; join_words() drops repetitions
 #'
 #' @param records list of records
 #' @param get_fact function that returns a record's fact, or NULL if the record lacks it; for
 #'   example one that make_host_getter makes
 #' @return text; "not recorded" if no record has the fact
-join_record_facts <- function(records, get_fact) {
+join_distinct_facts <- function(records, get_fact) {
   join_words(as.character(unlist(lapply(records, get_fact)) %or% "not recorded"))
 }
 

@@ -44,7 +44,7 @@ read_result <- function(name, folder) {
 read_paper <- function(folder, root) {
   paper <- read_results(folder)
   paper[PAPER_TABLES] <- lapply(PAPER_TABLES, read_result, folder)
-  paper$decisions <- filter(paper$verdicts, margin == MARGIN) |> add_minutes(paper)
+  paper$decisions <- filter(paper$verdicts, margin == MARGIN) |> add_minutes_needed(paper)
   paper$headlines <- filter(paper$comparisons, headline == "yes")
   paper$measured <- filter(paper$environments, environment %in% paper$tidy$environment)
   paper$missing <- count_missing_runs(paper)
@@ -69,9 +69,11 @@ read_paper <- function(folder, root) {
   paper
 }
 
-# Adds `minutes` to verdicts: how long the further blocks (column `more`) take that would decide, in
-# the environment and in native; NA where no number of blocks is known.  paper: list with `runs`.
-add_minutes <- function(decisions, paper) {
+# Adds the column `minutes` to verdicts: the time that the further blocks for a verdict would take.
+# A block takes a run in the environment and one in its reference.  Without a known number of blocks
+# (column `more`) it is NA.
+# decisions: rows of verdicts.csv.  paper: list with `runs`, the rows of runs.csv.
+add_minutes_needed <- function(decisions, paper) {
   seconds <- tapply(paper$runs$seconds, paste(paper$runs$environment, paper$runs$workload), mean)
   get_mean_seconds <- function(environment) {
     as.numeric(seconds[paste(environment, decisions$workload)])
@@ -298,7 +300,7 @@ describe_verdicts <- function(paper) {
 }
 
 # Splits rows by their column `family`: a list of data frames, named by family, in the order of
-# FAMILIES; families without rows are left out.
+# FAMILIES.  Families without rows are left out; rows of other families are dropped.
 split_families <- function(rows) {
   split(rows, factor(rows$family, intersect(names(FAMILIES), rows$family)))
 }

@@ -61,7 +61,7 @@ write_reproduction <- function(path, out) {
 # measured.
 describe_machine_and_date <- function(side) {
   if (is.null(side)) return("Nothing was measured here.")
-  join_facts <- function(get_fact) join_record_facts(side$records, get_fact)
+  join_facts <- function(get_fact) join_distinct_facts(side$records, get_fact)
   days <- join_facts(function(record) substr(record$started, 1, 10))
   paste0("Measured here on ", days, ": ", join_facts(make_host_getter("cpu_model")), ", Linux ",
          join_facts(make_host_getter("kernel")), ".")

@@ -295,7 +295,7 @@ estimate_blocks_needed <- function(ratio, scatter, margin = MARGIN, alpha = ALPH
   estimate_blocks_at_distance(abs(distance - edge), scatter, alpha, power)
 }
 
-#' Estimate how many blocks show on which side of a limit a ratio is
+#' Estimate the number of blocks that tell a ratio from a limit
 #'
 #' @param distance of the logarithms of ratio and limit
 #' @param scatter standard deviation of the logarithms of independent blocks

@@ -57,8 +57,8 @@ def print_plan(
 def probe_machine() -> None:
     """Test whether KVM can run a guest, and write results/machine.json.
 
-    The rule `machine` calls it.  Plans follow from the answer that the test keeps outside the
-    project (vm/acceleration.py), not from this file.
+    The rule `machine` calls it.  Plans do not read this file: the test also keeps its answer
+    outside of the project (vm/acceleration.py), and they use that one.
     Raises UserError if results/ holds no plan.
     """
     finding = kvm_trial.find_accelerator(plan.read_checked_plan()["image"]["settings"])

@@ -55,10 +55,11 @@ class Layer(layer.Layer):
         os.mkdir(self.context.data)
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the command unchanged for a layer above, which ends its programs itself.
+        """Return the command that runs `argv` on the host.
 
-        Without a layer above, the command keeps the system's folder open: clean-up ends the
-        programs of the bare host that do.
+        With a layer above it is `argv` itself: that layer ends its own programs.  Otherwise the
+        command also keeps the system's folder open, since clean-up ends the programs that do.
+        fed: not used here; other layers pass standard input on only then.
         """
         return argv if self.above else [*holders.make_holding_command(self.context.folder), *argv]
 

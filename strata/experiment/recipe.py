@@ -115,9 +115,10 @@ def _list_workload_files(folders: list[str]) -> list[str]:
 
 
 def _list_source_files(folder: str, subfolders: list[str]) -> list[str]:
-    """Return the paths of all files in some subfolders, relative to their common folder.
+    """List all files in some subfolders, as paths relative to their common folder, in any order.
 
-    Files that git ignores are left out if git tracks one of the files.  The order is not defined.
+    If git tracks any of these files, git lists them, without those that it ignores.  Otherwise the
+    folders are walked.
     folder: the common folder.
     subfolders: their paths relative to it.
     """

@@ -354,7 +354,7 @@ class Block:
         logs and the analysis rely on both keys.
         Closes `lap_monitor`.  If too few laps count, flags are added to the report of `monitor`.
         """
-        laps = lap_monitor.close()
+        laps = lap_monitor.close_and_judge()
         for cell in self.cells:
             if "cannot" not in cell.record:
                 cell.record["costs"] = lap_monitor.costs[cell.environment]

@@ -200,8 +200,8 @@ class LapMonitor:
         run = {"environments": sorted(environments), "how": way, "seconds": round(seconds, 3)}
         self._laps.setdefault(lap, []).append({**run, **shares, "disturbed_by": exceeded})
 
-    def close(self) -> list[Fields]:
-        """Close all files, and return ``[{lap, counts, runs}]`` in the order of the laps.
+    def close_and_judge(self) -> list[Fields]:
+        """Close all files, and return which laps count: ``[{lap, counts, runs}]`` in their order.
 
         The list is empty if laps are not judged.  `runs` are those of all environments, of which
         each cell's record keeps its own.

@@ -207,12 +207,13 @@ def _parse_systems(lines: list[str], record: Record, parse: Parser) -> list[Valu
 
 
 def _average_laps(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value, list[float]]]:
-    """Return (average over the laps, values of the laps) of each value.
+    """Average values over laps: return (average, values of the laps) for each metric and factors.
 
     laps: the values of each lap that counts.
     Values of different laps belong together if they have the same metric and the same factors.
-    A percentile that some lap lacks is left out.  Raises BrokenLogError if another value is missing
-    in some lap.
+    A percentile that some lap lacks is left out.  Raises BrokenLogError if some lap lacks a value
+    that is no percentile.
+    metrics: the workload's declared metrics; `statistic` of a metric says how its laps are averaged.
     """
     values_by_key: dict[tuple[str, ...], list[Value]] = {}
     for lap in laps:

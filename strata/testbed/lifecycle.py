@@ -54,7 +54,8 @@ def _begin_entry(environment: str, image: Image | None) -> str:
 def _bring_up_layers(stack: list[Layer]) -> Fields:
     """Bring up the layers of a stack, the lowest first, and return their facts in one mapping.
 
-    If two layers have a fact of the same name, the higher layer's counts.
+    If two layers have a fact of the same name, the higher layer's counts.  If a layer fails, those
+    below it stay up; the journal says how they are removed.
     """
     facts: Fields = {}
     for layer in stack:

@@ -39,7 +39,7 @@ CONTAINER_DIFFERENCES: Mapping[str, str] = MappingProxyType(
 
 
 def options_schema(*required: str, **properties: Fields) -> Fields:
-    """Return the JSON schema of a layer's options, which allows no others.
+    """Return the JSON schema of a layer's options; it rejects unknown options.
 
     required: names of the options that must be given.  properties: the schema of each option; its
     ``description`` completes messages such as "must be bridge or host".

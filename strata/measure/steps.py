@@ -271,7 +271,7 @@ class Steps:
 
         commands: the records of the commands, after their end.
         Raises CommandFailed for an exit code, CommandTimedOut for a command that exceeded its
-        limit, and CellFailed if its virtual machine ended.  Only CommandFailed, and CommandTimedOut
+        limit, and CellFailed if its virtual machine ended or was lost.  Only CommandFailed, and CommandTimedOut
         as one of it, may be recorded as an inability of the environment.
         """
         name = f"its {step['step']} step"
@@ -283,7 +283,10 @@ class Steps:
                 reason += self._describe_failure(command)
                 in_machine = self._machine_pids and step.get("at") != "client"
                 if command["exit"] == ssh.CONNECTION_LOST and in_machine:
-                    reason += ", by which ssh says that it lost the virtual machine"
+                    # A program with this exit code looks the same; a lost machine must not count as
+                    # something that its environment cannot do.
+                    reason += ": ssh ends so if it lost the virtual machine"
+                    raise CellFailed(f"{name}{reason}{self._describe_servers()}")
                 raise CommandFailed(f"{name}{reason}{self._describe_servers()}")
         if unfinished := [command for command in commands if command["exit"] is None]:
             if wait_for_any_process(self._machine_pids, 0):

@@ -271,8 +271,8 @@ class Steps:
 
         commands: the records of the commands, after their end.
         Raises CommandFailed for an exit code, CommandTimedOut for a command that exceeded its
-        limit, and CellFailed if its virtual machine ended or was lost.  Only CommandFailed, and CommandTimedOut
-        as one of it, may be recorded as an inability of the environment.
+        limit, and CellFailed if its virtual machine ended or was lost.  Only CommandFailed, and
+        CommandTimedOut as one of it, may be recorded as an inability of the environment.
         """
         name = f"its {step['step']} step"
         for command in commands:

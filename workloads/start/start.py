@@ -112,4 +112,7 @@ def main(runtimes: str, starts: str, together: str, each: str, seed: str) -> Non
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        sys.exit(f"a runtime that worked before failed: {error}")

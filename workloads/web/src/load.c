@@ -43,8 +43,10 @@ static int read_answer(int number)
 {
 	ssize_t got = read(connections[number].fd, buffer, sizeof buffer - 1);
 
-	if (got <= 0)
-		err(1, "the server closed a connection");
+	if (got < 0)
+		err(1, "an answer cannot be read");
+	if (got == 0)
+		errx(1, "the server closed a connection");
 	buffer[got] = 0;
 	if (connections[number].received == 0) {
 		const char *body = strstr(buffer, "\r\n\r\n"), *size = strstr(buffer, "Content-Length: ");
@@ -70,8 +72,7 @@ static int compare_times(const void *first, const void *second)
 
 /* Waits for answers from the moment NOW until the moment UNTIL, or with 0 as long as the patience.
  * Fills EVENTS, and returns their number.  Ends the program if the patience ends without answer.
- * The moments are seconds of the monotonic clock; UNTIL must be nearer than the patience, whose end
- * is told from it by the whole seconds. */
+ * Both are seconds of the monotonic clock. */
 static int wait_for_answers(struct epoll_event events[64], double now, double until)
 {
 	struct timespec wait = {PATIENCE_SECONDS, 0};
@@ -82,7 +83,9 @@ static int wait_for_answers(struct epoll_event events[64], double now, double un
 		wait.tv_nsec = 1e9 * (until - now - wait.tv_sec);
 	}
 	ready = epoll_pwait2(epoll, events, 64, &wait, NULL);
-	if (ready < 0 || (ready == 0 && wait.tv_sec == PATIENCE_SECONDS))
+	if (ready < 0)
+		err(1, "waiting for answers");
+	if (ready == 0 && until == 0)
 		errx(1, "no answer came for %d s", PATIENCE_SECONDS);
 	return ready;
 }

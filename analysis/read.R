@@ -299,7 +299,7 @@ list_run_times <- function(rows, records) {
   times
 }
 
-# Returns how long the cell of each record took, in seconds; NA if the record does not say it.
+# Returns how long the cell of each record took, in seconds; NA if the record lacks it.
 get_cell_seconds <- function(records) {
   vapply(records, function(record) as.numeric(record$seconds %or% NA), 0)
 }

@@ -10,7 +10,7 @@ from typing import Any
 from strata import __version__
 from strata.commands import COMMANDS
 from strata.experiment import config
-from strata.options import PROGRAM, Parser, refuse
+from strata.options import PROGRAM, Parser, exit_with_mistake
 from strata.util import progress, validation
 from strata.util.errors import UserError
 
@@ -87,10 +87,10 @@ def refuse_wrong_start(arguments: Sequence[str]) -> None:
         return
     if first.startswith("-"):
         typed = " ".join(arguments)
-        refuse(f"the command comes first, as in `{PROGRAM} plan {typed}`")
+        exit_with_mistake(f"the command comes first, as in `{PROGRAM} plan {typed}`")
     if first.endswith(MADE_ENDINGS):
-        refuse(f"{first} is no command; `snakemake --cores 1 {first}` makes this file")
-    refuse(f"{first!r} is no command; {validation.suggest_name(first, [*COMMANDS])}")
+        exit_with_mistake(f"{first} is no command; `snakemake --cores 1 {first}` makes this file")
+    exit_with_mistake(f"{first!r} is no command; {validation.suggest_name(first, [*COMMANDS])}")
 
 
 def main(arguments: list[str]) -> int:
@@ -117,7 +117,9 @@ def main(arguments: list[str]) -> int:
         misplaced += [word for word in values if "=" not in word and word.endswith(MADE_ENDINGS)]
     if misplaced:
         # argparse has no public list of a parser's options.
-        refuse(explain_misplaced_word(misplaced[0], arguments[0], by_name[arguments[0]]._actions))
+        exit_with_mistake(
+            explain_misplaced_word(misplaced[0], arguments[0], by_name[arguments[0]]._actions)
+        )
     if takes_overrides:
         options["overrides"] = config.read_overrides(files, values)
     function = command.function

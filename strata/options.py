@@ -25,10 +25,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print a mistake that argparse found, and end the process with status 2."""
-        refuse(f"{message}; `{self.prog} --help` describes what it takes")
+        exit_with_mistake(f"{message}; `{self.prog} --help` describes what it takes")
 
 
-def refuse(message: str) -> NoReturn:
+def exit_with_mistake(message: str) -> NoReturn:
     """Print a mistake in the command line, and end the process with status 2."""
     progress.print_message(f"strata: {message}")
     sys.exit(2)

@@ -392,8 +392,8 @@ class Experiment:
 def _prepare_process(project: str) -> None:
     """Prepare this process, which is Snakemake's, for the commands of the rules.
 
-    Sets PATH and PYTHONPATH, which the commands inherit, and declares the run: sets the variables
-    by which they know it (util/run.py).
+    Sets PATH and PYTHONPATH, which the commands inherit.  Then declares the run: sets the variables
+    that identify it to the commands (util/run.py).
     project: the path of the project's folder.
     Raises UserError if Snakemake could not work in this folder.
     """

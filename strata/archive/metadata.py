@@ -211,7 +211,7 @@ def _list_authors(citation: Fields) -> list[str]:
 def describe_origin(facts: Fields) -> list[str]:
     """Return a note for each reason why the archive and its runs are not of one clean commit.
 
-    facts: the object of archive.json.  An empty list: source and runs are all of one clean commit.
+    facts: the object of archive.json.  The list is empty if source and runs are of one such commit.
     README.md holds the notes: a change of a text makes ``verify`` reject archives written before.
     """
     revision, changed = facts["source"]["revision"], facts["source"]["changed"]
@@ -219,7 +219,7 @@ def describe_origin(facts: Fields) -> list[str]:
     if revision is None:
         notes.append("The commit of the source is not known.")
     elif changed:
-        names = validate.shorten_names(changed, _SHOWN, ", ")
+        names = validate.join_names(changed, _SHOWN, ", ")
         notes.append(f"The source is not that of commit {revision}: {names} differ from it.")
     cells = facts["measured"]["cells"]
     for name, counts in facts["measured"]["revisions"].items():

@@ -56,7 +56,7 @@ class Link(Layer):
         """Return this host's IP address on the link."""
         return self.host
 
-    def facts(self) -> Fields:
+    def collect_facts(self) -> Fields:
         """Return ``{kind, mtu, rate}`` of the link; the MTU, in bytes, may be "not available".
 
         The record has them as `observed.client.link`.

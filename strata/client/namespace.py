@@ -123,7 +123,7 @@ class Namespace(Link):
         """
         return as_root(["nsenter", f"--net=/run/netns/{name_prefix()}", "--", *argv])
 
-    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in the network namespace, as root.
 
         fed: not used; the command always passes its standard input on.

@@ -155,7 +155,7 @@ class Remote(Link):
         """Mount the image's files, a data folder and a temporary folder on the second machine.
 
         tree: the path of the image's files there.  Notes the removal in the journal first.
-        :meth:`wrap` runs programs in the mounted root.
+        :meth:`wrap_command` runs programs in the mounted root.
         """
         self._folder = f"{CACHE}/systems/{self.context.id}"
         unmount = ["sh", "-uc", UNMOUNT, "strata", self._folder]
@@ -235,7 +235,7 @@ class Remote(Link):
             )
         self.far = route.split(" dev ", 1)[1].split()[0]
 
-    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in the image's files on the second machine.
 
         It runs as root.  fed: not used; ssh always passes its standard input on.

@@ -510,7 +510,7 @@ class Layer(engine.Container):
             firewall.add_idle_rules(self.context, self._bridge_address, self.options["rules"])
             if self.list_publish_options():
                 # The facts counted the rules before these were added.
-                self._facts["network"] |= firewall.read_packet_filter().facts()
+                self._facts["network"] |= firewall.read_packet_filter().collect_facts()
 
     def kernel_process(self) -> int | None:
         """Return the process ID of the sandbox; without one, of the virtual machine below.
@@ -577,7 +577,7 @@ class Layer(engine.Container):
         Adds the effects to the settings in the facts for the records, and sets
         `observed_differences`, which registry.collect_declared_differences reads.
         """
-        argv = self.wrap(option_effects.state_command())
+        argv = self.wrap_command(option_effects.state_command())
         state = option_effects.parse_state(self.run_below(argv, check=False))
         rows, self.observed_differences = option_effects.explain_state(
             self.list_passed_options(), state, self._read_state
@@ -654,7 +654,7 @@ class Layer(engine.Container):
                 "so that the plan says it"
             )
 
-    def facts(self) -> Fields:
+    def collect_facts(self) -> Fields:
         """Return ``{docker: …}`` for the records.
 
         Its value has the daemon's facts, `settings` (applied limits and options), `network` (the

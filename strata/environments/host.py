@@ -54,7 +54,7 @@ class Layer(layer.Layer):
         os.mkdir(self.context.folder, 0o700)
         os.mkdir(self.context.data)
 
-    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command that runs `argv` on the host.
 
         With a layer above it is `argv` itself: that layer ends its own programs.  Otherwise the

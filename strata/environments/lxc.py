@@ -88,14 +88,15 @@ class Layer(chroot.Layer):
             reason = capture(as_root(["cat", "--", log]), check=False).stdout or "its log is empty"
             raise UserError(f"LXC did not start a container:\n{reason}")
 
-    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the lxc-attach command that runs `argv` in the container.
 
-        The command gets none of the caller's environment variables.
+        The command gets none of the caller's environment variables, and always its standard input:
+        `fed` has no effect.
         """
         return self._make_command("lxc-attach", "--clear-env", "--", *argv)
 
-    def facts(self) -> Fields:
+    def collect_facts(self) -> Fields:
         """Return ``{container: {program, version}}`` for the records.
 
         ENGINE_ROWS of analysis/markdown_tables.R reads the keys, as it does Podman's.

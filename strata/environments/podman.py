@@ -150,6 +150,6 @@ class Layer(engine.Container):
         lock = os.path.join(paths.home_folder(), "podman.lock")
         return ["setsid", "--fork", "--wait", "flock", "--close", lock, *argv]
 
-    def facts(self) -> Fields:
+    def collect_facts(self) -> Fields:
         """Return ``{container: …}`` for the records: Podman's facts, `settings` and `network`."""
         return {"container": {"program": "podman", **self._facts}}

@@ -124,7 +124,7 @@ class Layer(layer.Layer):
     def up(self) -> None:
         """Boot the machine or restore it from its snapshot, with the warm-up of the layer above.
 
-        Keeps the machine and its facts, on which :meth:`facts`, :meth:`address` and the methods for
+        Keeps the machine and its facts, on which :meth:`collect_facts`, :meth:`address` and the methods for
         its card and process rely.  Raises UserError if it does not start.
         """
         warmup = {}
@@ -133,14 +133,14 @@ class Layer(layer.Layer):
         self._machine = machine.Machine(self.options, self.context, self.image, warmup)
         self._facts = self._machine.up()
 
-    def facts(self) -> Fields:
+    def collect_facts(self) -> Fields:
         """Return ``{vm: …}`` for the records: how the machine started, and its settings.
 
         :meth:`strata.vm.machine.Machine.up` sets the keys.
         """
         return {"vm": self._facts}
 
-    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the ssh command that runs `argv` in the machine.
 
         It ends with ssh's own exit code, ssh.CONNECTION_LOST, if the machine is gone.

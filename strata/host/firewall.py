@@ -150,7 +150,7 @@ class PacketFilter:
             self._modern = ""
         self._all = "\n".join([self._modern, self._legacy, self._nft])
 
-    def facts(self) -> Fields:
+    def collect_facts(self) -> Fields:
         """Return ``{firewall, firewall_version, rules, ip_forwarding, bridge_nf}`` for records.
 
         firewall: the back ends that have rules, or "none".  rules: the number of rules.
@@ -236,7 +236,7 @@ def _extract_chains(ruleset: str) -> str:
     """Return the bodies of all chains in the output of ``nft list ruleset``.
 
     Sets and maps are left out, since they hold no rules.  The lines keep their two tabs, by which
-    :meth:`PacketFilter.facts` counts the rules.
+    :meth:`PacketFilter.collect_facts` counts the rules.
     """
     # nft indents a chain by one tab, and the brace that ends it, too.
     return "\n".join(re.findall(r"(?ms)^\tchain [^\n]*\{\n(.*?)^\t\}", ruleset))

@@ -181,7 +181,7 @@ class Cell:
         """
         native_state = lifecycle.read_native_state(self.mask)
         inside, state = lifecycle.observe_system(system.top)
-        client = link.observed if link else None
+        client = link.client_facts if link else None
         cpus = self._count_cpus_per_system(system, inside)
         values = self._resolve_parameters(cpus, inside, client)
         parameters = {key: value for key, value in values.items() if key not in BUILT_IN}

@@ -168,11 +168,11 @@ def _read_records(
     measured = validate.list_measured_cells(cells)
     missing = [paths.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))]
     if missing and not partial:
-        names = validate.shorten_names(missing)
+        names = validate.join_names(missing)
         raise UserError(f"{len(missing)} of {len(cells)} cells are not measured: {names}")
     if faults := validate.find_faults(experiment, measured):
         sentences = [sentence for wrong in faults.values() for sentence in wrong]
-        logs = validate.shorten_names([paths.cell_path("raw", *cell, "log") for cell in faults])
+        logs = validate.join_names([paths.cell_path("raw", *cell, "log") for cell in faults])
         remedy = "remove what is not as it was measured, and snakemake measures it again"
         raise UserError(*sentences, f"{remedy}: {logs}")
     return {
@@ -222,5 +222,5 @@ def _print_unplanned_logs(cells: Iterable[blocks.Cell]) -> None:
     """
     planned = {paths.cell_path("raw", *cell, "log") for cell in cells}
     if unplanned := sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned):
-        names = validate.shorten_names(unplanned)
+        names = validate.join_names(unplanned)
         progress.print_message(f"tidy: left out, since they are not in the plan: {names}")

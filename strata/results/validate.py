@@ -218,8 +218,8 @@ def _is_log_of(record: Record, path: str) -> bool:
     return described.get("bytes") == os.path.getsize(path) and described.get("sha256") == digest
 
 
-def shorten_names(names: list[str], limit: int = SHOWN, separator: str = " ") -> str:
-    """Return the first names in one line and, if names are left, how many more they are.
+def join_names(names: list[str], limit: int = SHOWN, separator: str = " ") -> str:
+    """Join names into one line: the first ones, then how many more there are, as in "a b and 3 more".
 
     limit: the largest number of names that are shown.
     """

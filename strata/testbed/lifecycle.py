@@ -60,7 +60,7 @@ def _bring_up_layers(stack: list[Layer]) -> Fields:
     facts: Fields = {}
     for layer in stack:
         layer.bring_up()
-        facts |= layer.facts()
+        facts |= layer.collect_facts()
     return facts
 
 
@@ -196,13 +196,13 @@ class Client:
         self.password = os.urandom(16).hex()
 
     @functools.cached_property
-    def observed(self) -> Fields:
+    def client_facts(self) -> Fields:
         """The facts of the client and, as `link`, of its link; read once, when first used.
 
         The client must be joined to a system by then, since that may change the link.  The record
         has them as `observed.client`.
         """
-        return {**observe_system(self.client)[0], "link": self.layer.facts()}
+        return {**observe_system(self.client)[0], "link": self.layer.collect_facts()}
 
 
 class System:

@@ -9,10 +9,10 @@ VARIABLE = "STRATA_PATIENCE"
 
 
 def read_patience() -> int:
-    """Return the value of STRATA_PATIENCE, 1 if it is unset or empty.
+    """Return STRATA_PATIENCE, the factor of all time limits; 1 if it is unset or empty.
 
     scripts/daemons.sh reads the variable, too, and records hold the value as `patience`.
-    Raises UserError where it is no whole number from 1 to 9999.
+    Raises UserError if it is not a whole number from 1 to 9999.
     """
     text = os.environ.get(VARIABLE) or "1"
     if not re.fullmatch("[1-9][0-9]{0,3}", text):

@@ -277,10 +277,10 @@ def _make_topology_rows(
     requested_shape, why = "the host's", "the host's is uneven, or there are more vCPUs than CPUs"
     if shape := requested["topology"]:
         # The order of the values is that of settings.count_shape and of observe_machine.
-        requested_shape, why = _format_shape(*shape.values()), ""
+        requested_shape, why = _format_topology(*shape.values()), ""
     observed_shape = None
     if NOT_AVAILABLE not in observed["shape"]:
-        observed_shape = _format_shape(*observed["shape"])
+        observed_shape = _format_topology(*observed["shape"])
     yield _make_row("topology", "topology of the host", requested_shape, observed_shape, why=why)
     shares = [cell["memory"] for cell in requested["numa"] or [{"memory": requested["memory_mib"]}]]
     yield _make_row("topology", "memory nodes", len(shares), observed["nodes"])
@@ -357,7 +357,7 @@ def _format_pairs(template: str, by_number: Mapping[str, object]) -> str | None:
     return ", ".join(template.format(*pair) for pair in pairs) or None
 
 
-def _format_shape(*counts: int) -> str:
+def _format_topology(*counts: int) -> str:
     """Return a text such as "1 socket × 2 cores × 1 thread".
 
     counts: the numbers of sockets, cores of each socket and threads of each core.

@@ -600,7 +600,7 @@ def test_the_kernels_rules_show_how_a_published_port_is_reached(
     # Without the program nft the rules are counted from what iptables-save prints.
     less = text.replace("==> /nft <==", "==> /none <==")
     if text and "/iptables-save <==\n#" in text:
-        assert firewall.PacketFilter(less).facts()["rules"] == rules
+        assert firewall.PacketFilter(less).collect_facts()["rules"] == rules
 
 
 @pytest.mark.parametrize("name", ["docker", "podman", "lxc"])

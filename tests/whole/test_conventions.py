@@ -87,7 +87,7 @@ class Layer(layer.Layer):
     def up(self):
         pass
 
-    def wrap(self, argv, fed=False):
+    def wrap_command(self, argv, fed=False):
         return argv
 """
 PROBE = """

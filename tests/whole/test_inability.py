@@ -25,7 +25,7 @@ class Layer(layer.Layer):
     def up(self):
         pass
 
-    def wrap(self, argv, fed=False):
+    def wrap_command(self, argv, fed=False):
         return ["sh", "-c", 'ulimit -n 77; exec "$@"', "sh", *argv]
 '''
 WORK = '[ "$(ulimit -n)" != 77 ] || { echo "no such call"; exit 3; }; echo "{\\"rate\\": 7}"'

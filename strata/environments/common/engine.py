@@ -338,7 +338,7 @@ class Container(layer.Layer):
             # Engines have no option for it.
             cgroups.set_burst(self.cgroup() or "", self.options["cpu-burst"])
         if limits.select_checked(self.options):
-            printed = self.run_below(self.wrap(limits.PRINT_FILES), check=False)
+            printed = self.run_below(self.wrap_command(limits.PRINT_FILES), check=False)
             self._facts["settings"] = limits.require_applied(self.options, printed)
         with count_one_off():
             self.observe_container()
@@ -463,7 +463,7 @@ class Container(layer.Layer):
     def _read_network_facts(self) -> Fields:
         """Return how packets reach the lowest published port, and facts of the packet filter.
 
-        The keys are `ports`, `docker_proxy` and those of :meth:`firewall.PacketFilter.facts`.  The
+        The keys are `ports`, `docker_proxy` and those of :meth:`firewall.PacketFilter.collect_facts`.  The
         records hold them as `network`, and ENGINE_ROWS of analysis/markdown_tables.R reads them.
         Subclasses compare `ports` with :data:`NAT`, :data:`PROXY` and :data:`NOTHING`.
         """
@@ -482,7 +482,7 @@ class Container(layer.Layer):
             path = PROXY if has_proxy else NOTHING
         # None: it cannot be observed.
         proxy_texts = {True: "runs", False: "none", None: NOT_AVAILABLE}
-        return {"ports": path, "docker_proxy": proxy_texts[has_proxy], **rules.facts()}
+        return {"ports": path, "docker_proxy": proxy_texts[has_proxy], **rules.collect_facts()}
 
     def make_load_command(self) -> list[str]:
         """Return the command, for the layer below, that loads image.tar from standard input."""
@@ -510,7 +510,7 @@ class Container(layer.Layer):
                 options += ["--publish", f"{self.below.listen_address()}:{port}:{port}/{protocol}"]
         return options
 
-    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the engine's command that runs `argv` in the container.
 
         fed: whether `argv` reads standard input, which is empty otherwise.

@@ -301,14 +301,14 @@ class Layer(ABC):
         """
 
     @abstractmethod
-    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command, for the layer below, that runs `argv` in this layer.
 
         fed: whether `argv` reads standard input.  The layer must be up.  This method runs nothing:
         it is called for measured commands, too.
         """
 
-    def facts(self) -> Fields:
+    def collect_facts(self) -> Fields:
         """Return the layer's part of the records of cells; the layer must be up.
 
         All layers' parts are merged into one object, ``system`` of the record, so that each layer
@@ -421,7 +421,7 @@ class Layer(ABC):
         The command gets the environment variables of the layer.  fed: whether `argv` reads standard
         input.
         """
-        wrapped = self.wrap(argv, fed)
+        wrapped = self.wrap_command(argv, fed)
         return wrapped if self.below is self else self.below.plain_command(wrapped, fed)
 
     def run_below(self, argv: list[str], check: bool = True) -> str:

@@ -82,7 +82,7 @@ class UserNetwork(layer.Layer):
         The ports must be forwarded on return: servers and clients start next.
         """
 
-    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command that runs `argv` in the network namespace."""
         return ["nsenter", f"--net=/proc/{self.holder}/ns/net", "--", *argv]
 
@@ -90,7 +90,7 @@ class UserNetwork(layer.Layer):
         """Return the namespace's address; the program forwards the servers' ports to it."""
         return self.guest_address
 
-    def facts(self) -> Fields:
+    def collect_facts(self) -> Fields:
         """Return ``{user_network: {program, version}}`` for the records.
 
         Runs the program in the layer below.  schemas/record.schema.json has the keys.

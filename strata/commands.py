@@ -117,7 +117,7 @@ def build_image(overrides: Fields, planned: list[str] | None, packages: bool) ->
     layers = [layer for name in names for layer in environments[name]["layers"]]
     layer_names = {name for layer in layers for name in layer}
     available = [
-        name for name in layer_names if not registry.load_layer_class(name).unavailable_reason()
+        name for name in layer_names if not registry.load_layer_class(name).explain_unavailability()
     ]
     with_disk = "disk" in registry.collect_image_forms(available) and "docker" not in image
     if with_disk:

@@ -77,7 +77,7 @@ def _list_layers() -> list[Row]:
     """Return the lines of the report on the layers of environments, and on KVM."""
     # The layer `host` is this machine itself.
     names = [name for name in registry.list_layer_names() if name != "host"]
-    rows: list[Row] = [registry.load_layer_class(name).doctor_line() for name in names]
+    rows: list[Row] = [registry.load_layer_class(name).format_doctor_line() for name in names]
     kvm = acceleration.known_accelerator()
     rows.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))
     return rows
@@ -92,7 +92,9 @@ def _list_environments(environments: dict[str, PlannedEnvironment]) -> list[Row]
     for name, environment in environments.items():
         # A layer is {name: options}, and the lowest decides which rights are needed.
         [lowest] = environment["layers"][0]
-        reason = environment["reason"] or registry.load_layer_class(lowest).permission_reason()
+        reason = (
+            environment["reason"] or registry.load_layer_class(lowest).explain_missing_permission()
+        )
         rows.append((name, not reason, reason or environment["label"]))
     return rows
 

@@ -50,7 +50,7 @@ def examine_client(chosen: str | Fields) -> tuple[str, bool | None, str]:
 
     chosen: the configuration's ``client``; a namespace is not tried.
     The line is (topic, whether the client is available, text), as
-    :meth:`strata.environments.common.layer.Layer.doctor_line` returns it; the second is None if the
+    :meth:`strata.environments.common.layer.Layer.format_doctor_line` returns it; the second is None if the
     MTUs of the two ends differ, so that packets may be lost.
     """
     connection = {} if isinstance(chosen, str) else chosen

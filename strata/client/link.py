@@ -45,14 +45,14 @@ class Link(Layer):
     shares_host = True
 
     @abstractmethod
-    def on_client_host(self, argv: list[str]) -> list[str]:
+    def wrap_for_client_host(self, argv: list[str]) -> list[str]:
         """Return this host's command that runs `argv` on the client's side of the link.
 
         `argv` runs in the client's network namespace or on the second machine, as root.  Its
         programs are those installed there, not those of the image.
         """
 
-    def address(self) -> str:
+    def get_address(self) -> str:
         """Return this host's IP address on the link."""
         return self.host
 
@@ -61,7 +61,7 @@ class Link(Layer):
 
         The record has them as `observed.client.link`.
         """
-        command = self.on_client_host(["ip", "-o", "link", "show", self.far])
+        command = self.wrap_for_client_host(["ip", "-o", "link", "show", self.far])
         match = re.search(r" mtu (\d+)", capture(command, check=False).stdout)
         mtu = int(match[1]) if match else NOT_AVAILABLE
         return {"kind": self.kind, "mtu": mtu, "rate": self.options["rate"] or "not limited"}
@@ -74,7 +74,7 @@ class Link(Layer):
         """
         if rate := self.options["rate"]:
             capture(as_root(limit_command(self.near, rate)))
-            capture(self.on_client_host(limit_command(self.far, rate)))
+            capture(self.wrap_for_client_host(limit_command(self.far, rate)))
 
     def join_systems(self, systems: Sequence[Layer]) -> None:
         """Give the client a network path to the systems' virtual machines, if there are any.
@@ -84,12 +84,12 @@ class Link(Layer):
         itself.
         Raises UserError if this card cannot be reached, or if a rate is configured for it.
         """
-        machines = [machine for system in systems if (machine := system.virtual_machine())]
+        machines = [machine for system in systems if (machine := system.find_virtual_machine())]
         if not machines:
             return
         # All machines are in one network, a /24, so the first one's address tells it.
-        address = machines[0].address()
-        card = machines[0].passed_card()
+        address = machines[0].get_address()
+        card = machines[0].find_passed_card()
         if card is None:
             subnet = addresses.address_in(f"{address}/24", 0) + "/24"
             self.join_bridge(machines, paths.name_prefix(), subnet)

@@ -116,7 +116,7 @@ class Namespace(Link):
         _run_ip("-n", name_prefix(), "address", "add", client_address, "dev", CARD_INTERFACE)
         _run_ip("-n", name_prefix(), "link", "set", CARD_INTERFACE, "up")
 
-    def on_client_host(self, argv: list[str]) -> list[str]:
+    def wrap_for_client_host(self, argv: list[str]) -> list[str]:
         """Return this host's command that runs `argv` in the namespace, with this host's files.
 
         It runs as root.
@@ -128,7 +128,7 @@ class Namespace(Link):
 
         fed: not used; the command always passes its standard input on.
         """
-        return self.on_client_host(argv)
+        return self.wrap_for_client_host(argv)
 
 
 def remove_namespace() -> list[str]:

@@ -122,7 +122,7 @@ class Remote(Link):
         connection = [f"-o{key}={value}" for key, value in settings.items()]
         return ["ssh", *configuration, *connection, *options, self.options["ssh"]]
 
-    def on_client_host(self, argv: list[str]) -> list[str]:
+    def wrap_for_client_host(self, argv: list[str]) -> list[str]:
         """Return the host's command that runs `argv` on the second machine, as root."""
         return [*self._make_ssh_command(), "--", shlex.join([*self._root, *argv])]
 
@@ -131,7 +131,7 @@ class Remote(Link):
 
         Raises UserError if the command fails and `check` is set.
         """
-        return capture(self.on_client_host(argv), check=check).stdout
+        return capture(self.wrap_for_client_host(argv), check=check).stdout
 
     def up(self) -> None:
         """Connect to the second machine, limit the rate, and mount the image's files there.
@@ -147,7 +147,7 @@ class Remote(Link):
         self.near, self.far = host_end["device"], client_end["device"]
         if self.options["rate"]:
             near, far = _make_unlimit_command(self.near), _make_unlimit_command(self.far)
-            self._note_removal(as_root(near), self.on_client_host(far))
+            self._note_removal(as_root(near), self.wrap_for_client_host(far))
             self.limit_rate()
         self._mount_tree(self._copy_tree())
 
@@ -159,7 +159,7 @@ class Remote(Link):
         """
         self._folder = f"{CACHE}/systems/{self.context.id}"
         unmount = ["sh", "-uc", UNMOUNT, "strata", self._folder]
-        self._note_removal(self.on_client_host(unmount))
+        self._note_removal(self.wrap_for_client_host(unmount))
         root, data, temporary = (f"{self._folder}/{name}" for name in ("root", "data", "tmp"))
         # Programs of any user may write to the /tmp below; other users cannot enter this folder.
         self._run_on_client(["mkdir", "-p", "-m", "0700", self._folder])
@@ -177,15 +177,17 @@ class Remote(Link):
         image = self.context.image
         assert image
         tree = f"{CACHE}/images/{image['recipe'][:12]}-{image['manifest_sha256'][:12]}"
-        if capture(self.on_client_host(["test", "-d", tree]), check=False).returncode == 0:
+        if capture(self.wrap_for_client_host(["test", "-d", tree]), check=False).returncode == 0:
             return tree
         # The ID is in the name because another home or host may be copying the same files.
         part = f"{tree}.{self.context.id}.part"
-        self._note_removal(self.on_client_host(["rm", "-rf", "--one-file-system", "--", part]))
+        self._note_removal(
+            self.wrap_for_client_host(["rm", "-rf", "--one-file-system", "--", part])
+        )
         self._run_on_client(["mkdir", "-p", part])
         source = os.path.join(image["folder"], "tree")
         pack = as_root(["tar", "-C", source, "--numeric-owner", "-cf", "-", "."])
-        unpack = self.on_client_host(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
+        unpack = self.wrap_for_client_host(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
         pipe = f"{shlex.join(pack)} | {shlex.join(unpack)}"
         capture(["bash", "-o", "pipefail", "-c", pipe], timeout=3600)
         # If another run was first, the move fails, and that run's equal files are used: `test` says
@@ -209,12 +211,12 @@ class Remote(Link):
         )
         # The journal has the removal before the route exists.
         removal = ["ip", "route", "del", subnet, "via", self.host]
-        self._note_removal(self.on_client_host(removal))
+        self._note_removal(self.wrap_for_client_host(removal))
         self._run_on_client(["ip", "route", "replace", subnet, "via", self.host, "dev", self.far])
         gateway = addresses.address_in(subnet, 1)
         route = ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
         for machine in machines:
-            capture(machine.plain_command(route))
+            capture(machine.make_plain_command(route))
 
     def find_client_interface(self, address: str, card: str, client_address: str | None) -> None:
         """Find the second machine's network interface that reaches an address directly.
@@ -240,7 +242,7 @@ class Remote(Link):
 
         It runs as root.  fed: not used; ssh always passes its standard input on.
         """
-        return self.on_client_host(["chroot", f"{self._folder}/root", *argv])
+        return self.wrap_for_client_host(["chroot", f"{self._folder}/root", *argv])
 
 
 def _make_unlimit_command(device: str) -> list[str]:

@@ -81,7 +81,7 @@ class Layer(layer.Layer):
     )
 
     @classmethod
-    def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+    def explain_refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return a reason if `numactl` is set and the host lacks that program; else None."""
         if "numactl" in resolved and not find_program("numactl"):
             return "numactl is not installed: install the distribution's package of that name"
@@ -97,7 +97,7 @@ class Layer(layer.Layer):
         """The host's path of the folder with the image's files."""
         return os.path.join(self.image["folder"], "tree")
 
-    def cleanup_entries(self) -> list[Fields]:
+    def list_cleanups(self) -> list[Fields]:
         """Return the journal's entry that ends the processes and removes the control group.
 
         strata.testbed.journal carries it out by its kind.  The mounts are removed with the system's
@@ -151,6 +151,6 @@ class Layer(layer.Layer):
             command = ["python3", "-S", "-c", NO_HUGE_PAGES, *command]
         return as_root([*cgroups.make_join_command(self.context.id), *command])
 
-    def cgroup(self) -> str | None:
+    def find_cgroup(self) -> str | None:
         """Return the system's id, which is the name of its control group."""
         return self.context.id

@@ -52,7 +52,7 @@ def inspect_image(reference: str) -> Fields:
     another kind of machine than this one.
     """
     location = f"config.yaml: image.docker: is {reference}; "
-    if reason := Layer.unavailable_reason() or Layer.permission_reason():
+    if reason := Layer.explain_unavailability() or Layer.explain_missing_permission():
         raise UserError(f"{location}{reason}")
     result = capture(["docker", "image", "inspect", reference], check=False)
     if result.returncode != 0:
@@ -76,7 +76,7 @@ def _resolve_image(reference: str, image: Fields) -> Fields:
     reference: its name or ID.  image: the configuration's ``image``.
     The key ``refused`` is added with the reason, and ``id`` is None, if the image cannot be
     measured: its programs run with the settings of the image that `image.docker` names, so both
-    images must have the same.  :meth:`Layer.refusal_reason` reads ``refused``; nothing is raised.
+    images must have the same.  :meth:`Layer.explain_refusal` reads ``refused``; nothing is raised.
     """
     if "docker" not in image:
         reason = "image: needs image.docker, the version that native runs"
@@ -193,19 +193,19 @@ class Layer(engine.Container):
     warmup = (["systemctl", "start", "docker.service"],)
 
     @classmethod
-    def unavailable_reason(cls) -> str | None:
+    def explain_unavailability(cls) -> str | None:
         """Return why this machine can have no Docker daemon, with the remedy; None if it can.
 
         A daemon that is installed is enough: it is started when it is needed.
         """
-        if reason := super().unavailable_reason():
+        if reason := super().explain_unavailability():
             return reason
         if docker_daemon.is_reachable() or find_program("dockerd"):
             return None
         return "no Docker daemon answers and none is installed: start it, or run `make setup`"
 
     @classmethod
-    def permission_reason(cls) -> str | None:
+    def explain_missing_permission(cls) -> str | None:
         """Return why this user cannot reach the daemon, with the remedy; None if it is reached.
 
         None, too, if no daemon runs yet and DOCKER_HOST names none.
@@ -306,12 +306,12 @@ class Layer(engine.Container):
 
         The list is empty if the usual daemon does not answer or this user may not use it.
         """
-        if not docker_daemon.is_reachable() or cls.permission_reason():
+        if not docker_daemon.is_reachable() or cls.explain_missing_permission():
             return []
         sockets = docker_daemon.list_second_sockets()
         return [docker_daemon.make_client_command(socket) for socket in (None, *sockets)]
 
-    def engine_command(self, *arguments: str) -> list[str]:
+    def make_engine_command(self, *arguments: str) -> list[str]:
         """Return the command, for the layer below, of Docker's client with these arguments."""
         socket = docker_daemon.find_second_socket(self.options)
         return [*docker_daemon.make_client_command(socket), *arguments]
@@ -331,7 +331,7 @@ class Layer(engine.Container):
         return {**resolved, "daemon": differences} if differences else resolved
 
     @classmethod
-    def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+    def explain_refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why the machine or its daemon cannot provide this container; None if it can.
 
         Checked are the limits, the image, whether the daemon is this host's own, and whether the
@@ -342,7 +342,7 @@ class Layer(engine.Container):
         if below != "host":
             # A virtual machine numbers its own CPUs; its memory follows from the workloads' scale.
             return limits.explain_excess(resolved, set(range(machine["cpus"])), math.inf)
-        if reason := super().refusal_reason(resolved, below, machine):
+        if reason := super().explain_refusal(resolved, below, machine):
             return reason
         if reason := resolved.get("image", {}).get("refused"):
             return str(reason)
@@ -369,13 +369,13 @@ class Layer(engine.Container):
         )
 
     @classmethod
-    def labels(cls, resolved: Fields) -> Fields:
+    def get_labels(cls, resolved: Fields) -> Fields:
         """Return the paper's names of the container: ``{network, data}``.
 
         ``title`` is added if the daemon, crun, an image, passed options or a sandbox changes it,
         ``kind`` for a sandbox.  Whatever :meth:`add_observations` adds must show in one of them.
         """
-        labels = super().labels(resolved)
+        labels = super().get_labels(resolved)
         differences = resolved.get("daemon", {})
         if "ports" in differences or resolved.get("port") == "proxy":
             labels["network"] = engine.PROXIED
@@ -419,12 +419,12 @@ class Layer(engine.Container):
         return facts
 
     @classmethod
-    def doctor_line(cls) -> tuple[str, bool | None, str]:
+    def format_doctor_line(cls) -> tuple[str, bool | None, str]:
         """Return the daemon's line of `make doctor`: its version and what is unusual about it.
 
         The second value is False, and the text is the reason, if the daemon cannot be used.
         """
-        if reason := cls.unavailable_reason() or cls.permission_reason():
+        if reason := cls.explain_unavailability() or cls.explain_missing_permission():
             return "Docker", False, reason
         info = docker_daemon.read_info()
         if not info:
@@ -447,7 +447,7 @@ class Layer(engine.Container):
         if self.below.name == "host" and "dockerd" not in self.options:
             start_daemon()
         super().observe_engine()
-        if self.virtual_machine() is None:
+        if self.find_virtual_machine() is None:
             self._require_planned_daemon()
 
     def select_engine_facts(self, info: Fields) -> Fields:
@@ -470,7 +470,7 @@ class Layer(engine.Container):
             return str(self.options["image"]["id"]).removeprefix("sha256:")
         return super()._image_id
 
-    def cleanup_entries(self) -> list[Fields]:
+    def list_cleanups(self) -> list[Fields]:
         """Return the journal's entries that remove the container and what else may be left.
 
         Further entries remove the container of :meth:`_read_state`, if options are passed on, and
@@ -478,7 +478,7 @@ class Layer(engine.Container):
         starts the usual daemon, if necessary, to remove them.  The list is empty in a virtual
         machine.
         """
-        entries = super().cleanup_entries()
+        entries = super().list_cleanups()
         if entries and self.list_passed_options():
             entries.append(self.make_cleanup_entry(self._probe_name))
         if "dockerd" not in self.options:
@@ -498,7 +498,7 @@ class Layer(engine.Container):
         fails, the error also suggests the host's stack.
         """
         if self.options.get("port") == "proxy":
-            firewall.skip_translation(self.context, self.below.listen_address())
+            firewall.skip_translation(self.context, self.below.get_listen_address())
         try:
             super().up()
         except UserError as error:
@@ -512,15 +512,15 @@ class Layer(engine.Container):
                 # The facts counted the rules before these were added.
                 self._facts["network"] |= firewall.read_packet_filter().collect_facts()
 
-    def kernel_process(self) -> int | None:
+    def find_kernel_process(self) -> int | None:
         """Return the process ID of the sandbox; without one, of the virtual machine below.
 
         None if the system has neither.
         """
         if not gvisor.is_requested(self.options):
-            return super().kernel_process()
+            return super().find_kernel_process()
         # The sandbox's command line begins so, whatever the path of runsc is.
-        processes = cgroups.list_program_processes(self.cgroup() or "", "runsc-sandbox")
+        processes = cgroups.list_program_processes(self.find_cgroup() or "", "runsc-sandbox")
         return processes[0] if processes else None
 
     def _require_planned_daemon(self) -> None:
@@ -619,7 +619,7 @@ class Layer(engine.Container):
         Raises UserError if packets take another path, or none.
         """
         facts = self._facts["network"]
-        if self.virtual_machine() is None:
+        if self.find_virtual_machine() is None:
             socket = docker_daemon.find_second_socket(self.options)
             bridge = docker_daemon.read_bridge_options(self.options["network"], socket)
             facts["bridge"] = bridge.get(docker_daemon.BRIDGE, NOT_AVAILABLE)
@@ -645,7 +645,7 @@ class Layer(engine.Container):
 
     def _require_planned_sandbox(self) -> None:
         """Record the sandbox's facts, and raise UserError if it is not the planned sandbox."""
-        command_lines = cgroups.list_command_lines(self.cgroup() or "")
+        command_lines = cgroups.list_command_lines(self.find_cgroup() or "")
         sandbox = gvisor.observe_sandbox(command_lines, gvisor.find_runsc(self.options))
         self._facts["sandbox"] = sandbox
         if difference := gvisor.find_mismatch(self.options["sandbox"], sandbox):

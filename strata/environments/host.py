@@ -36,7 +36,7 @@ class Layer(layer.Layer):
             removed.append(f"folder {folder}")
         return removed
 
-    def cleanup_entries(self) -> list[Fields]:
+    def list_cleanups(self) -> list[Fields]:
         """Return the journal's entry that removes the system's folder.
 
         If no layer stands on the host, a second entry ends the programs that run on the bare host.
@@ -63,6 +63,6 @@ class Layer(layer.Layer):
         """
         return argv if self.above else [*holders.make_holding_command(self.context.folder), *argv]
 
-    def address(self) -> str:
+    def get_address(self) -> str:
         """Return the host's address where the client reaches it."""
         return self.context.address

@@ -43,7 +43,7 @@ class Layer(chroot.Layer):
         """The name of the control group of LXC's own process, which runs the container."""
         return f"{self.context.id}-monitor"
 
-    def cleanup_entries(self) -> list[Fields]:
+    def list_cleanups(self) -> list[Fields]:
         """Return the journal's entries that remove both control groups.
 
         Their order binds: clean-up goes from the last to the first, and the monitor must end first,
@@ -104,7 +104,7 @@ class Layer(chroot.Layer):
         version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 
-    def memory_processes(self) -> list[int]:
+    def list_memory_processes(self) -> list[int]:
         """Return the ids of the processes in the container's control group, sorted."""
         return sorted(cgroups.list_processes(self.context.id))
 

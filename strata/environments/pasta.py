@@ -27,7 +27,7 @@ class Layer(UserNetwork):
         # Ports that it should find by itself, and names of hosts, are switched off.
         forwards = ["--tcp-ns", "none", "--udp-ns", "none", "--dns", "none"]
         ports = ",".join(map(str, self.context.ports))
-        published = f"{self.below.listen_address()}/{ports}" if ports else "none"
+        published = f"{self.below.get_listen_address()}/{ports}" if ports else "none"
         forwards += ["--tcp-ports", published, "--udp-ports", published]
         joined = ["--netns-only", "--netns", namespace, "--runas", "0"]
         self.run_below(["pasta", "--quiet", "-4", *joined, *interface, *address, *forwards])

@@ -45,7 +45,7 @@ class Layer(engine.Container):
     @classmethod
     def list_host_commands(cls) -> list[list[str]]:
         """Return the command that runs Podman as root; none if this user cannot use Podman now."""
-        if cls.unavailable_reason() or cls.permission_reason():
+        if cls.explain_unavailability() or cls.explain_missing_permission():
             return []
         return [as_root(_make_podman_command())]
 
@@ -56,7 +56,7 @@ class Layer(engine.Container):
         return {"runtime": RUNTIMES[0], "user": "root", **options}
 
     @classmethod
-    def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+    def explain_refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why this host cannot run the container, with the remedy; None if it can.
 
         Reasons are a missing runtime, init program or bridge program, control groups that crun does
@@ -74,9 +74,9 @@ class Layer(engine.Container):
                 "Podman has nothing here that makes a bridge: install the distribution’s package "
                 "netavark"
             )
-        return super().refusal_reason(resolved, below, machine)
+        return super().explain_refusal(resolved, below, machine)
 
-    def engine_command(self, *arguments: str) -> list[str]:
+    def make_engine_command(self, *arguments: str) -> list[str]:
         """Return the command that runs Podman as root, with the chosen runtime and arguments."""
         return as_root(_make_podman_command("--runtime", self.options["runtime"], *arguments))
 
@@ -125,7 +125,7 @@ class Layer(engine.Container):
             # Netavark itself accepts only packets of established connections.
             match = ["--match", "conntrack", "--ctstate", "DNAT"]
             firewall.allow_packets(
-                self.context, [*match, "--ctorigdst", self.below.listen_address()]
+                self.context, [*match, "--ctorigdst", self.below.get_listen_address()]
             )
         super().up()
 

@@ -57,7 +57,7 @@ class Layer(UserNetwork):
         for port in self.context.ports:
             target = {"guest_addr": self.guest_address, "guest_port": port}
             for protocol in ("tcp", "udp"):
-                source = {"host_addr": self.below.listen_address(), "host_port": port}
+                source = {"host_addr": self.below.get_listen_address(), "host_port": port}
                 arguments = {"proto": protocol, **source, **target}
                 requests.append(json.dumps({"execute": "add_hostfwd", "arguments": arguments}))
         # The kernel limits the paths of sockets, and the path of the system's folder may be longer.

@@ -58,14 +58,14 @@ class Layer(layer.Layer):
     data = "/data"
 
     @classmethod
-    def unavailable_reason(cls) -> str | None:
+    def explain_unavailability(cls) -> str | None:
         """Return why this host cannot run virtual machines, with the remedy; None if it can.
 
         Only hosts of the architecture x86_64 can.
         """
         if (architecture := os.uname().machine) != "x86_64":
             return f"virtual machines are built for x86_64 only; this host is {architecture}"
-        return super().unavailable_reason()
+        return super().explain_unavailability()
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
@@ -87,13 +87,13 @@ class Layer(layer.Layer):
         }
 
     @classmethod
-    def machine_above(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
+    def describe_machine_above(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
         """Return the machine's facts with the guest's number of CPUs."""
         cpus = resolved["settings"]["cpus"]
         return machine if cpus == "host" else {**machine, "cpus": int(cpus)}
 
     @classmethod
-    def labels(cls, resolved: Fields) -> Fields:
+    def get_labels(cls, resolved: Fields) -> Fields:
         """Return no names: the paper names a virtual machine only by its title."""
         return {}
 
@@ -117,14 +117,14 @@ class Layer(layer.Layer):
         machines = libvirt.remove_objects()
         return machines + [f"snapshots of run {name}" for name in snapshot.remove_snapshots()]
 
-    def cleanup_entries(self) -> list[Fields]:
+    def list_cleanups(self) -> list[Fields]:
         """Return the journal's entry that removes the machine, by the system's folder."""
         return [{"kind": "machine", "id": self.context.folder}]
 
     def up(self) -> None:
         """Boot the machine or restore it from its snapshot, with the warm-up of the layer above.
 
-        Keeps the machine and its facts, on which :meth:`collect_facts`, :meth:`address` and the methods for
+        Keeps the machine and its facts, on which :meth:`collect_facts`, :meth:`get_address` and the methods for
         its card and process rely.  Raises UserError if it does not start.
         """
         warmup = {}
@@ -147,17 +147,17 @@ class Layer(layer.Layer):
         """
         return ssh.wrap_command(self.context.folder, argv)
 
-    def address(self) -> str:
+    def get_address(self) -> str:
         """Return the machine's IP address, on its own network card if it has one."""
         definition = self._machine.wanted
         address: str = (definition["card"] or definition)["address"]
         return address.partition("/")[0]
 
-    def listen_address(self) -> str:
+    def get_listen_address(self) -> str:
         """Return the machine's IP address: no address is translated."""
-        return self.address()
+        return self.get_address()
 
-    def passed_card(self) -> tuple[str, str | None] | None:
+    def find_passed_card(self) -> tuple[str, str | None] | None:
         """Return (PCI address, client's IP address or None) of the machine's own network card.
 
         None if clients do not reach the machine by such a card.  The client's link decides by it
@@ -169,15 +169,15 @@ class Layer(layer.Layer):
         # The card is the first of the devices that the profile passes to the machine.
         return definition["passthrough"][0], definition["card"].get("client")
 
-    def virtual_machine(self) -> layer.Layer:
+    def find_virtual_machine(self) -> layer.Layer:
         """Return this layer, which is a virtual machine."""
         return self
 
-    def kernel_process(self) -> int | None:
+    def find_kernel_process(self) -> int | None:
         """Return the id of QEMU's process; None if it does not run."""
         return libvirt.find_domain_process(self._machine.wanted["name"])
 
-    def memory_processes(self) -> list[int]:
+    def list_memory_processes(self) -> list[int]:
         """Return the id of QEMU's process in a list, which is empty if QEMU does not run."""
-        process = self.kernel_process()
+        process = self.find_kernel_process()
         return [process] if process else []

@@ -266,15 +266,15 @@ def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -
             reason = reason or layer_class.refuses_own_images
         reason = (
             reason
-            or layer_class.unavailable_reason()
-            or layer_class.refusal_reason(resolved, below, machine)
+            or layer_class.explain_unavailability()
+            or layer_class.explain_refusal(resolved, below, machine)
         )
         # The next layer sees the machine that this one leaves it.
-        machine = layer_class.machine_above(resolved, machine)
+        machine = layer_class.describe_machine_above(resolved, machine)
         below = name
         stack.append({name: resolved})
         facts |= layer_class.describe(resolved)
-        labels = layer_class.labels(resolved)
+        labels = layer_class.get_labels(resolved)
         descriptions.append({"kind": layer_class.isolation, "title": layer_class.title, **labels})
         daemons += layer_class.daemons
     is_emulated = facts.get("accelerator") == "tcg"

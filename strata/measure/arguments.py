@@ -84,7 +84,7 @@ class Inputs:
         assert layer
         return layer
 
-    def system_values(self, part: int, values: Fields) -> Fields:
+    def list_system_values(self, part: int, values: Fields) -> Fields:
         """Return the values for commands in one system.
 
         They hold the system's own ports and address, and those of the systems with each role.
@@ -97,9 +97,9 @@ class Inputs:
         result = {
             **values,
             "part": part,
-            "listen": self.system.listen_address(part),
+            "listen": self.system.get_listen_address(part),
             "entrypoint": top.context.entrypoint,
-            "address": top.address(),
+            "address": top.get_address(),
         }
         for name in self.cell.get("ports", []):
             result[name] = plan.add_port_offset(values[name], offset + part)
@@ -107,10 +107,10 @@ class Inputs:
             holder = self._find_part_with_role(role, part)
             for name in names:
                 result[name] = plan.add_port_offset(values[name], offset + holder)
-            result[f"address.{role}"] = self.system.peer_address(holder)
+            result[f"address.{role}"] = self.system.get_peer_address(holder)
         return result
 
-    def client_values(self, values: Fields) -> Fields:
+    def list_client_values(self, values: Fields) -> Fields:
         """Return the values for commands at the client.
 
         A value that differs between systems is a list in the order of the systems: `address`,
@@ -118,7 +118,7 @@ class Inputs:
         serves for its group.  Only `address.ROLE` has one address for each group.
         values: parameters by name; they are not changed.
         """
-        systems = [self.system_values(part, values) for part in range(self.system_count)]
+        systems = [self.list_system_values(part, values) for part in range(self.system_count)]
         # The first system of each group.
         first_systems = systems[:: len(self.groups)]
         result = dict(values)

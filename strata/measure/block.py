@@ -59,7 +59,7 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
     cell = Cell(experiment, key, order)
     # Only the lowest layer runs on this host; the rights in layers above do not matter.
     for layer in cell.layers[:1]:
-        if reason := registry.load_layer_class(layer).permission_reason():
+        if reason := registry.load_layer_class(layer).explain_missing_permission():
             raise CellFailed(f"{cell.name} cannot be measured: {reason}")
     starting_state.declare_state(list_measured_cpus(experiment))
     try:

@@ -397,7 +397,7 @@ class Cell:
         count = inside["cpus"]
         if not isinstance(count, int):
             return None
-        return count if system.top.virtual_machine() else max(1, count // self.systems)
+        return count if system.top.find_virtual_machine() else max(1, count // self.systems)
 
     def _resolve_parameters(
         self, cpus: int | None, inside: Fields, client: Fields | None

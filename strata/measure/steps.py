@@ -96,7 +96,7 @@ class Steps:
         servers.start_servers(self.servers, self.inputs.system)
         self._execute_section("warmup")
         if self._waits:
-            self.shell = Shell(self.inputs.system.top.plain_command([SHELL_PROGRAM], fed=True))
+            self.shell = Shell(self.inputs.system.top.make_plain_command([SHELL_PROGRAM], fed=True))
             # The shell must be ready before the system is frozen: no process can enter it then.
             with self.log.outputs([0]) as [output]:
                 self.shell.run(["true"], output, SECONDS_TO_ANSWER)
@@ -118,7 +118,7 @@ class Steps:
 
         It shares the mapping `spent`, which later commands change.
         """
-        groups = [top.cgroup() for top in self.inputs.system.tops]
+        groups = [top.find_cgroup() for top in self.inputs.system.tops]
         return Spender([*filter(None, groups)], self._machine_pids, self.spent)
 
     def finish(self) -> None:
@@ -167,7 +167,7 @@ class Steps:
         The line begins with log_sections.OBSERVED; parsers rely on its keys (docs/files.md).
         """
         if kind == "group":
-            groups = [top.cgroup() or "" for top in self.inputs.system.tops]
+            groups = [top.find_cgroup() or "" for top in self.inputs.system.tops]
             line = json.dumps(cgroups.read_usage(groups))
         else:
             from strata.host import counters
@@ -238,9 +238,9 @@ class Steps:
             record["at"] = step["at"]
         values = {"lap": 0, **self._lap, **values}
         if part is None:
-            values = self.inputs.client_values(values)
+            values = self.inputs.list_client_values(values)
         else:
-            values = self.inputs.system_values(part, values)
+            values = self.inputs.list_system_values(part, values)
             if self.inputs.system_count > 1:
                 record["system"] = part
         argv = fill_command(step["argv"], values, self.inputs.workload)
@@ -263,7 +263,7 @@ class Steps:
                 return [self.shell.run(argv, outputs[0], timeout)]
             commands = []
             for part, argv in zip(systems, argvs, strict=True):
-                commands.append(self.inputs.find_layer(part).measured_command(argv))
+                commands.append(self.inputs.find_layer(part).make_measured_command(argv))
             return run_together(commands, outputs, timeout, self._machine_pids)
 
     def _require_success(self, step: Step, commands: list[Fields]) -> None:
@@ -326,7 +326,7 @@ class Steps:
             "boot_seconds": machine.get("boot_seconds"),
             "restore_seconds": machine.get("restore_seconds"),
             "command_seconds": round(seconds, 6),
-            "memory_bytes": measure_held_memory(system.top.memory_processes()),
+            "memory_bytes": measure_held_memory(system.top.list_memory_processes()),
             "removal_seconds": system.facts["removal_seconds"],
         }
         self.log.write(json.dumps(line))
@@ -369,7 +369,7 @@ class Steps:
         workloads/density/parse.py reads the keys of the logged line.
         """
         available = observe.read_available_memory() or 0
-        groups = [system.top.cgroup() or "" for system in systems]
+        groups = [system.top.find_cgroup() or "" for system in systems]
         line = {"systems": len(systems), "loaded": loaded, "available_bytes": available}
         line |= {"floor_bytes": round(floor), **cgroups.read_memory(groups)}
         self._write_host_line(json.dumps(line))
@@ -385,7 +385,7 @@ class Steps:
         """
         command = {**self._start_record(step, values, 0), **further_keys}
         self.commands.append(command)
-        host_command = self.inputs.system.top.measured_command(command["argv"])
+        host_command = self.inputs.system.top.make_measured_command(command["argv"])
         started = time.monotonic()
         result = capture(host_command, timeout=step["timeout"], check=False)
         seconds = time.monotonic() - started
@@ -407,8 +407,8 @@ def _list_machine_processes(system: System) -> list[int]:
     """
     processes = []
     for top in system.tops:
-        if machine := top.virtual_machine():
-            processes += machine.memory_processes()
+        if machine := top.find_virtual_machine():
+            processes += machine.list_memory_processes()
     return processes
 
 

@@ -72,7 +72,7 @@ def _print_obstacles(experiment: Plan, due: list[blocks.Cell]) -> None:
     for name in {cell[0] for cell in due}:
         for layer in experiment["environments"][name]["layers"][:1]:
             layer_name = next(iter(layer))
-            reasons.add(registry.load_layer_class(layer_name).permission_reason())
+            reasons.add(registry.load_layer_class(layer_name).explain_missing_permission())
     for reason in sorted(filter(None, reasons)):
         progress.print_line(f"before that can be measured: {reason}")
 

@@ -72,7 +72,7 @@ def observe_system(top: Layer) -> tuple[Fields, States]:
     record's `observed` has the facts as `inside` or `client`, with `processors` (the CPUs, for
     example ``0-3``).
     """
-    command = top.plain_command(starting_state.make_state_command(*observe.FILES))
+    command = top.make_plain_command(starting_state.make_state_command(*observe.FILES))
     files = observe.split_files(capture(command, check=False).stdout)
     facts = observe.parse_facts(files)
     state = starting_state.parse_state(files)
@@ -160,7 +160,7 @@ def _read_host_process_state(top: Layer) -> States:
     Each name ends with " on the host": layers declare differences of this process by it.  The
     state is empty for other systems.
     """
-    host_process = top.kernel_process()
+    host_process = top.find_kernel_process()
     if not host_process:
         return {}
     command = as_root(starting_state.make_state_command(process=host_process))
@@ -192,7 +192,7 @@ class Client:
         stack, self.layer = client_of.build_stack(resolved, context)
         _bring_up_layers(stack)
         self.client = stack[-1]
-        self.address = self.layer.address()
+        self.address = self.layer.get_address()
         self.password = os.urandom(16).hex()
 
     @functools.cached_property
@@ -258,7 +258,7 @@ class System:
         if link is not None:
             link.layer.join_systems(self.tops)
         # Joining a bridge may move the addresses, so they are read only now, and once.
-        self._listen_addresses = [top.listen_address() for top in self.tops] if link else []
+        self._listen_addresses = [top.get_listen_address() for top in self.tops] if link else []
 
     def _build_stacks(
         self,
@@ -294,15 +294,15 @@ class System:
             stacks.append(registry.build_stack(stack, context))
         return stacks
 
-    def listen_address(self, part: int) -> str:
+    def get_listen_address(self, part: int) -> str:
         """Return the address that a part's servers listen on, where the client's packets arrive.
 
         It is the placeholder `listen` of commands.  Without a client it is the part's own address.
         part: the part's number, from 0.
         """
-        return self._listen_addresses[part] if self.client else self.tops[part].address()
+        return self._listen_addresses[part] if self.client else self.tops[part].get_address()
 
-    def peer_address(self, part: int) -> str:
+    def get_peer_address(self, part: int) -> str:
         """Return the address where the other parts of the system reach a part's servers.
 
         It is the placeholder `address.ROLE` of commands in a system.
@@ -311,7 +311,7 @@ class System:
         top = self.tops[part]
         # These layers forward packets of other parts as they forward the client's.
         forwarded = any(layer.peers_are_clients for layer in top.stack())
-        return top.address() if forwarded else self.listen_address(part)
+        return top.get_address() if forwarded else self.get_listen_address(part)
 
     def set_frozen(self, frozen: bool) -> None:
         """Freeze all processes of the system, or thaw them, and set `frozen`.
@@ -325,7 +325,7 @@ class System:
             return
         if self._freezable_folders is None:
             self._freezable_folders = []
-            for group in filter(None, [top.cgroup() for top in self.tops]):
+            for group in filter(None, [top.find_cgroup() for top in self.tops]):
                 journal.note_cleanup(self.id, {"kind": "frozen", "id": group})
                 self._freezable_folders += cgroups.find_freezable_folders(group)
         cgroups.freeze(self._freezable_folders, frozen)

@@ -146,7 +146,7 @@ def _prepare_experiment(
     Raises UserError if nothing can be compared here, or if the trial run fails.
     """
     layer = docker.Layer
-    if request.image and not (layer.unavailable_reason() or layer.permission_reason()):
+    if request.image and not (layer.explain_unavailability() or layer.explain_missing_permission()):
         # The image is read before a cell would start the daemon.
         docker.start_daemon()
     with contextlib.ExitStack() as undo:
@@ -221,7 +221,7 @@ def _make_plan(folder: str) -> Plan:
         if environment["available"]:
             # The outermost layer, which runs on this host, decides whether the user may.
             [lowest] = environment["layers"][0]
-            if reason := registry.load_layer_class(lowest).permission_reason():
+            if reason := registry.load_layer_class(lowest).explain_missing_permission():
                 raise UserError(f"nothing can be measured: {reason}")
     return experiment
 

@@ -207,7 +207,7 @@ class Machine:
         if devices and self.context.parts > 1:
             return "a device can be in one machine only"
         accelerator = self.options["accelerator"]
-        reasons = [passthrough.unavailable_reason(device, accelerator) for device in devices]
+        reasons = [passthrough.explain_unavailability(device, accelerator) for device in devices]
         return "; ".join(filter(None, reasons)) or None
 
     def _ensure_snapshot(self, owner: Fields) -> str:

@@ -42,7 +42,7 @@ ip -4 -o address show dev "$2" | sed -n 's/.* inet \\([^ ]*\\) .*/\\1/p'
 """
 
 
-def unavailable_reason(address: str, accelerator: str | None) -> str | None:
+def explain_unavailability(address: str, accelerator: str | None) -> str | None:
     """Return why a PCI device cannot be passed to a guest here, with the remedy; None if it can.
 
     address: the device's PCI address.

@@ -86,7 +86,7 @@ def up(checkout, image, machine_stays):
 
 def inside(top, *argv):
     return subprocess.run(
-        top.measured_command(list(argv)), capture_output=True, text=True, check=True
+        top.make_measured_command(list(argv)), capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
@@ -119,7 +119,7 @@ def test_native_is_the_bare_host_with_the_images_files(up, image):
 
 def test_native_cannot_change_the_images_files(up):
     done = subprocess.run(
-        up("native").measured_command(["touch", "/opt/strata/x"]),
+        up("native").make_measured_command(["touch", "/opt/strata/x"]),
         capture_output=True,
         text=True,
         check=False,
@@ -141,7 +141,7 @@ def test_a_container_shares_with_the_host_only_what_its_options_say(
     assert inside(top, "stat", "-f", "-c", "%T", "/") == "overlayfs"
     data = inside(top, "stat", "-f", "-c", "%T", "/data")
     assert (data == "overlayfs") is data_in_layers
-    assert top.address().count(".") == 3
+    assert top.get_address().count(".") == 3
 
 
 def test_all_run_the_same_program_with_the_same_variables(up):
@@ -180,7 +180,7 @@ def test_a_file_goes_in_and_comes_back_byte_for_byte(up, name, tmp_path):
 def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
     top = up("native")
     subprocess.run(
-        top.measured_command(["sh", "-c", "setsid sleep 4327 >/dev/null 2>&1 &"]), check=True
+        top.make_measured_command(["sh", "-c", "setsid sleep 4327 >/dev/null 2>&1 &"]), check=True
     )
     find = ["pgrep", "-f", "^sleep 4327$"]
     projects.until(lambda: subprocess.run(find, capture_output=True, check=False).returncode == 0)
@@ -189,7 +189,7 @@ def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
 
 
 def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up):
-    group = up("brake").cgroup()
+    group = up("brake").find_cgroup()
 
     def brakes():
         names = {
@@ -249,7 +249,7 @@ def test_a_sandbox_has_a_kernel_of_its_own_and_stands_beside_the_containers(up):
     assert facts["platform"] in ("ptrace", "systrap", "kvm")
     assert facts["stack"] == "host"
     # A sandbox does not show its control groups: those of its processes are read on the host.
-    processes = top.memory_processes()
+    processes = top.list_memory_processes()
     lines = [
         line
         for line in open(f"/proc/{processes[-1]}/cgroup").read().splitlines()
@@ -281,7 +281,7 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     tops = [system.top for system in systems]
     assert len(journal.read_entries()) == len(tops)
     # In each system a shell waits: its commands run in the same place as those without a shell.
-    shells = [Shell(top.plain_command([SHELL_PROGRAM], fed=True)) for top in tops]
+    shells = [Shell(top.make_plain_command([SHELL_PROGRAM], fed=True)) for top in tops]
     for top, shell in zip(tops, shells, strict=True):
         for argv in (["env"], ["id", "-u"], ["hostname"], ["cat", "/proc/self/mounts"]):
             with open(tmp_path / "printed", "wb") as file:

@@ -27,8 +27,8 @@ BRIDGE = {"network": "bridge", "data": "volume"}
 def makes(runtime):
     resolved = LAYER.resolve_options({**BRIDGE, "network": "host", "runtime": runtime}, {})
     return not (
-        LAYER.unavailable_reason()
-        or LAYER.refusal_reason(resolved, "host", capacity.read_host_facts())
+        LAYER.explain_unavailability()
+        or LAYER.explain_refusal(resolved, "host", capacity.read_host_facts())
     )
 
 
@@ -74,7 +74,7 @@ def up(home, machine_stays, image):
 
 def stack_of(options):
     resolved = LAYER.resolve_options({**BRIDGE, "runtime": RUNTIMES[0], **options}, {})
-    reason = LAYER.refusal_reason(resolved, "host", capacity.read_host_facts())
+    reason = LAYER.explain_refusal(resolved, "host", capacity.read_host_facts())
     if reason:
         pytest.skip(reason)
     return [{"podman": resolved}]
@@ -82,7 +82,7 @@ def stack_of(options):
 
 def inside(top, *argv):
     return subprocess.run(
-        top.measured_command(list(argv)), capture_output=True, text=True, check=True
+        top.make_measured_command(list(argv)), capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
@@ -96,7 +96,7 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
     ]
     groups = [
         line.split(":", 2)[2]
-        for line in open(f"/proc/{top.memory_processes()[-1]}/cgroup").read().splitlines()
+        for line in open(f"/proc/{top.list_memory_processes()[-1]}/cgroup").read().splitlines()
     ]
     # A slice of systemd has a name without a path.
     parent = cgroups.parent_option(
@@ -110,8 +110,10 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
             f"/proc/self/ns/{kind}"
         )
     assert inside(top, "id", "-u") == "0"
-    assert top.listen_address().count(".") == 3
-    holders = [open(f"/proc/{process}/comm").read().strip() for process in top.memory_processes()]
+    assert top.get_listen_address().count(".") == 3
+    holders = [
+        open(f"/proc/{process}/comm").read().strip() for process in top.list_memory_processes()
+    ]
     assert "conmon" in holders
     # A file of this size is written in many pieces.
     content = os.urandom(3_000_000)
@@ -138,7 +140,7 @@ def test_what_is_printed_in_it_arrives_whole_and_so_does_its_exit_code(up):
     top = up(network="host")
     for _ in range(3):
         done = subprocess.run(
-            top.measured_command(["sh", "-c", "echo a; echo b >&2; exit 7"]),
+            top.make_measured_command(["sh", "-c", "echo a; echo b >&2; exit 7"]),
             capture_output=True,
             check=False,
         )
@@ -171,7 +173,9 @@ def test_what_it_may_do_is_what_was_asked_for(up):
 def test_the_next_cell_gets_a_fresh_one(up, image):
     top = up(data="layered")
     subprocess.run(
-        top.measured_command(["sh", "-c", "echo >/data/left; setsid sleep 300 >/dev/null 2>&1 &"]),
+        top.make_measured_command(
+            ["sh", "-c", "echo >/data/left; setsid sleep 300 >/dev/null 2>&1 &"]
+        ),
         check=True,
     )
     fresh = up(data="layered")

@@ -33,7 +33,7 @@ def machine_disk(image):
 
 def inside(top, *argv, timeout=300):
     done = subprocess.run(
-        top.measured_command(list(argv)),
+        top.make_measured_command(list(argv)),
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -241,6 +241,6 @@ def test_a_tuned_machine_shows_what_was_applied(tuned, image):
     )
 
     # It is reached over Strata's bridge.
-    address = tuned.top.address()
+    address = tuned.top.get_address()
     route = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
     assert paths.name_prefix() in route

@@ -26,8 +26,8 @@ PODMANS = [
         {"network": "bridge", "data": "volume", "runtime": name, "seccomp": "unconfined"}
     ]
     if not (
-        LAYER.unavailable_reason()
-        or LAYER.refusal_reason(options, "host", capacity.read_host_facts())
+        LAYER.explain_unavailability()
+        or LAYER.explain_refusal(options, "host", capacity.read_host_facts())
     )
 ][:1]
 LONG = dict.fromkeys(

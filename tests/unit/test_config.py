@@ -203,9 +203,11 @@ def test_paper_scale_follows_the_published_rules(checkout):
 
 def test_an_environment_that_is_not_available_keeps_its_place_and_its_reason(checkout, monkeypatch):
     monkeypatch.setattr(
-        registry.load_layer_class("docker"), "unavailable_reason", lambda: "no Docker"
+        registry.load_layer_class("docker"), "explain_unavailability", lambda: "no Docker"
     )
-    monkeypatch.setattr(registry.load_layer_class("vm"), "unavailable_reason", lambda: "no QEMU")
+    monkeypatch.setattr(
+        registry.load_layer_class("vm"), "explain_unavailability", lambda: "no QEMU"
+    )
     environments = planned()["environments"]
     assert [environments[name]["reason"] for name in ("docker", "vm-docker")] == [
         "no Docker",
@@ -254,7 +256,9 @@ def test_memory_of_virtual_machines_fits_the_host_and_the_workloads(
     checkout, monkeypatch, memory, kvm, over, message
 ):
     monkeypatch.setattr(
-        registry.load_layer_class("vm"), "unavailable_reason", lambda: None if kvm else "no QEMU"
+        registry.load_layer_class("vm"),
+        "explain_unavailability",
+        lambda: None if kvm else "no QEMU",
     )
     finding = {"accelerator": "kvm", "accelerator_reason": "tried"}
     monkeypatch.setattr("strata.vm.acceleration.known_accelerator", lambda: finding)
@@ -309,8 +313,8 @@ def test_only_narrows_an_experiment_to_some_environments_and_workloads(checkout)
 
 
 def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(checkout, monkeypatch):
-    monkeypatch.setattr(registry.load_layer_class("vm"), "unavailable_reason", lambda: None)
-    monkeypatch.setattr(registry.load_layer_class("vm"), "refusal_reason", lambda *_: None)
+    monkeypatch.setattr(registry.load_layer_class("vm"), "explain_unavailability", lambda: None)
+    monkeypatch.setattr(registry.load_layer_class("vm"), "explain_refusal", lambda *_: None)
     finding = {"accelerator": "tcg", "accelerator_reason": "tried"}
     monkeypatch.setattr("strata.vm.acceleration.known_accelerator", lambda: finding)
     made = planned()

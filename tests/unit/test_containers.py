@@ -254,12 +254,12 @@ def test_options_are_named_in_label_and_title_and_another_network_is_one_of_them
     options = {"data": "volume", "options": ["--network=mine", "--cpus=1.5"]}
     assert passed_options.find_mistakes(options) == []
     resolved = layer.resolve_options(options, {})
-    assert layer.labels(resolved)["network"] == "network mine"
-    assert layer.labels(resolved)["title"].endswith("with --network=mine --cpus=1.5")
+    assert layer.get_labels(resolved)["network"] == "network mine"
+    assert layer.get_labels(resolved)["title"].endswith("with --network=mine --cpus=1.5")
     assert layer.describe(resolved)["otherwise"] == "--network=mine --cpus=1.5"
-    assert layer.refusal_reason(resolved, "host", MACHINE) is None
+    assert layer.explain_refusal(resolved, "host", MACHINE) is None
     other = layer.resolve_options({**options, "options": ["--network=other"]}, {})
-    assert "docker network create other" in layer.refusal_reason(other, "host", MACHINE)
+    assert "docker network create other" in layer.explain_refusal(other, "host", MACHINE)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def podman_host(monkeypatch, tmp_path):
 
 def refusal(name, **options):
     layer = registry.load_layer_class(name)
-    return layer.refusal_reason(layer.resolve_options({**PLAIN, **options}, {}), "host", MACHINE)
+    return layer.explain_refusal(layer.resolve_options({**PLAIN, **options}, {}), "host", MACHINE)
 
 
 @pytest.mark.parametrize(
@@ -459,11 +459,11 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
 def test_a_daemon_that_would_make_another_environment_is_a_reason(daemon, printed, options, reason):
     daemon(printed)
     layer = registry.load_layer_class("docker")
-    sentence = layer.refusal_reason(layer.add_observations(options, "host"), "host", MACHINE)
+    sentence = layer.explain_refusal(layer.add_observations(options, "host"), "host", MACHINE)
     assert (reason is sentence is None) or reason in sentence
     # A machine has a daemon of its own, without gVisor.
     if "runtime" not in options:
-        assert layer.refusal_reason(layer.add_observations(options, "vm"), "vm", MACHINE) is None
+        assert layer.explain_refusal(layer.add_observations(options, "vm"), "vm", MACHINE) is None
 
 
 def test_a_daemon_without_a_bridge_is_a_reason(daemon):
@@ -530,7 +530,7 @@ def test_an_unusual_daemon_is_in_the_label_and_options_of_its_environment(
     observed = layer.add_observations(options, "host")
     assert layer.describe(observed).get("otherwise") == ending
     assert (observed != options) == (ending is not None)
-    assert layer.labels(observed) == layer.labels(options) | labels
+    assert layer.get_labels(observed) == layer.get_labels(options) | labels
     # A machine's daemon is the image's own.
     assert layer.add_observations(options, "vm") == options
 
@@ -607,13 +607,13 @@ def test_the_kernels_rules_show_how_a_published_port_is_reached(
 def test_a_missing_program_is_named_and_nothing_of_it_is_removed(monkeypatch, name):
     monkeypatch.setattr(shutil, "which", lambda program, path=None: None)
     layer = registry.load_layer_class(name)
-    assert "is not installed" in layer.unavailable_reason()
-    assert layer.doctor_line()[1] in (None, False)
+    assert "is not installed" in layer.explain_unavailability()
+    assert layer.format_doctor_line()[1] in (None, False)
     assert layer.remove_systems() == layer.remove_images([]) == []
 
 
 def test_a_machines_cpus_are_its_own(checkout, monkeypatch):
-    monkeypatch.setattr(registry.load_layer_class("vm"), "unavailable_reason", lambda: None)
+    monkeypatch.setattr(registry.load_layer_class("vm"), "explain_unavailability", lambda: None)
     stack = [
         {"vm": {}},
         {"docker": {"network": "host", "data": "volume", "cpuset-cpus": "0-7", "memory": "5GiB"}},
@@ -647,7 +647,7 @@ def test_a_file_goes_in_with_its_rights_and_comes_back_whatever_its_name(
 
 def test_what_this_user_may_not_bring_up_is_named_with_the_remedy(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
-    assert "unset DOCKER_HOST" in docker.Layer.permission_reason()
+    assert "unset DOCKER_HOST" in docker.Layer.explain_missing_permission()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "sudo without a password" in podman.Layer.permission_reason()
+    assert "sudo without a password" in podman.Layer.explain_missing_permission()

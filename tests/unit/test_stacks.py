@@ -37,8 +37,8 @@ def attempt(stack, **more):
 def test_every_stack_is_planned_or_refused_by_its_key(checkout, monkeypatch, depth):
     """The workload has servers in the stack and a client outside of it."""
     for name in registry.list_layer_names():
-        monkeypatch.setattr(registry.load_layer_class(name), "unavailable_reason", lambda: None)
-        monkeypatch.setattr(registry.load_layer_class(name), "refusal_reason", lambda *_: None)
+        monkeypatch.setattr(registry.load_layer_class(name), "explain_unavailability", lambda: None)
+        monkeypatch.setattr(registry.load_layer_class(name), "explain_refusal", lambda *_: None)
     accepted = set()
     for names in itertools.product(registry.list_layer_names(), repeat=depth):
         stack = [{name: OPTIONS.get(name, {})} for name in names]

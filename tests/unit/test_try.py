@@ -64,10 +64,10 @@ def test_a_wrong_command_line_gets_a_message_and_leaves_nothing(place, words, na
 @pytest.mark.parametrize(
     ("layer", "method", "names"),
     [
-        ("docker", "unavailable_reason", "nothing to compare"),
-        ("chroot", "unavailable_reason", "nothing to compare"),
-        ("chroot", "permission_reason", "nothing can be measured"),
-        ("docker", "permission_reason", "nothing can be measured"),
+        ("docker", "explain_unavailability", "nothing to compare"),
+        ("chroot", "explain_unavailability", "nothing to compare"),
+        ("chroot", "explain_missing_permission", "nothing can be measured"),
+        ("docker", "explain_missing_permission", "nothing can be measured"),
     ],
 )
 def test_a_machine_without_docker_or_rights_is_told_and_nothing_is_left(

@@ -123,7 +123,7 @@ class Container(layer.Layer):
     """A container that an engine runs; a subclass gives the engine's commands.
 
     Commands for the containers of all systems on the host begin as :meth:`list_host_commands` says,
-    commands for one system come from :meth:`engine_command`.
+    commands for one system come from :meth:`make_engine_command`.
     """
 
     engine_name: str
@@ -152,7 +152,7 @@ class Container(layer.Layer):
         return mistakes
 
     @classmethod
-    def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+    def explain_refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why the host cannot grant the limits in these options; None if it can.
 
         A subclass that can stand on a virtual machine must override this: the CPUs here are the
@@ -162,7 +162,7 @@ class Container(layer.Layer):
         return limits.explain_excess(resolved, cpus, machine["memory_bytes"])
 
     @classmethod
-    def labels(cls, resolved: Fields) -> Fields:
+    def get_labels(cls, resolved: Fields) -> Fields:
         """Return ``{network, data}``, the paper's names of the container's network and storage.
 
         A network of the user's own has no name in NETWORKS: its name in the engine is shown.
@@ -237,7 +237,7 @@ class Container(layer.Layer):
         return removed
 
     @abstractmethod
-    def engine_command(self, *arguments: str) -> list[str]:
+    def make_engine_command(self, *arguments: str) -> list[str]:
         """Return the command, for the layer below, that runs the engine with these arguments."""
 
     @abstractmethod
@@ -259,7 +259,7 @@ class Container(layer.Layer):
     def id_file(self) -> str:
         """The path of the host's file into which the engine writes the container's id.
 
-        :meth:`cgroup` reads it, and so does the journal's entry of a sandbox.
+        :meth:`find_cgroup` reads it, and so does the journal's entry of a sandbox.
         """
         return os.path.join(self.context.folder, "container")
 
@@ -280,19 +280,21 @@ class Container(layer.Layer):
         records; later steps add `settings` and `network` to them.
         Raises UserError if the engine does not answer.
         """
-        argv = self.below.plain_command(self.engine_command("info", "--format", "{{json .}}"))
+        argv = self.below.make_plain_command(
+            self.make_engine_command("info", "--format", "{{json .}}")
+        )
         self.info = _read_engine_info(*argv)
         self._facts: Fields = {}
         for name, value in self.select_engine_facts(self.info).items():
             # Some versions have further lines, such as crun's with its features.
             self._facts[name] = str(value or NOT_AVAILABLE).partition("\n")[0]
 
-    def cleanup_entries(self) -> list[Fields]:
+    def list_cleanups(self) -> list[Fields]:
         """Return the journal's entry that removes the container.
 
         A container in a virtual machine has none: it is removed with the machine.
         """
-        if self.virtual_machine() is not None:
+        if self.find_virtual_machine() is not None:
             return []
         return [self.make_cleanup_entry(self.context.id)]
 
@@ -303,8 +305,8 @@ class Container(layer.Layer):
         process: each must be complete in itself.
         """
         # Podman's names begin without the slash that Docker's have.
-        find = self.engine_command("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
-        remove = self.complete_command(self.engine_command("rm", "--force", "--volumes", name))
+        find = self.make_engine_command("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
+        remove = self.complete_command(self.make_engine_command("rm", "--force", "--volumes", name))
         return {"kind": "container", "id": name, "find": find, "remove": [remove]}
 
     def up(self) -> None:
@@ -316,7 +318,7 @@ class Container(layer.Layer):
         """
         # Clean-up relies on the container's name and label.
         options = ["--detach", "--name", self.context.id, *self.list_publish_options()]
-        if self.virtual_machine() is None:
+        if self.find_virtual_machine() is None:
             options += ["--cidfile", self.id_file]
         start = self.complete_command(
             self.make_start_command(options, self.list_passed_options(), HOLDER)
@@ -332,11 +334,11 @@ class Container(layer.Layer):
             mode = "1777" if self._serves_user else "0755"
             make_folders = ["sh", "-euc", MAKE_FOLDERS, "strata", mode]
             self.run_below(
-                self.engine_command("exec", "--user", "0", self.context.id, *make_folders)
+                self.make_engine_command("exec", "--user", "0", self.context.id, *make_folders)
             )
         if "cpu-burst" in self.options:
             # Engines have no option for it.
-            cgroups.set_burst(self.cgroup() or "", self.options["cpu-burst"])
+            cgroups.set_burst(self.find_cgroup() or "", self.options["cpu-burst"])
         if limits.select_checked(self.options):
             printed = self.run_below(self.wrap_command(limits.PRINT_FILES), check=False)
             self._facts["settings"] = limits.require_applied(self.options, printed)
@@ -382,7 +384,7 @@ class Container(layer.Layer):
             fixed.append("--no-healthcheck")
         program = ["--entrypoint", argv[0], self._image_id, *argv[1:]]
         # Of an option that is given twice, the last counts.
-        return self.engine_command("run", *network_options, *settings, *fixed, *program)
+        return self.make_engine_command("run", *network_options, *settings, *fixed, *program)
 
     @property
     def _serves_user(self) -> bool:
@@ -400,16 +402,20 @@ class Container(layer.Layer):
         The image's folder has it as image.tar, which strata.image.build writes.  Returns whether it
         was missing.  Raises UserError if it cannot be loaded.
         """
-        inspect = self.engine_command("image", "inspect", "--format", "{{.Id}}", self._image_id)
+        inspect = self.make_engine_command(
+            "image", "inspect", "--format", "{{.Id}}", self._image_id
+        )
         if self.run_below(inspect, check=False).strip():
             return False
         archive = os.path.join(self.image["folder"], "image.tar")
         with count_one_off(), report_step(self.name, "loading the image"):
-            load = self.below.plain_command(self.make_load_command(), fed=True)
+            load = self.below.make_plain_command(self.make_load_command(), fed=True)
             capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
             if self.context.own_image:
                 # By this name, `remove_images` finds an image without Strata's label.
-                self.run_below(self.engine_command("tag", self._image_id, name_image(self.image)))
+                self.run_below(
+                    self.make_engine_command("tag", self._image_id, name_image(self.image))
+                )
         return True
 
     def _provide_data_options(self) -> list[str]:
@@ -439,7 +445,7 @@ class Container(layer.Layer):
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
         options += starting_state.make_container_limit_options()
         # The experiment's mask is of the host's CPUs: a virtual machine numbers its own.
-        is_masked = self.context.mask and self.virtual_machine() is None
+        is_masked = self.context.mask and self.find_virtual_machine() is None
         if is_masked and "cpuset-cpus" not in self.options:
             options += ["--cpuset-cpus", str(self.context.mask)]
         return options
@@ -451,7 +457,9 @@ class Container(layer.Layer):
         Raises UserError if the container's control group is not on this host, where it must be
         frozen.
         """
-        if self.virtual_machine() is None and not cgroups.list_processes(self.cgroup() or ""):
+        if self.find_virtual_machine() is None and not cgroups.list_processes(
+            self.find_cgroup() or ""
+        ):
             raise UserError(
                 "the container’s control group is not on this host, where it could be frozen: "
                 f"{self.name} is not this machine’s own; unset DOCKER_HOST, DOCKER_CONTEXT and "
@@ -467,7 +475,7 @@ class Container(layer.Layer):
         records hold them as `network`, and ENGINE_ROWS of analysis/markdown_tables.R reads them.
         Subclasses compare `ports` with :data:`NAT`, :data:`PROXY` and :data:`NOTHING`.
         """
-        if self.virtual_machine() is None:
+        if self.find_virtual_machine() is None:
             rules = firewall.read_packet_filter()
         else:
             rules = firewall.PacketFilter(self.run_below(firewall.LIST_COMMAND, check=False))
@@ -486,7 +494,7 @@ class Container(layer.Layer):
 
     def make_load_command(self) -> list[str]:
         """Return the command, for the layer below, that loads image.tar from standard input."""
-        return self.engine_command("load", "--quiet")
+        return self.make_engine_command("load", "--quiet")
 
     def complete_command(self, argv: list[str]) -> list[str]:
         """Return a command of the engine in a form that no signal interrupts; here, unchanged.
@@ -507,7 +515,10 @@ class Container(layer.Layer):
         options = []
         for port in self.context.ports:
             for protocol in ("tcp", "udp"):
-                options += ["--publish", f"{self.below.listen_address()}:{port}:{port}/{protocol}"]
+                options += [
+                    "--publish",
+                    f"{self.below.get_listen_address()}:{port}:{port}/{protocol}",
+                ]
         return options
 
     def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
@@ -516,15 +527,15 @@ class Container(layer.Layer):
         fed: whether `argv` reads standard input, which is empty otherwise.
         """
         interactive = ["--interactive"] if fed else []
-        return self.engine_command("exec", *interactive, self.context.id, *argv)
+        return self.make_engine_command("exec", *interactive, self.context.id, *argv)
 
-    def listen_address(self) -> str:
+    def get_listen_address(self) -> str:
         """Return the container's IP address on its bridge, or the lower layer's without a bridge.
 
         The container must be up, since the engine chooses the address.
         """
         if self.options["network"] == "host":
-            return self.below.listen_address()
+            return self.below.get_listen_address()
         return self._bridge_address
 
     @functools.cached_property
@@ -534,7 +545,7 @@ class Container(layer.Layer):
         Raises UserError if the container has none.
         """
         template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-        inspect = self.engine_command("inspect", "--format", template, self.context.id)
+        inspect = self.make_engine_command("inspect", "--format", template, self.context.id)
         address = self.run_below(inspect).strip()
         if not address:
             raise UserError(
@@ -543,7 +554,7 @@ class Container(layer.Layer):
             )
         return address
 
-    def cgroup(self) -> str | None:
+    def find_cgroup(self) -> str | None:
         """Return the container's ID; the host's control group of the container has it in its path.
 
         None in a virtual machine, or before the engine wrote the id.  strata.host.cgroups adds what
@@ -551,11 +562,11 @@ class Container(layer.Layer):
         """
         return observe.read_files([self.id_file]).get(self.id_file) or None
 
-    def memory_processes(self) -> list[int]:
+    def list_memory_processes(self) -> list[int]:
         """Return the ids of the host's processes that hold the container's memory.
 
         In a virtual machine, these are the processes of the machine.
         """
-        if machine := self.virtual_machine():
-            return machine.memory_processes()
-        return cgroups.list_processes_and_parents(self.cgroup() or "")
+        if machine := self.find_virtual_machine():
+            return machine.list_memory_processes()
+        return cgroups.list_processes_and_parents(self.find_cgroup() or "")

@@ -57,12 +57,12 @@ class Layer(ABC):
 
     The class is what the planner uses: its attributes and class methods describe the layer before
     any is up.  An object is one layer of a stack: :meth:`bring_up` makes it, and
-    :meth:`cleanup_entries` says how it is removed again.
+    :meth:`list_cleanups` says how it is removed again.
 
     Class methods take `options` as in config.yaml, or `resolved` options as in the plan; `below` is
     the name of the layer below this one; `machine` holds the facts of this machine
     (:func:`strata.host.capacity.read_host_facts`) as the layers below change them
-    (:meth:`machine_above`).
+    (:meth:`describe_machine_above`).
 
     Attributes of an object: `options` are the resolved ones; `below` is the layer that this one
     stands, or the layer itself at the bottom; `above` is the layer that stands on this one, or
@@ -113,7 +113,7 @@ class Layer(ABC):
     """Whether it uses no CPU while no command runs in it, so that others are measured meanwhile."""
 
     peers_are_clients: ClassVar[bool] = False
-    """Whether other parts of a system reach it at :meth:`address`, not :meth:`listen_address`."""
+    """Whether other parts of a system reach it at :meth:`get_address`, not :meth:`get_listen_address`."""
 
     differences: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """How programs start in it in another state than natively: name of a value → the reason.
@@ -137,7 +137,7 @@ class Layer(ABC):
     # What the planner asks.
 
     @classmethod
-    def unavailable_reason(cls) -> str | None:
+    def explain_unavailability(cls) -> str | None:
         """Return why this machine cannot provide the layer, with the remedy; None if it can.
 
         An implementation must be quick and start nothing: it runs whenever the workflow is read.
@@ -153,7 +153,7 @@ class Layer(ABC):
         return None
 
     @classmethod
-    def permission_reason(cls) -> str | None:
+    def explain_missing_permission(cls) -> str | None:
         """Return why this user may not bring the layer up, with the remedy; None if permitted.
 
         Unlike other reasons, it is not in the plan: another user may measure what is planned.
@@ -201,7 +201,7 @@ class Layer(ABC):
         return resolved
 
     @classmethod
-    def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+    def explain_refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why this machine cannot provide the layer with these options, with the remedy.
 
         None if the machine can.
@@ -209,7 +209,7 @@ class Layer(ABC):
         return None
 
     @classmethod
-    def machine_above(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
+    def describe_machine_above(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
         """Return the facts of the machine as a layer above this one finds them.
 
         The planner gives them to the layers above as `machine`.
@@ -217,7 +217,7 @@ class Layer(ABC):
         return machine
 
     @classmethod
-    def labels(cls, resolved: Fields) -> Fields:
+    def get_labels(cls, resolved: Fields) -> Fields:
         """Return the names that the paper uses: ``{network, data}``.
 
         The keys ``kind`` and ``title`` may be added: they replace the layer's isolation and title.
@@ -236,12 +236,12 @@ class Layer(ABC):
         return {}
 
     @classmethod
-    def doctor_line(cls) -> tuple[str, bool | None, str]:
+    def format_doctor_line(cls) -> tuple[str, bool | None, str]:
         """Return the layer's line of `make doctor`: (topic, whether the layer is available, text).
 
         The second is None if the layer is missing but nothing is wrong; False is printed as NO.
         """
-        reason = cls.unavailable_reason()
+        reason = cls.explain_unavailability()
         return cls.title, None if reason else True, reason or "can be made"
 
     @classmethod
@@ -281,11 +281,11 @@ class Layer(ABC):
         This order lets a later process remove the layer after a kill.  The layer below must be up.
         Raises UserError if the layer cannot be made.
         """
-        for entry in self.cleanup_entries():
+        for entry in self.list_cleanups():
             self.context.note_cleanup(entry)
         self.up()
 
-    def cleanup_entries(self) -> list[Fields]:
+    def list_cleanups(self) -> list[Fields]:
         """Return the journal's entries that remove what :meth:`up` makes; none by default.
 
         The entries are carried out from the last to the first, possibly by a later process after a
@@ -340,22 +340,22 @@ class Layer(ABC):
         """The path, in this layer, of the folder for the data of a layer above."""
         return self.context.data
 
-    def address(self) -> str:
+    def get_address(self) -> str:
         """Return the IP address where a client reaches servers in this layer."""
-        return self.below.address()
+        return self.below.get_address()
 
-    def listen_address(self) -> str:
+    def get_listen_address(self) -> str:
         """Return the IP address that servers in this layer listen on.
 
-        Packets that clients send to :meth:`address` arrive at it.
+        Packets that clients send to :meth:`get_address` arrive at it.
         """
-        return self.address() if self.below is self else self.below.listen_address()
+        return self.get_address() if self.below is self else self.below.get_listen_address()
 
-    def virtual_machine(self) -> Layer | None:
+    def find_virtual_machine(self) -> Layer | None:
         """Return the uppermost virtual machine at or below this layer; None without one."""
-        return None if self.below is self else self.below.virtual_machine()
+        return None if self.below is self else self.below.find_virtual_machine()
 
-    def passed_card(self) -> tuple[str, str | None] | None:
+    def find_passed_card(self) -> tuple[str, str | None] | None:
         """Return (PCI address, client's IP address) of a network card that only the machine uses.
 
         The client's address is None if none is configured.  None is returned without a card that
@@ -363,15 +363,15 @@ class Layer(ABC):
         """
         return None
 
-    def kernel_process(self) -> int | None:
+    def find_kernel_process(self) -> int | None:
         """Return the id of the host's process that is the system's own kernel.
 
         That is the process of a sandbox or of a virtual machine; None if the system has neither.
         The starting state of this process is recorded next to that inside.
         """
-        return None if self.below is self else self.below.kernel_process()
+        return None if self.below is self else self.below.find_kernel_process()
 
-    def memory_processes(self) -> list[int]:
+    def list_memory_processes(self) -> list[int]:
         """Return the ids of the host's processes that hold the idle system's memory, if known.
 
         The log of a start holds their memory as ``memory_bytes``; workloads/startup/parse.py reads
@@ -379,12 +379,12 @@ class Layer(ABC):
         """
         return []
 
-    def cgroup(self) -> str | None:
+    def find_cgroup(self) -> str | None:
         """Return the name of the host's control group that holds, and can freeze, the system.
 
         None if the system has none: what it uses is then not counted.
         """
-        return None if self.below is self else self.below.cgroup()
+        return None if self.below is self else self.below.find_cgroup()
 
     def copy_in(self, source: str, target: str) -> None:
         """Copy a file of the host, with its mode, into this layer.
@@ -395,7 +395,7 @@ class Layer(ABC):
         """
         mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
         script = ["sh", "-euc", WRITE_INPUT, "strata", target, mode]
-        write_command = self.plain_command(script, fed=True)
+        write_command = self.make_plain_command(script, fed=True)
         capture(["sh", "-euc", READ_FILE, "strata", source, *write_command], COPY_TIMEOUT)
 
     def copy_out(self, source: str, target: str) -> None:
@@ -404,29 +404,29 @@ class Layer(ABC):
         source: the file's path in the layer.  target: its path on the host, which is overwritten.
         Raises UserError if the copy fails.
         """
-        read_command = self.plain_command(["cat", source])
+        read_command = self.make_plain_command(["cat", source])
         capture(["sh", "-euc", SAVE_OUTPUT, "strata", target, *read_command], COPY_TIMEOUT)
 
-    def measured_command(self, argv: list[str]) -> list[str]:
+    def make_measured_command(self, argv: list[str]) -> list[str]:
         """Return the host's command that runs `argv` in this layer as a measured command.
 
         The command gets the environment variables of measured commands and no others.  Every
         environment must measure by it: the variables are part of what is equal everywhere.
         """
-        return self.plain_command(self.context.with_variables(argv))
+        return self.make_plain_command(self.context.with_variables(argv))
 
-    def plain_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def make_plain_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in this layer.
 
         The command gets the environment variables of the layer.  fed: whether `argv` reads standard
         input.
         """
         wrapped = self.wrap_command(argv, fed)
-        return wrapped if self.below is self else self.below.plain_command(wrapped, fed)
+        return wrapped if self.below is self else self.below.make_plain_command(wrapped, fed)
 
     def run_below(self, argv: list[str], check: bool = True) -> str:
         """Run a command in the layer below and return its standard output.
 
         Raises UserError if the command takes too long, or if it fails and `check` is set.
         """
-        return capture(self.below.plain_command(argv), check=check).stdout
+        return capture(self.below.make_plain_command(argv), check=check).stdout

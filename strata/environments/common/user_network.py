@@ -42,11 +42,11 @@ class UserNetwork(layer.Layer):
     """The number of the interface's address in the network of the namespace."""
 
     @classmethod
-    def unavailable_reason(cls) -> str | None:
+    def explain_unavailability(cls) -> str | None:
         """Return why this machine cannot provide the layer, with the remedy; None if it can."""
         if not os.path.exists(TUN):
             return f"the kernel has no {TUN}, for {cls.name}’s interface: try `modprobe tun`"
-        return super().unavailable_reason()
+        return super().explain_unavailability()
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
@@ -54,9 +54,9 @@ class UserNetwork(layer.Layer):
         return {"mtu": 65520, **options}
 
     @classmethod
-    def labels(cls, resolved: Fields) -> Fields:
+    def get_labels(cls, resolved: Fields) -> Fields:
         """Return the paper's names of the network, with its MTU in bytes, and of the data."""
-        return {**super().labels(resolved), "network": f"{cls.name}, MTU {resolved['mtu']}"}
+        return {**super().get_labels(resolved), "network": f"{cls.name}, MTU {resolved['mtu']}"}
 
     def up(self) -> None:
         """Make the namespace, and start the program that joins it to the host and forwards ports.
@@ -69,7 +69,7 @@ class UserNetwork(layer.Layer):
         # The namespace's network must not overlap with the client's, which exists by now.
         self.network = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
         self.guest_address = addresses.address_in(self.network, self.guest_number)
-        hold_command = self.below.plain_command(["sh", "-uc", HOLD_NAMESPACE])
+        hold_command = self.below.make_plain_command(["sh", "-uc", HOLD_NAMESPACE])
         self.holder = capture(hold_command, timeout=10).stdout.strip()
         self.join_namespace(f"/proc/{self.holder}/ns/net")
 
@@ -86,7 +86,7 @@ class UserNetwork(layer.Layer):
         """Return the command that runs `argv` in the network namespace."""
         return ["nsenter", f"--net=/proc/{self.holder}/ns/net", "--", *argv]
 
-    def listen_address(self) -> str:
+    def get_listen_address(self) -> str:
         """Return the namespace's address; the program forwards the servers' ports to it."""
         return self.guest_address
 

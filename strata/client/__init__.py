@@ -49,9 +49,9 @@ def examine_client(chosen: str | Fields) -> tuple[str, bool | None, str]:
     """Log in to a second machine, and return the client's line of `make doctor`.
 
     chosen: the configuration's ``client``; a namespace is not tried.
-    The line is (topic, whether the client is available, text), as
-    :meth:`strata.environments.common.layer.Layer.format_doctor_line` returns it; the second is None if the
-    MTUs of the two ends differ, so that packets may be lost.
+    The line is (topic, whether the client is available, text), as of a layer's
+    `format_doctor_line`; the second is None if the MTUs of the two ends differ, so that packets may
+    be lost.
     """
     connection = {} if isinstance(chosen, str) else chosen
     rate = f"; limited to {connection['rate']}" if connection.get("rate") else ""

@@ -171,8 +171,8 @@ def make_join_command(system_id: str) -> list[str]:
 def find_groups(name: str) -> list[str]:
     """Return the existing folders of a native system's or a container's control groups.
 
-    name: as of :meth:`strata.environments.common.layer.Layer.find_cgroup`: the ID of the system or of
-    the container; "" gives no folders.
+    name: as of a layer's `find_cgroup`: the ID of the system or of the container; "" gives no
+    folders.
     """
     if not name:
         return []

@@ -213,7 +213,7 @@ def _average_laps(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value,
     Values of different laps belong together if they have the same metric and the same factors.
     A percentile that some lap lacks is left out.  Raises BrokenLogError if some lap lacks a value
     that is no percentile.
-    metrics: the workload's declared metrics; `statistic` of a metric says how its laps are averaged.
+    metrics: the declared metrics; `statistic` of a metric says how its laps are averaged.
     """
     values_by_key: dict[tuple[str, ...], list[Value]] = {}
     for lap in laps:

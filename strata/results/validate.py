@@ -219,7 +219,7 @@ def _is_log_of(record: Record, path: str) -> bool:
 
 
 def join_names(names: list[str], limit: int = SHOWN, separator: str = " ") -> str:
-    """Join names into one line: the first ones, then how many more there are, as in "a b and 3 more".
+    """Join the first names into one line, with the number of further ones, as in "a b and 3 more".
 
     limit: the largest number of names that are shown.
     """

@@ -471,8 +471,8 @@ class Container(layer.Layer):
     def _read_network_facts(self) -> Fields:
         """Return how packets reach the lowest published port, and facts of the packet filter.
 
-        The keys are `ports`, `docker_proxy` and those of :meth:`firewall.PacketFilter.collect_facts`.  The
-        records hold them as `network`, and ENGINE_ROWS of analysis/markdown_tables.R reads them.
+        The keys are `ports`, `docker_proxy` and those of a packet filter's `collect_facts`.  Records
+        hold them as `network`, and ENGINE_ROWS of analysis/markdown_tables.R reads them.
         Subclasses compare `ports` with :data:`NAT`, :data:`PROXY` and :data:`NOTHING`.
         """
         if self.find_virtual_machine() is None:

@@ -113,7 +113,7 @@ class Layer(ABC):
     """Whether it uses no CPU while no command runs in it, so that others are measured meanwhile."""
 
     peers_are_clients: ClassVar[bool] = False
-    """Whether other parts of a system reach it at :meth:`get_address`, not :meth:`get_listen_address`."""
+    """Whether other parts of a system reach it by `get_address`, not by `get_listen_address`."""
 
     differences: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """How programs start in it in another state than natively: name of a value → the reason.

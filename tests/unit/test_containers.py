@@ -577,7 +577,7 @@ def test_the_kernels_rules_show_how_a_published_port_is_reached(
 ):
     text = (GOLDEN / printed).read_text() if printed.endswith(".txt") else printed
     seen = firewall.PacketFilter(text)
-    facts = seen.facts()
+    facts = seen.collect_facts()
     assert (facts["firewall"], facts["rules"]) == (firewall_is, rules)
     assert seen.serves_bridge("docker0") is nat
     assert (seen.translates_port("172.17.0.2", 6379), seen.proxies_port("172.17.0.2", 6379)) == (

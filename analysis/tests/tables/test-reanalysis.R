@@ -105,6 +105,6 @@ test_that("the statements of the document follow from the printed numbers", {
   }
   expect_text("loses %.0f %% in compression and %.0f %% in Linpack", largest_loss("vm", "pxz"),
               largest_loss("vm", "linpack"))
-  expect_text("containers, which lose %.1f %% at the most", largest_loss("docker"))
+  expect_text("containers, which lose %.1f %% at most", largest_loss("docker"))
   expect_text("loses %.0f %% in compression", largest_loss("vm-tuned", "pxz"))
 })

@@ -165,7 +165,7 @@ def test_a_daemon_that_is_not_as_planned_is_refused_as_a_container_comes_up(brin
             outcomes = bring_up(usual=True, ports=ports)["record"]
             for name in ("docker", "docker-layered"):
                 assert message in outcomes[name]
-                assert "run again, and the plan is made anew" in outcomes[name]
+                assert "run again, and the plan is made again" in outcomes[name]
             assert outcomes["docker-hostnet"] == {"users": "the host’s"}
 
 

@@ -80,6 +80,21 @@ def start_command(runtime: str, slot: int = 0, starts: int = 1) -> dict[str, flo
     return {"first_seconds": (first - begun) / 1e9, "seconds": (ended - begun) / 1e9}
 
 
+def find_obstacle(runtime: str) -> str | None:
+    """Return why a runtime cannot start the command here; None if one of three trials succeeds.
+
+    One failure proves nothing: runc's copy of itself may be busy.
+    """
+    reason = None
+    for _ in range(3):
+        try:
+            start_command(runtime)
+            return None
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            reason = str(error)
+    return reason
+
+
 def main(runtimes: str, starts: str, together: str, each: str, seed: str) -> None:
     """Try every runtime, then start the command by the runtimes that work, and print each time.
 
@@ -92,12 +107,12 @@ def main(runtimes: str, starts: str, together: str, each: str, seed: str) -> Non
     working = []
     write_bundles(max(counts))
     for name in runtimes.split(","):
-        try:
-            start_command(name)
+        reason = find_obstacle(name)
+        if reason is None:
             working.append(name)
             print(json.dumps({"runtime": name}))
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
-            print(json.dumps({"runtime": name, "unavailable": str(error)}))
+        else:
+            print(json.dumps({"runtime": name, "unavailable": reason}))
     for number in range(int(starts)):
         for name in chance.sample(working, len(working)):
             print(json.dumps({"start": number, "runtime": name, **start_command(name)}))

@@ -212,7 +212,7 @@ def _explain_untracked(project: str) -> str:
 def _is_in_repository(project: str) -> bool:
     """Return whether a folder, or one above it, has a repository, even one that git refuses.
 
-    Git itself is not asked, since its refusal would look like no repository.
+    Git itself is not run for this, since its refusal would look like no repository.
     """
     project_folder = pathlib.Path(os.path.realpath(project))
     ancestors = (project_folder, *project_folder.parents)

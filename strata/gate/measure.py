@@ -22,7 +22,7 @@ def make_session_config(content: Fields, pairs: Iterable[Pair], max_blocks: int)
 
     content: the content of config.yaml with the caller's overrides, which stays as it is.
     pairs: the environments and workloads that are measured; all others are left out.
-    max_blocks: the largest number of blocks.  Snakemake measures only those that it is asked for.
+    max_blocks: the largest number of blocks.  Snakemake measures only requested ones.
     """
     measured = set(pairs)
     environments = sorted({name for name, _ in measured})

@@ -414,7 +414,7 @@ class Block:
         """Return a generator of random numbers for the topics, seeded by the plan and first cell.
 
         A repeated measurement therefore has the same order.  It also depends on the texts of the
-        topics: whoever changes them changes the order of runs.
+        topics: a change of them changes the order of runs.
         """
         first = self.first
         seed = [first.plan["seed"], first.workload, first.repetition, *topics]

@@ -423,7 +423,7 @@ def remove_leftovers() -> list[str]:
 def prune_images() -> None:
     """Remove the images, with their boxes, that were not used recently, unless one may be in use.
 
-    Prints a line for each removed thing.  Errors are only printed: no command asked for this.
+    Prints a line for each removed thing.  Errors are only printed: no command requested this.
     """
     from strata.image import build
     from strata.vm import snapshot

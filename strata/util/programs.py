@@ -234,7 +234,7 @@ def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]
     if result.returncode != 0:
         # The exit codes of strata/__main__.py.
         error = UserError if result.returncode == 1 else MachineError
-        # Whoever prints this error adds the prefix again.
+        # The caller that prints this error adds the prefix again.
         raise error(_describe_failure(result).removeprefix("strata: "))
     return result
 

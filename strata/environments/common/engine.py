@@ -266,7 +266,7 @@ class Container(layer.Layer):
     def bring_up(self) -> None:
         """Record the engine's facts, then start the container as :meth:`Layer.bring_up` does.
 
-        The engine is asked before anything is made; options of the container may depend on its
+        The engine answers before anything is made; options of the container may depend on its
         facts.
         Raises UserError if the engine does not answer or the container cannot be started.
         """
@@ -326,7 +326,7 @@ class Container(layer.Layer):
         try:
             self.run_below(start)
         except UserError:
-            # The store is asked only now, since the question would cost each start some time.
+            # The store is searched only now, since that would cost each start some time.
             if not self._load_image():
                 raise
             self.run_below(start)

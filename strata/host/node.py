@@ -16,6 +16,13 @@ SLURM = "SLURMD_NODENAME"
 BOOT = "/proc/sys/kernel/random/boot_id"
 # The file with the ID of the system's installation, which must not be published (machine-id(5)).
 INSTALLATION = "/etc/machine-id"
+# The file that describes the processors, and those of its lines that tell their model; the others
+# change from moment to moment, or with the kernel.
+PROCESSORS = "/proc/cpuinfo"
+_MODEL_LINES = re.compile(
+    r"(?m)^(?:vendor_id|cpu family|model|model name|stepping|cpu|revision|"
+    r"CPU (?:implementer|architecture|variant|part|revision))\s*:.*$"
+)
 # The file that Docker's daemon writes its process ID to.
 DOCKER = "/run/docker.pid"
 
@@ -24,15 +31,17 @@ def identify_node() -> Fields:
     """Return ``{name, machine, boot, docker}`` of this machine, for records.
 
     name: a hash of the name that Slurm gave the node, or of the host name where there is none.
-    machine: a hash of that name and of the installation's ID.
+    machine: a hash of that name, the installation's ID, and the number and model of the
+    processors: a disk that moves to other hardware is then another machine.
     Both hashes must stay: records of one node, and of one machine, are recognized by them.
     analysis/read.R tells sessions apart by machine, boot and docker.
-    boot: as of :func:`read_boot_id`; two names with the same ID are one machine.
-    docker: as of :func:`read_docker_start`.
+    boot: see :func:`read_boot_id`; two names with the same ID are one machine.
+    docker: see :func:`read_docker_start`.
     """
     name = os.environ.get(SLURM) or os.uname().nodename
     installation = observe.read_file(INSTALLATION) or ""
-    machine = sha256(f"strata machine\n{installation}\n{name}".encode()).hexdigest()[:12]
+    parts = ["strata machine", installation, name, *_list_processors()]
+    machine = sha256("\n".join(parts).encode()).hexdigest()[:12]
     mark = sha256(name.encode()).hexdigest()[:6]
     return {
         "name": f"node-{mark}",
@@ -42,8 +51,15 @@ def identify_node() -> Fields:
     }
 
 
+def _list_processors() -> list[str]:
+    """Return the number of processors, and the distinct lines that tell their models, sorted."""
+    text = observe.read_file(PROCESSORS) or ""
+    count = len(re.findall(r"(?m)^processor\b", text))
+    return [str(count), *sorted({*_MODEL_LINES.findall(text)})]
+
+
 def read_boot_id() -> str | None:
-    """Return the kernel's boot ID, which each boot changes; None where the kernel gives none.
+    """Return the kernel's boot ID, which each boot changes; None if the kernel gives none.
 
     Records and findings of earlier processes are compared with it.
     """
@@ -64,10 +80,10 @@ def read_docker_start() -> int | None:
 
 
 def find_node_name(record: Mapping[str, Any] | None) -> str | None:
-    """Return the name of the node in a cell's record; None where the record gives none.
+    """Return the name of the node in a cell's record; None if the record gives none.
 
     Runs of one block form pairs only where all of them have the same name.
-    record: None where the record does not exist.
+    record: None if the record does not exist.
     """
     node = (record or {}).get("node") or {}
     return node.get("name")

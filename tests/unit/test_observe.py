@@ -127,16 +127,26 @@ def test_this_host_can_be_observed():
 
 
 def test_a_machine_is_known_by_a_mark_and_dockers_daemon_by_its_start(tmp_path, monkeypatch):
-    """The mark follows from the installation and the name, and neither can be read in it."""
-    for name in ("INSTALLATION", "DOCKER"):
+    """The mark follows from installation, name and processors, and none can be read in it."""
+    for name in ("INSTALLATION", "DOCKER", "PROCESSORS"):
         monkeypatch.setattr(node, name, str(tmp_path / name))
     facts = []
-    for installation, slurm in (("0a" * 16, "one"), ("0b" * 16, "one"), ("0a" * 16, "two")):
+    for installation, slurm, model in (
+        ("0a" * 16, "one", "EPYC"),
+        ("0b" * 16, "one", "EPYC"),
+        ("0a" * 16, "two", "EPYC"),
+        # The disk was moved to, or cloned on, other hardware.
+        ("0a" * 16, "one", "Xeon"),
+    ):
         (tmp_path / "INSTALLATION").write_text(f"{installation}\n")
+        processors = f"processor\t: 0\nmodel name\t: {model}\n"
+        (tmp_path / "PROCESSORS").write_text(processors)
         monkeypatch.setenv(node.SLURM, slurm)
         facts += [node.identify_node(), node.identify_node()]
         assert installation not in str(facts[-1])
-    assert len({fact["machine"] for fact in facts}) == 3
+        (tmp_path / "PROCESSORS").write_text(f"{processors}cpu MHz\t\t: 2100.000\n")
+        assert node.identify_node() == facts[-1]
+    assert len({fact["machine"] for fact in facts}) == 4
     assert facts[0] == facts[1]
     assert facts[0]["docker"] is None
     daemon = shutil.copy(shutil.which("sleep"), tmp_path / "dockerd")

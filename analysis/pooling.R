@@ -3,18 +3,15 @@
 #' Read the ratios of headline series, and the sessions, of several folders of results, and refuse
 #' those that cannot be pooled
 #'
-#' @param sources list of lists: name, results (folder with plan.json, ratios.csv, sessions.csv)
+#' @param sources list of lists: name, results (folder with ratios.csv and sessions.csv), scale,
+#'   environments (layers of each, by its name)
 #' @return list: pairs (rows of ratios.csv of valid headline series, with the labels of the first
 #'   source that has them, and `headline` TRUE), sessions (rows of sessions.csv with source; and
 #'   `mark`, a letter for each machine)
 #' @section Errors: scales or options of an environment differ; a session is in two sources; two
 #'   sessions of a machine overlap; no ratio is of a valid size
 read_sources <- function(sources) {
-  plans <- lapply(sources, function(source) {
-    jsonlite::read_json(file.path(source$results, "plan.json"))
-  })
-  names(plans) <- vapply(sources, `[[`, "", "name")
-  require_alike(plans)
+  require_alike(sources)
   read_rows <- function(name) {
     stack_rows(lapply(sources, function(source) {
       rows <- read_table(file.path(source$results, name), POOL_TEXTS)
@@ -34,7 +31,8 @@ read_sources <- function(sources) {
   pairs <- read_rows("ratios.csv")
   pairs <- pairs[pairs$headline == "yes" & pairs$valid == "yes", ]
   if (NROW(pairs) == 0) {
-    stop("no ratio to native in ", join_words(names(plans)), " is of a valid size", call. = FALSE)
+    stop("no ratio to native in ", join_words(vapply(sources, `[[`, "", "name")),
+         " is of a valid size", call. = FALSE)
   }
   pairs$headline <- TRUE
   # All rows of a series, and of an environment, take the labels of the first, so that they are
@@ -75,9 +73,10 @@ make_marks <- function(count) {
   paste0(LETTERS[index %% 26 + 1], ifelse(round == 0, "", round + 1))
 }
 
-# Stops unless all plans have one scale, and equal layers for environments of one name.
-# plans: contents of plan.json, named by their sources.
-require_alike <- function(plans) {
+# Stops unless all sources have one scale, and equal layers for environments of one name.
+# sources: see read_sources.
+require_alike <- function(sources) {
+  names(sources) <- vapply(sources, `[[`, "", "name")
   # Stops with the first two sources whose values differ; quality: words for the message.
   require_equal <- function(quality, values) {
     differing <- which(!vapply(values, identical, NA, values[[1]]))
@@ -86,10 +85,10 @@ require_alike <- function(plans) {
            "; sessions are pooled only if they measured the same", call. = FALSE)
     }
   }
-  require_equal("their scale", lapply(plans, `[[`, "scale"))
-  for (name in unique(unlist(lapply(plans, function(plan) names(plan$environments))))) {
-    entries <- Filter(Negate(is.null), lapply(plans, function(plan) plan$environments[[name]]))
-    require_equal(paste("the options of", name), lapply(entries, `[[`, "layers"))
+  require_equal("their scale", lapply(sources, `[[`, "scale"))
+  for (name in unique(unlist(lapply(sources, function(source) names(source$environments))))) {
+    layers <- lapply(sources, function(source) source$environments[[name]])
+    require_equal(paste("the options of", name), Filter(Negate(is.null), layers))
   }
 }
 
@@ -135,7 +134,7 @@ pool_sessions <- function(pairs, sessions) {
     rows <- compare_environments(pairs[pairs$session %in% scopes$sessions[[i]], ])
     if (is.null(rows)) return(NULL)
     rows$family <- pairs$family[match(rows$environment, pairs$environment)]
-    rows <- add_verdicts(rows, list_verdict_groups(rows))
+    rows <- add_verdicts(rows, number_verdicts(rows))
     list(comparisons = cbind(scope, rows, row.names = NULL),
          verdicts = cbind(scope, decide_workloads(rows), row.names = NULL))
   })
@@ -203,9 +202,9 @@ format_scope_table <- function(pooled, sessions, environments) {
 # Describes a machine and its sessions in a line of Markdown.  sessions: rows of read_sources, all
 # of one machine; facts that differ between them are all named.
 describe_machine <- function(sessions) {
-  # Returns the known values of a column after a prefix; NULL of none.  A session may have several
-  # values, such as the Docker of the host and the one of a virtual machine, with "; " between
-  # (describe_sessions).
+  # Returns the known values of a column after a prefix; NULL if there is none.  A session may have
+  # several values, such as the Docker of the host and the one of a virtual machine, with "; "
+  # between (describe_sessions).
   join_values <- function(column, prefix = "") {
     values <- setdiff(unlist(strsplit(sessions[[column]], "; ", fixed = TRUE)), "")
     if (length(values) > 0) paste0(prefix, join_words(values))

@@ -10,7 +10,7 @@ import os
 import re
 
 from strata.archive import checksums, zip_file
-from strata.experiment import blocks, plan
+from strata.experiment import blocks
 from strata.results import validate
 from strata.results.validate import load_object
 from strata.util import paths, validation
@@ -20,9 +20,9 @@ from strata.util.errors import UserError
 
 FACTS = "light.json"
 # The format of light archives: this version reads this one only.
-FORMAT = 1
+FORMAT = 2
 RATIOS, SESSIONS = result_path("ratios"), result_path("sessions")
-FILES = (paths.PLAN, RATIOS, SESSIONS)
+FILES = (RATIOS, SESSIONS)
 NOTE = "A light archive holds no logs, from which its tables could be made again."
 # The columns of both tables, and the regular expression that each value of a column must match.
 _NUMBER = r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]{1,2})?"
@@ -83,10 +83,27 @@ def make_summary(folder: str, given: Fields) -> Fields:
     return {
         "format": FORMAT,
         **given,
-        "scale": experiment["scale"],
+        **_select_settings(experiment),
         "missing": len(cells) - len(measured),
         "raw": {"files": len(names), "sha256": digest.hexdigest()},
     }
+
+
+def _select_settings(experiment: Plan) -> Fields:
+    """Return scale and layers of a plan.  Only sessions that agree in both are pooled."""
+    layers = {name: entry["layers"] for name, entry in experiment["environments"].items()}
+    return {"scale": experiment["scale"], "environments": layers}
+
+
+def read_settings(results: str) -> Fields:
+    """Return `scale` and `environments` (name → layers) of results in a project or light archive.
+
+    results: the folder of results, whose files were checked.
+    """
+    if os.path.exists(os.path.join(results, os.path.basename(paths.PLAN))):
+        return _select_settings(load_object(results, os.path.basename(paths.PLAN)))
+    facts = load_object(os.path.dirname(os.path.abspath(results)), FACTS)
+    return {key: facts[key] for key in ("scale", "environments")}
 
 
 def is_light(folder: str) -> bool:
@@ -98,7 +115,7 @@ def find_faults(folder: str) -> list[str]:
     """Return a sentence for each fault of an unpacked light archive; an empty list for a good one.
 
     Each check relies on what those before it have checked: one with faults is the last.
-    Callers use :func:`strata.archive.check.report_machine_failures` around it.
+    Callers use :func:`strata.archive.check.convert_to_machine_error` around it.
     """
     try:
         return (
@@ -109,7 +126,7 @@ def find_faults(folder: str) -> list[str]:
 
 
 def _find_wrong_facts(folder: str) -> list[str]:
-    """Return a sentence for each fault of the list of files, of light.json and of the plan.
+    """Return a sentence for each fault of the list of files and of light.json.
 
     A wrong list of files, or another format, ends the check: all later checks rely on both.
     """
@@ -124,22 +141,17 @@ def _find_wrong_facts(folder: str) -> list[str]:
         supported = f"this version reads format {FORMAT}"
         return [f"{FACTS}: its format is {facts.get('format')}; {supported}"]
     schema = validation.load_schema("light")
-    faults = [f"{FACTS}: {key}: {text}" for key, text in validation.find_faults(schema, facts)]
-    experiment = load_object(folder, paths.PLAN)
-    faults += plan.find_mistakes(experiment)
-    if not faults and experiment["scale"] != facts["scale"]:
-        faults.append(f"{FACTS}: scale: is not that of {paths.PLAN}")
-    return faults
+    return [f"{FACTS}: {key}: {text}" for key, text in validation.find_faults(schema, facts)]
 
 
 def _find_wrong_rows(folder: str) -> list[str]:
     """Return a sentence for the first wrong row of both tables; an empty list if all are right.
 
-    The tables are sessions.csv, which is checked first, and ratios.csv.  Rows must agree with the
-    plan, with each other and in themselves.
+    The tables are sessions.csv, which is checked first, and ratios.csv.  Rows must agree with
+    light.json, with each other and in themselves.
     Raises UserError, as :func:`_read_rows`, for a value without its form.
     """
-    experiment: Plan = load_object(folder, paths.PLAN)
+    environments = load_object(folder, FACTS)["environments"]
     sessions = _read_rows(folder, SESSIONS)
     ratios = _read_rows(folder, RATIOS)
     machines = {row["session"]: row["machine"] for row in sessions}
@@ -152,13 +164,11 @@ def _find_wrong_rows(folder: str) -> list[str]:
     series_blocks = set()
     for line, row in enumerate(ratios, 2):
         workload, environment = row["workload"], row["environment"]
-        planned = experiment["workloads"].get(workload)
-        is_planned = planned and row["metric"] in planned["metrics"]
-        if not is_planned or environment not in experiment["environments"]:
-            return [f"{RATIOS}:{line}: its workload, metric or environment is not in the plan"]
+        if environment not in environments:
+            return [f"{RATIOS}:{line}: {FACTS} has no environment {environment!r}"]
         if machines.get(row["session"]) != row["machine"]:
             return [f"{RATIOS}:{line}: its session and machine are not in {SESSIONS}"]
-        # The form of a number lets 1e99 pass, which is no measured ratio.
+        # The form of a number lets 1e99 pass, which is not a measured ratio.
         if not 1e-9 < float(row["ratio"]) < 1e9 or not 1e-9 < float(row["robust"]) < 1e9:
             return [f"{RATIOS}:{line}: a ratio must be above 0, and no larger than 1e9"]
         factors = tuple(text for name, text in row.items() if name.startswith("factor_"))
@@ -181,7 +191,7 @@ def _read_rows(folder: str, name: str) -> list[Row]:
         with open(os.path.join(folder, name), newline="", encoding="utf-8") as file:
             lines: list[list[str]] = [*csv.reader(file, strict=True)]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{name}: is no table of texts: {error}") from None
+        raise UserError(f"{name}: is not a table of texts: {error}") from None
     header = lines[0] if lines else []
     expected = set(forms)
     if name == RATIOS:
@@ -198,6 +208,6 @@ def _read_rows(folder: str, name: str) -> list[Row]:
         row = dict(zip(header, values, strict=True))
         for column, value in row.items():
             if not re.fullmatch(forms.get(column, _TEXT), value):
-                raise UserError(f"{name}:{line}: {column}: is no value that this column has")
+                raise UserError(f"{name}:{line}: {column}: is not a value that this column has")
         rows.append(row)
     return rows

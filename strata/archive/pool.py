@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Sequence
 
-from strata.archive import compare, output
+from strata.archive import compare, light, output
 from strata.util import paths, programs, progress
 from strata.util.files import write_json
 
@@ -25,7 +25,8 @@ def pool_sessions(archives: list[str], out: str, environments: Sequence[str] = (
         for path in archives:
             results = stack.enter_context(compare.open_results(path, takes_light=True))
             name = os.path.basename(os.path.abspath(path))
-            sources.append({"name": name, "results": os.path.abspath(results)})
+            results = os.path.abspath(results)
+            sources.append({"name": name, "results": results, **light.read_settings(results)})
         work = stack.enter_context(programs.temporary_folder("pool"))
         listing = os.path.join(work, "sources.json")
         write_json(listing, sources)

@@ -191,7 +191,7 @@ HOSTILE = [
     (edit_row(light.RATIOS, "ratio", "-1"), "ratio"),
     (edit_row(light.RATIOS, "ratio", "1e99"), "1e9"),
     (edit_row(light.RATIOS, "ratio", "NA"), "ratio"),
-    (edit_row(light.RATIOS, "environment", "elsewhere"), "not in the plan"),
+    (edit_row(light.RATIOS, "environment", "elsewhere"), "no environment 'elsewhere'"),
     (edit_row(light.RATIOS, "repetition", "2"), "there twice"),
     (edit_row(light.RATIOS, "session", f"{'c' * 12}-2026-01-02T03:04:05Z"), "session"),
     (edit_row(light.RATIOS, "label", "a\x1b[31mb"), "label"),
@@ -207,14 +207,15 @@ HOSTILE = [
     (edit_row(light.SESSIONS, "machine", MACHINES[1]), "contradict"),
     (edit_row(light.SESSIONS, "to", "2025-01-01T00:00:00.000Z"), "contradict"),
     (edit_row(light.SESSIONS, "cells", "0"), "cells"),
-    (lambda folder: change(folder / light.RATIOS, "", b"\xff"), "no table"),
+    (lambda folder: change(folder / light.RATIOS, "", b"\xff"), "not a table"),
     (lambda folder: change(folder / light.RATIOS, "", b""), "columns"),
     (lambda folder: change(folder / light.FACTS, "format", 9), "format is 9"),
     (lambda folder: change(folder / light.FACTS, "raw.sha256", "x"), "raw.sha256"),
-    (lambda folder: change(folder / light.FACTS, "scale", "paper"), "scale"),
+    (lambda folder: change(folder / light.FACTS, "scale", "large"), "scale"),
+    (lambda folder: change(folder / light.FACTS, "environments", {"a\x1b": []}), "environments"),
+    (lambda folder: change(folder / light.FACTS, "environments.docker", {}), "environments.docker"),
     (lambda folder: change(folder / light.FACTS, "", b"[" * 100_000), "not JSON"),
-    (lambda folder: change(folder / "results/plan.json", "workloads", {}), "workloads"),
-    (lambda folder: (folder / "results/plan.json").unlink(), "missing"),
+    (lambda folder: (folder / light.RATIOS).unlink(), "missing"),
     (lambda folder: change(folder / "results/run.R", "", b"stop()"), "no light archive holds it"),
 ]
 
@@ -235,7 +236,7 @@ def test_what_cannot_be_pooled_is_refused_by_name(root, tmp_path):
     (tmp_path / "no.zip").write_text("no archive")
     shutil.copy(root / "0.zip", tmp_path / "copy.zip")
     other = unpack(root / "3.zip", tmp_path / "other")
-    change(other / "results/plan.json", "environments.docker.layers", [{"docker": {"cpus": 1}}])
+    change(other / light.FACTS, "environments.docker", [{"docker": {"cpus": 1}}])
     checksums.write_checksums(str(other))
     # A clone of the first machine's disk, which began a second later.
     clone = unpack(root / "0.zip", tmp_path / "clone")
@@ -263,9 +264,9 @@ def test_a_light_archive_is_not_written_of_what_was_edited_or_is_private(
     monkeypatch.chdir(tmp_path / "project")
     measured.edit(
         tmp_path / "project/results/plan.json",
-        lambda plan: plan["environments"]["docker"].update(label="of somebody@example.org"),
+        lambda plan: plan["environments"]["docker"]["layers"].append({"somebody@example.org": {}}),
     )
-    with pytest.raises(UserError, match=r"plan\.json:.*e-mail"):
+    with pytest.raises(UserError, match=r"light\.json:.*e-mail"):
         make.write_light("light.zip")
     shutil.copy(root / "0/results/plan.json", tmp_path / "project/results/plan.json")
     with open("results/ratios.csv", "a") as file:

@@ -1,20 +1,30 @@
 #!/usr/bin/env Rscript
 # Usage: Rscript studies/independent.R RESULTS [ROUNDS [IMAGES]]
 # Times xz and Linpack whole, without Strata's laps, slices and freezing, and prints a table of the
-# ratios to native beside Strata's own.  RESULTS has pxz and linpack, natively and in Docker with
-# and without gVisor.  ROUNDS: how often each program runs in each environment (20).  IMAGES: the
-# folder of Strata's images (/var/cache/strata/images).
+# ratios to native beside Strata's own.  RESULTS has pxz, linpack or both, natively and in Docker
+# with and without gVisor.  ROUNDS: how often each program runs in each environment (20).  IMAGES:
+# the folder of Strata's images (/var/cache/strata/images).
 #
 # In each round every program runs once in a container of each kind and once in a chroot of the
 # same image, in random order, by `docker exec` and `chroot`, with the arguments of Strata's
-# records.  The rounds are taken twice, four by turns: in containers that stay up through all of
-# them, and in containers that are new for each four, as Strata's are new in each block.  A ratio is
-# of the seconds that the program prints for its work, by round, with Student's interval.
+# records.  A container in which nothing is measured is paused: an idle sandbox takes processor time
+# from the others' runs.  The rounds are taken twice, four by turns: in containers that stay up
+# through all of them, and in containers that are new for each four, as Strata's are new in each
+# block.  A ratio is of the seconds that the program prints for its work, by round, with Student's
+# interval.
 
 RUNTIMES <- c("docker" = "runc", "docker-gvisor" = "strata-runsc-host")
-WORKLOADS <- c("pxz", "linpack")
+PROGRAMS <- c("pxz", "linpack")
 # How many rounds new containers are up: about as many as Strata's cells have laps.
 GROUP <- 4
+# Runs a command in a paused container, which is its first argument, and pauses it again.
+RUN_PAUSED <- "
+docker unpause \"$1\" >/dev/null
+code=0
+docker exec \"$@\" || code=$?
+docker pause \"$1\" >/dev/null
+exit \"$code\"
+"
 
 # Runs a command to its end, and returns the lines that it prints.
 run_command <- function(argv) {
@@ -58,28 +68,33 @@ with_systems <- function(image, tree, measure) {
   native <- c("unshare", "--mount", "sh", "-c", paste(mounts, collapse = " "), "sh")
   containers <- character()
   on.exit({
-    if (length(containers) > 0) run_command(c("docker", "rm", "--force", "--volumes", containers))
+    if (length(containers) > 0) {
+      try(run_command(c("docker", "unpause", containers)), silent = TRUE)
+      run_command(c("docker", "rm", "--force", "--volumes", containers))
+    }
     unlink(data, recursive = TRUE)
   })
   for (name in names(RUNTIMES)) {
     containers[[name]] <- run_command(c("docker", "run", "--detach", "--network", "host",
                                         "--runtime", RUNTIMES[[name]], "--volume", "/data", image,
                                         "sleep", "infinity"))
+    run_command(c("docker", "pause", containers[[name]]))
   }
-  measure(c(list(native = native), lapply(containers, function(id) c("docker", "exec", id))))
+  measure(c(list(native = native),
+            lapply(containers, function(id) c("sh", "-uc", RUN_PAUSED, "strata", id))))
 }
 
 # Executes the steps of all programs that come before their runs.
 prepare <- function(prefixes, commands) {
-  for (workload in WORKLOADS) for (prefix in prefixes) for (command in commands[[workload]]) {
+  for (steps in commands) for (prefix in prefixes) for (command in steps) {
     if (command$step != "run") run_command(c(prefix, command$argv))
   }
 }
 
 # Measures all programs: data frame of workload, environment, round and seconds.
 measure_rounds <- function(prefixes, commands, rounds) {
-  rows <- expand.grid(environment = names(prefixes), workload = WORKLOADS, round = seq_len(rounds),
-                      stringsAsFactors = FALSE)
+  rows <- expand.grid(environment = names(prefixes), workload = names(commands),
+                      round = seq_len(rounds), stringsAsFactors = FALSE)
   rows <- rows[order(rows$round, rows$workload, stats::runif(nrow(rows))), ]
   rows$seconds <- NA_real_
   for (at in seq_len(nrow(rows))) {
@@ -118,13 +133,14 @@ main <- function(folder, rounds = "20", images = "/var/cache/strata/images") {
   recipe <- jsonlite::read_json(file.path(folder, "plan.json"))$image$recipe
   name <- paste0("reference=*/image:", substr(recipe, 1, 12))
   image <- run_command(c("docker", "image", "ls", "--quiet", "--filter", name))[[1]]
-  commands <- sapply(WORKLOADS, read_commands, folder = folder, simplify = FALSE)
+  workloads <- intersect(PROGRAMS, list.files(file.path(folder, "raw", "native")))
+  commands <- sapply(workloads, read_commands, folder = folder, simplify = FALSE)
   measured <- measure_both(image, file.path(images, recipe, "tree"), commands, as.integer(rounds))
   comparisons <- utils::read.csv(file.path(folder, "comparisons.csv"))
   comparisons <- comparisons[comparisons$headline == "yes" & !is.na(comparisons$low), ]
   cat("| program | environment | containers | by itself | Strata | Strata / by itself |\n")
   cat("|---|---|---|---|---|---|\n")
-  for (workload in WORKLOADS) for (environment in names(RUNTIMES)) for (kind in names(measured)) {
+  for (workload in workloads) for (environment in names(RUNTIMES)) for (kind in names(measured)) {
     of_environment <- function(name) {
       rows <- measured[[kind]][measured[[kind]]$workload == workload, ]
       rows <- rows[rows$environment == name, ]

@@ -1,7 +1,8 @@
-"""A signed apt archive whose packages are stubs: what the recipe of the image needs.
+"""A signed apt archive of the packages that the image's recipe needs, all of them stubs.
 
-One package is essential: shell, dpkg and tar of this host, with their libraries.  Others hold what the
-recipe's scripts call, or nothing.  `gcc` makes a program that does nothing.
+One package is essential: it holds this host's shell, dpkg and tar with their libraries.  The others
+hold the programs that the recipe's scripts call, or nothing.  `gcc` makes a program that does
+nothing.
 """
 
 import contextlib
@@ -103,7 +104,10 @@ def _package(pool: Path, name: str, work: Path) -> str:
         _essential(tree)
     for program, text in SCRIPTS.get(name, {}).items():
         _script(tree / "usr/bin" / program, text)
-    about = f"Package: {name}\nVersion: 1\nArchitecture: amd64\nMaintainer: Nobody <nobody@example.org>\n"
+    about = (
+        f"Package: {name}\nVersion: 1\nArchitecture: amd64\n"
+        "Maintainer: Nobody <nobody@example.org>\n"
+    )
     about += "Essential: yes\nPriority: required\n" if essential else ""
     (tree / "DEBIAN/control").write_text(f"{about}Description: a stub\n")
     file = pool / f"{name}.deb"
@@ -113,7 +117,8 @@ def _package(pool: Path, name: str, work: Path) -> str:
         capture_output=True,
     )
     content = file.read_bytes()
-    facts = f"Filename: {pool.name}/{file.name}\nSize: {len(content)}\nSHA256: {hashlib.sha256(content).hexdigest()}\n"
+    digest = hashlib.sha256(content).hexdigest()
+    facts = f"Filename: {pool.name}/{file.name}\nSize: {len(content)}\nSHA256: {digest}\n"
     return f"{about}{facts}Description: a stub\n\n"
 
 

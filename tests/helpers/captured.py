@@ -28,7 +28,7 @@ class Captured(NamedTuple):
     def parse(self, lines: list[str] | None = None, **changed: object) -> list[Value] | None:
         """Parse lines, the log's own unless given, with changed parameters.
 
-        Returns the values, or None where the workload's parser refuses the lines, or where the
+        Returns the values, or None if the workload's parser refuses the lines, or where the
         marker of a run in slices contradicts them.
         """
         given = list(self.lines if lines is None else lines)

@@ -1,7 +1,8 @@
-"""A real Slurm for tests: munged, slurmctld, and on this host a slurmd for each node, each as a machine of its own.
+"""A real Slurm on this host for tests: munged, slurmctld and one slurmd for each node.
 
-A node has a name (UTS namespace), processes (PID namespace) and a place for its state (mount namespace) of its own; it
-dies like a machine, with all that runs on it.  The processors are those of this host, which all nodes have.
+Each node acts as a separate machine.  It has its own name (UTS namespace), its own processes (PID
+namespace) and its own place for state (mount namespace).  It dies like a machine, with everything
+that runs on it.  All nodes have the processors of this host.
 """
 
 import os
@@ -64,18 +65,18 @@ def free_ports(count: int) -> list[int]:
 
 
 class Cluster:
-    """A Slurm of its own below a folder; a context manager at whose end nothing of it runs any more.
+    """A context manager that runs a separate Slurm below a folder and stops all of it at the end.
 
-    own: folders of the host, in the place of which each node has one of its own (``folder/NODE/…``).
+    own: folders of the host that each node replaces with its own ones (``folder/NODE/…``).
     """
 
     def __init__(self, folder: Path, names: list[str], own: list[Path]) -> None:
         self.folder, self.names, self.own = folder, names, own
         self.processes: dict[str, subprocess.Popen] = {}
         controller, *ports = free_ports(1 + len(names))
-        cpus = os.cpu_count()
+        rest = f"CPUs={os.cpu_count()} RealMemory=1000 State=UNKNOWN"
         nodes = "\n".join(
-            f"NodeName={name} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=1000 State=UNKNOWN"
+            f"NodeName={name} NodeAddr=127.0.0.1 Port={port} {rest}"
             for name, port in zip(names, ports, strict=True)
         )
         folder.mkdir(parents=True)

@@ -1,8 +1,9 @@
 """A `conda` for tests, and its channel: a stub stands for each package that envs/ names.
 
-Programs of the channel note that they ran, and start the host's.  Packages of R and Python are links to the
-host's, and depend on each other as those do.  So an environment has what it names, and no other package of R
-and Python.  As a program the module is `conda`, as far as Snakemake uses it: rattler solves and installs.
+Programs of the channel note that they ran, and start the host's programs.  Packages of R and Python
+are links to the host's packages, and have the same dependencies.  So an environment has the
+packages that it names, and no other package of R and Python.  Run as a program, the module is the
+part of `conda` that Snakemake uses; rattler solves and installs.
 """
 
 import argparse
@@ -36,7 +37,8 @@ all <- all[is.na(all[, "Priority"]) | all[, "Priority"] != "base", ]
 all <- all[!duplicated(all[, "Package"]), ]
 of <- tools::package_dependencies(all[, "Package"], all, c("Depends", "Imports", "LinkingTo"))
 entry <- function(name) {
-  list(path = file.path(all[name, "LibPath"], name), needs = as.list(intersect(of[[name]], all[, "Package"])))
+  list(path = file.path(all[name, "LibPath"], name), \
+needs = as.list(intersect(of[[name]], all[, "Package"])))
 }
 cat(jsonlite::toJSON(lapply(stats::setNames(nm = names(of)), entry), auto_unbox = TRUE))
 """

@@ -7,7 +7,10 @@ import subprocess
 
 @contextlib.contextmanager
 def small_disk(tmp_path, folder, size="4M", free=0):
-    """A loop-mounted file system at a folder, full but for `free` bytes; yields a function that makes room."""
+    """Loop-mount a file system at a folder, full but for `free` bytes.
+
+    Yields a function that makes room.
+    """
     disk = tmp_path / "disk.img"
     subprocess.run(["truncate", "-s", size, disk], check=True)
     subprocess.run(["mkfs.ext4", "-q", disk], check=True)

@@ -1,4 +1,7 @@
-"""Faults of a paper's layout, measured on its PDF: `python tests/helpers/layout.py PDF` lists them."""
+"""Find faults of a paper's layout by measuring its PDF.
+
+`python tests/helpers/layout.py PDF` lists them.
+"""
 
 import re
 import sys
@@ -9,7 +12,8 @@ import pymupdf
 
 # In points of which an inch has 72.
 LEAST_TYPE = 8
-# The block of text of all papers (paper/report.Rmd), and how far a rule or a hanging sign may stand out of it.
+# The block of text of all papers (paper/report.Rmd), and how far a rule or a hanging sign may stand
+# out of it.
 BLOCK = (6.5 * 72, 9.2 * 72)
 OUT = 3.0
 # Above and below it: a line of text is higher than its signs.

@@ -13,7 +13,8 @@ from strata.util import paths
 from strata.util.process import is_alive
 from strata.vm import libvirt
 
-# In the environment of all that this session starts: what has it not is of another run on this machine.
+# Every process that this session starts has it in its environment.  A process without it belongs to
+# another run on this machine.
 SESSION = f"STRATA_TEST_SESSION={uuid.uuid4().hex}"
 os.environ.update([SESSION.split("=")])
 # Seconds that the run of somebody else gets to end.
@@ -21,7 +22,10 @@ PATIENCE = 900
 
 
 def is_ours(process):
-    """Whether a process is this one, or was started by it; None where there is no such process, or not yet."""
+    """Whether a process is this one or was started by it.
+
+    None if there is no such process, or not yet.
+    """
     if process == os.getpid():
         return True
     try:
@@ -34,13 +38,16 @@ def is_ours(process):
 
 
 def others_run():
-    """The process of another run that has a system up on this machine; None where there is none."""
+    """The process of another run that has a system up on this machine; None if there is none."""
     owners = [thing["owner"] for thing in journal.read_entries() if is_alive(thing["owner"])]
     return next((owner["pid"] for owner in owners if is_ours(owner["pid"]) is False), None)
 
 
 def wait_for_others(config):
-    """Wait, and say so, while another run has its system up: what belongs to that is nothing that a test left."""
+    """Wait, and print so, while another run has its system up.
+
+    Things of that system are not leftovers of a test.
+    """
     process, deadline = others_run(), time.monotonic() + PATIENCE
     if process is None:
         return
@@ -68,7 +75,7 @@ def lines(*argv):
 
 
 def left_in_libvirt():
-    """Names of all that libvirt holds; nothing where it is not up."""
+    """Names of all that libvirt holds; nothing if it is not up."""
     virsh = ["virsh", "--quiet", "--connect", "qemu:///system"]
     kinds = {"domains": "list", "libvirt networks": "net-list", "pools": "pool-list"}
     if not libvirt.is_answering():
@@ -76,7 +83,8 @@ def left_in_libvirt():
     return {kind: lines(*virsh, command, "--all", "--name") for kind, command in kinds.items()}
 
 
-# What comes with the first network of libvirt or Podman, and stays: jumps to chains of theirs, and marks in these.
+# Rules that come with the first network of libvirt or Podman, and stay: jumps to their chains, and
+# marks in these.
 STAYS = r"-A \w+ (.* )?-j (LIBVIRT_\w+|NETAVARK[A-Z_-]+)|-A NETAVARK-HOSTPORT-(MASQ|SETMARK) .*"
 
 
@@ -126,7 +134,7 @@ def left_on_machine():
 
 
 def settle(before, seconds=30):
-    """The machine as it is once it equals `before`, or after some seconds in which nobody else measured."""
+    """The machine's state once it equals `before`, or after `seconds` without another run."""
     last = time.monotonic() + PATIENCE
     deadline = time.monotonic() + seconds
     while (now := left_on_machine()) != before and time.monotonic() < deadline:
@@ -137,7 +145,7 @@ def settle(before, seconds=30):
 
 
 def calm(seconds=20):
-    """The machine as it is once what ends with the run of another test has ended, or after some seconds."""
+    """The machine's state once the cells of another test's run have ended, or after `seconds`."""
     deadline = time.monotonic() + seconds
     while (now := left_on_machine())["cells"] and time.monotonic() < deadline:
         time.sleep(0.2)

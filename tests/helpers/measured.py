@@ -49,7 +49,10 @@ def page(**more: object) -> dict:
 
 
 def slow_log(text: str, factor: float) -> str:
-    """A captured log as of a run that took `factor` times as long; rates follow from times and work."""
+    """Turn a captured log into that of a run that took `factor` times as long.
+
+    Rates follow from times and work.
+    """
     lines = text.splitlines()
     elements = next((json.loads(line)["elements"] for line in lines if '"elements"' in line), 0)
 
@@ -90,7 +93,7 @@ def measure(
     noisier: dict[str, float] | None = None,
     wanted: Callable[[str], bool] = lambda log: True,
 ) -> None:
-    """Write plan, image's facts, logs and records of every cell of a plan, as `snakemake cells` would.
+    """Write a plan, its image's facts, and every cell's log and record, as `snakemake cells` would.
 
     wanted: whether a log, by its path, is written.
     """
@@ -252,7 +255,10 @@ def costs_of(lap: int, environment: str) -> dict:
 
 
 def in_laps(steps: list[dict], laps: int) -> list[tuple[list[dict], dict]]:
-    """The steps before the run, and those of the run in each lap with what its commands say of it."""
+    """The steps before the run, and those of the run in each lap.
+
+    Each comes with the fields about the lap that its commands record.
+    """
     before = [step for step in steps if step["step"] != "run"]
     run = [step for step in steps if step["step"] == "run"]
     laps_of_run = [{"lap": lap, "how": "whole"} if laps > 1 else {} for lap in range(1, laps + 1)]
@@ -319,7 +325,10 @@ def edit(path: Path, change: Callable[[dict], object]) -> None:
 
 
 def planned() -> dict:
-    """The plan of the project in the working directory, whose environments count as available whatever is here."""
+    """The plan of the project in the working directory.
+
+    Its environments count as available, whatever this machine has.
+    """
     experiment = planning.make_plan(
         config.read_config(), {**capacity.read_host_facts(), "cpus": 2, "mask": None}
     )
@@ -336,7 +345,7 @@ def decide(
     results: str = "results",
     **told,
 ) -> None:
-    """Write the decision of a plan after a round: so many further blocks of each of these workloads."""
+    """Write a plan's decision after a round: the number of further blocks of each workload."""
     states = {load: {"again": [], "more": number} for load, number in more.items()}
     rests_on = blocks.hash_decision_basis(experiment)
     found = {
@@ -357,9 +366,10 @@ def project(
     commit: bool = False,
     **more,
 ) -> Path:
-    """A project, as the working directory, all cells of which seem to be measured; nothing is made of them yet.
+    """Make a project whose cells all seem to be measured, and make it the working directory.
 
-    Its environments count as available whatever this machine has.
+    Nothing is made of the cells yet.  The project's environments count as available, whatever this
+    machine has.
     """
     workload.read_declaration.cache_clear()
     projects.make(folder, settings or page(), copy=True)
@@ -377,7 +387,10 @@ def project(
 
 
 def pretend(folder: Path) -> None:
-    """All tables of a project, and files in the places of its papers, where a test is not about these."""
+    """Make all tables of a project, and files in the places of its papers.
+
+    It is for tests that are not about these.
+    """
     remake.make_tables(str(folder), partial=True)
     for name in outputs.PAPERS:
         (folder / name).write_text(f"{name}\n")

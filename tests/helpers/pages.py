@@ -1,4 +1,7 @@
-"""What a web page of ours must keep, in headless Chromium; `python tests/helpers/pages.py PAGE` tells what it lacks."""
+"""Check in headless Chromium the rules that our web pages must keep.
+
+`python tests/helpers/pages.py PAGE` lists the faults of a page.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -13,18 +16,23 @@ from selenium.webdriver.chrome.service import Service
 AXE = projects.ROOT / ".venv/node_modules/axe-core/axe.min.js"
 WIDTHS = (400, 1280)
 SCHEMES = ("light", "dark")
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 _RULES = """const done = arguments[0];
 axe.run(document, {resultTypes: ['violations']})
-  .then((found) => done(found.violations), (error) => done([{id: String(error), nodes: [], help: 'axe failed'}]))"""
+  .then(
+    (found) => done(found.violations),
+    (error) => done([{id: String(error), nodes: [], help: 'axe failed'}])
+  )"""
 _TOO_WIDE = "return document.documentElement.scrollWidth - innerWidth"
-_LOST = """return [...document.querySelectorAll('a[href^="#"]')].map((link) => link.getAttribute('href').slice(1))
+_LOST = """return [...document.querySelectorAll('a[href^="#"]')]
+  .map((link) => link.getAttribute('href').slice(1))
   .filter((name) => !document.getElementById(name))"""
 _FILES = """return [...document.querySelectorAll('main a')].map((link) => link.getAttribute('href'))
   .filter((name) => !/^(#|[a-z]+:)/.test(name))"""
 # A table is sorted by a button in its heading: up, then down.
 _SORTED = """const button = document.querySelector('th button');
-const cells = () => [...button.closest('table').tBodies[0].rows].map((row) => row.cells[0].textContent);
+const cells = () => [...button.closest('table').tBodies[0].rows]
+  .map((row) => row.cells[0].textContent);
 button.click();
 const up = cells();
 button.click();
@@ -36,8 +44,14 @@ def chromium() -> Iterator[webdriver.Chrome]:
     """The distribution's browser, without a window and without a network."""
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                     "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost"):  # fmt: skip
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost",
+    ):
         options.add_argument(argument)
     driver = webdriver.Chrome(options, Service("/usr/bin/chromedriver"))
     try:
@@ -60,7 +74,7 @@ def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
     """All that is wrong with a page, in sentences."""
     found = []
     size = page.stat().st_size
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         found.append(f"it is of {size} bytes")
     for width in WIDTHS:
         for scheme in SCHEMES:
@@ -68,8 +82,9 @@ def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
             driver.execute_script(AXE.read_text())
             for one in driver.execute_async_script(_RULES):
                 places = "; ".join(node["html"][:120] for node in one["nodes"][:3])
+                count = len(one["nodes"])
                 found.append(
-                    f"at {width} pixels, {scheme}: {one['id']} ({len(one['nodes'])}): {one['help']}: {places}"
+                    f"at {width} pixels, {scheme}: {one['id']} ({count}): {one['help']}: {places}"
                 )
         if driver.execute_script(_TOO_WIDE) > 0:
             found.append(f"at {width} pixels it is too wide by {driver.execute_script(_TOO_WIDE)}")

@@ -143,7 +143,10 @@ def parse(lines, parameters):
 
 
 def beside_real(folder: Path, config: dict, workloads: dict[str, dict]) -> Path:
-    """A project of the real workloads and of some more, given as data: they run in the checkout's own image."""
+    """Make a project of the real workloads and of some more that are given as data.
+
+    They run in the checkout's own image.
+    """
     made = make(folder, config, workloads)
     for source in (ROOT / "workloads").iterdir():
         if source.name == "kit":
@@ -167,7 +170,7 @@ def on_host(**more: object) -> dict:
 def default(**more: object) -> dict:
     """The config of the checkout with some keys replaced, at the scale of tests.
 
-    It is without its virtual machines, which take minutes, and without sandboxes, which cannot do everything.
+    It has no virtual machines, which take minutes, and no sandboxes, which cannot do everything.
     """
     page = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"scale": "tiny"}
     stacks = {name: entry["layers"] for name, entry in page["environments"].items()}
@@ -186,9 +189,11 @@ def default(**more: object) -> dict:
 
 
 def beside(folder: Path, packages: Path | None = None) -> Path:
-    """A virtual environment that has the packages of the one that runs the tests, after its own; its Python.
+    """Make a virtual environment that also has the packages of the one that runs the tests.
 
-    packages: a list of its own ones, which are installed.
+    Its own packages come first.  Returns its Python.
+
+    packages: a list of its own packages, which are installed.
     """
     venv.create(folder, symlinks=True)
     [place] = folder.glob("lib/python3*/site-packages")
@@ -213,7 +218,10 @@ def beside(folder: Path, packages: Path | None = None) -> Path:
 
 @contextlib.contextmanager
 def importable(workload: str) -> Iterator[None]:
-    """A workload's programs and the kit's can be imported, as in the image; those of another may have their names."""
+    """Make the programs of a workload and of the kit importable, as in the image.
+
+    Programs of another workload may have the same names.
+    """
     before, path, writes = dict(sys.modules), list(sys.path), sys.dont_write_bytecode
     paths = tuple(str(ROOT / "workloads" / name) for name in (workload, "kit/load"))
     sys.path[:0] = paths
@@ -272,7 +280,10 @@ def good(
 def start(
     folder: Path, *words: str, output: Any = subprocess.PIPE, **more: str
 ) -> subprocess.Popen:
-    """Start ``python -m WORDS`` in a project, in a session of its own; all that it prints goes into one output."""
+    """Start ``python -m WORDS`` in a project, in a new session.
+
+    Everything that it prints goes into one output.
+    """
     return subprocess.Popen(
         command(*words),
         cwd=folder,
@@ -321,7 +332,8 @@ def image(folder: Path) -> dict:
     assert done.returncode == 0, done.stderr
     code = (
         "import json; from strata.experiment import config, recipe; from strata.image import cache;"
-        "print(json.dumps(cache.require_image(recipe.describe_image(config.read_config({})['image'])['recipe'])))"
+        "print(json.dumps(cache.require_image("
+        "recipe.describe_image(config.read_config({})['image'])['recipe'])))"
     )
     found = subprocess.check_output(
         [sys.executable, "-c", code], cwd=folder, env=environment(), text=True
@@ -341,7 +353,10 @@ def planned(folder: Path) -> list[tuple[str, str, int]]:
 
 
 def records(folder: Path) -> list[dict]:
-    """All records of a project, in the order in which they were measured; of those that began at once, as planned."""
+    """All records of a project, in the order in which they were measured.
+
+    Records that began at the same time are in the planned order.
+    """
     found = [json.loads(path.read_text()) for path in folder.glob("results/raw/*/*/*.json")]
     place = {cell: at for at, cell in enumerate(planned(folder) if found else ())}
     return sorted(found, key=lambda record: (record["started"], place[cell_of(record)]))

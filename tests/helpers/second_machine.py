@@ -1,6 +1,7 @@
-"""A second machine on this one: a network namespace with a real sshd in it, joined to the host by a cable of its own.
+"""A second machine on this one: a network namespace with a real sshd in it.
 
-`python tests/helpers/second_machine.py up FOLDER` plays it until `down FOLDER`; FOLDER/ssh_config knows it as `other`.
+A separate cable joins it to the host.  `python tests/helpers/second_machine.py up FOLDER` starts
+it, and `down FOLDER` stops it.  Its name in FOLDER/ssh_config is `other`.
 """
 
 import contextlib
@@ -22,7 +23,10 @@ def sh(*argv, check=True):
 
 
 def up(folder):
-    """Bring it up; keys, configurations and the daemon's number lie in `folder`.  Returns the ssh configuration."""
+    """Bring the machine up, and return its ssh configuration.
+
+    Keys, configurations and the daemon's process id lie in `folder`.
+    """
     folder = Path(folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     key, host_key = folder / "key", folder / "host_key"
@@ -32,12 +36,15 @@ def up(folder):
     (folder / "authorized").write_text((folder / "key.pub").read_text())
     (folder / "known").write_text(f"[{OTHER}]:{PORT} {(folder / 'host_key.pub').read_text()}")
     (folder / "sshd_config").write_text(
-        f"Port {PORT}\nListenAddress {OTHER}\nHostKey {host_key}\nAuthorizedKeysFile {folder}/authorized\n"
-        "StrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nMaxSessions 50\n"
+        f"Port {PORT}\nListenAddress {OTHER}\nHostKey {host_key}\n"
+        f"AuthorizedKeysFile {folder}/authorized\n"
+        "StrictModes no\nUsePAM no\nPermitRootLogin yes\n"
+        "PasswordAuthentication no\nMaxSessions 50\n"
         f"PidFile {folder}/sshd.pid\n"
     )
     (folder / "ssh_config").write_text(
-        f"Host other\n  HostName {OTHER}\n  Port {PORT}\n  User root\n  IdentityFile {key}\n  IdentitiesOnly yes\n"
+        f"Host other\n  HostName {OTHER}\n  Port {PORT}\n  User root\n"
+        f"  IdentityFile {key}\n  IdentitiesOnly yes\n"
         f"  UserKnownHostsFile {folder}/known\n  StrictHostKeyChecking yes\n"
     )
     os.makedirs("/run/sshd", exist_ok=True)

@@ -1,5 +1,6 @@
-"""The rig: an emulated host that runs KVM for real, as machines have it that the developers' are not.
+"""The rig: an emulated host with real KVM, which the developers' machines do not have.
 
-``root`` makes its disks, ``hardware`` says what it is made of, ``host`` boots it and runs commands in it, and
-``python -m rig`` (`make rig`) is the command.  docs/testing.md tells how to use it; its numbers are never results.
+``root`` makes its disks, ``hardware`` defines its hardware, ``host`` boots it and runs commands in
+it.  The command is ``python -m rig`` (`make rig`).  docs/testing.md describes its use.  Its numbers
+are never results.
 """

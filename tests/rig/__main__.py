@@ -1,6 +1,7 @@
 """Run a command on an emulated host with KVM: ``make rig RUN="make paper"`` (docs/testing.md).
 
-What is measured there is no result: the host's processor is a program.  Logs and results come into a folder.
+A measurement there is no result, since the host's processor is a program.  Logs and results come
+into a folder.
 """
 
 import argparse
@@ -60,7 +61,10 @@ def options(words: list[str]) -> argparse.Namespace:
 
 
 def settle(rig: host.Rig, chosen: argparse.Namespace) -> tuple[str, str]:
-    """Make the host what was asked for, with the checkout in it; the user who runs the command, and where."""
+    """Prepare the host as chosen, with the checkout in it.
+
+    Returns the user who runs the command, and the folder in which it runs.
+    """
     rig.bring_checkout()
     if chosen.blocks:
         choices = CHOICES.format(
@@ -70,8 +74,9 @@ def settle(rig: host.Rig, chosen: argparse.Namespace) -> tuple[str, str]:
     return ("root", host.PROJECT) if chosen.user == "root" else users.add(rig, chosen.user)
 
 
-# A profile of Snakemake with what a rig chooses where a command chooses nothing: a block takes it half an hour, so that
-# no budget and no laps are for it, and everything is disturbed on a processor that is a program.
+# A Snakemake profile with the rig's choices, for a command that makes none.  A block takes the rig
+# half an hour, so a time budget and laps do not suit it.  On a processor that is a program,
+# everything is disturbed.
 PROFILE = "/opt/rig-profile"
 CHOICES = 'config:\n  - repetitions={}\n  - "interference={{action: flag}}"\n  - "workloads={{{}}}"'
 LAPPED = ("pxz", "linpack", "stream", "randomaccess")

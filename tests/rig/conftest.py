@@ -10,7 +10,10 @@ from rig.hardware import Hardware
 
 @pytest.fixture(scope="module")
 def there(request):
-    """The host of a module's HARDWARE, with this machine's images (or an IMAGE of its own) and this checkout in it."""
+    """Boot a host of a module's HARDWARE, with this checkout in it.
+
+    The host has this machine's images, or the module's own IMAGE.
+    """
     hardware = getattr(request.module, "HARDWARE", None) or Hardware()
     disk = root.host_disk()
     with host.up(

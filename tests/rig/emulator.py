@@ -1,6 +1,7 @@
-"""The QEMU that is the hardware of emulated hosts, in a root filesystem of its own: the release's, mended.
+"""The QEMU that emulates hosts, in a separate root filesystem: the release's QEMU, patched.
 
-As it is distributed, a host whose guests run on its first processor has its memory damaged (docs/testing.md).
+The unpatched QEMU damages the memory of a host whose guests run on its first processor
+(docs/testing.md).
 """
 
 from hashlib import sha256

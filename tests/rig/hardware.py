@@ -1,4 +1,4 @@
-"""What the emulated host is made of: arguments for QEMU and for the host's kernel, by what a run asks for."""
+"""The hardware that a run chooses: arguments for QEMU and for the kernel of the emulated host."""
 
 import base64
 from dataclasses import dataclass, field
@@ -9,8 +9,9 @@ from strata.util import constants
 PROCESSOR = "EPYC"
 # The clock of an emulated host would be mistrusted, and a busy machine taken for a stuck processor.
 KERNEL = (
-    "root=/dev/vda rw console=ttyS0 tsc=reliable no_timer_check nowatchdog mitigations=off net.ifnames=0 "
-    "systemd.show_status=0 systemd.mount-extra=/var/cache/strata/docker:/var/lib/docker:none:bind,nofail"
+    "root=/dev/vda rw console=ttyS0 tsc=reliable no_timer_check nowatchdog mitigations=off "
+    "net.ifnames=0 systemd.show_status=0 "
+    "systemd.mount-extra=/var/cache/strata/docker:/var/lib/docker:none:bind,nofail"
 )
 
 
@@ -56,10 +57,8 @@ class Hardware:
             each, share = self.cpus // self.sockets, self.memory // self.sockets
             for node in range(self.sockets):
                 words += ["-object", f"memory-backend-ram,id=memory{node},size={share}M"]
-                words += [
-                    "-numa",
-                    f"node,nodeid={node},memdev=memory{node},cpus={node * each}-{(node + 1) * each - 1}",
-                ]
+                cpus = f"{node * each}-{(node + 1) * each - 1}"
+                words += ["-numa", f"node,nodeid={node},memdev=memory{node},cpus={cpus}"]
             words += ["-numa", "dist,src=0,dst=1,val=20"]
         if self.card:
             words += [

@@ -1,7 +1,8 @@
-"""The emulated host: booted by a mended QEMU from a root filesystem of its own, run in by ssh, and gone in the end.
+"""The emulated host: a patched QEMU boots it, ssh runs commands in it, and it is gone in the end.
 
-All that is mounted for QEMU is so in a mount namespace of QEMU's own, and QEMU ends with the process that started it:
-however that ends, no mount and no process is left, and the next run removes its folder.
+QEMU runs from a separate root filesystem.  Everything that is mounted for QEMU is mounted in QEMU's
+own mount namespace, and QEMU ends with the process that started it.  However that process ends, no
+mount and no process is left, and the next run removes its folder.
 """
 
 import contextlib
@@ -34,8 +35,9 @@ PROJECT = f"{HOME}/strata"
 # What stretches the project's limits of time, which are those of hardware (docs/testing.md).
 PATIENCE = 6
 
-# Shown to QEMU: the host's kernel, and its own root filesystem, read only, with this machine's /dev and /proc and the
-# rig's folder in it.  By the name that it is given nobody takes it for a machine that a test left.
+# QEMU sees the host's kernel and its own root filesystem, read only, with this machine's /dev and
+# /proc and the rig's folder in it.  With its process name nobody takes it for a machine that a test
+# left.
 _START = """
 point=$1 emulator=$2 host=$3 kept=$4; shift 4
 mount -o loop,ro,noload "$emulator" "$point"
@@ -76,9 +78,10 @@ class Rig:
     def run(
         self, command: str, limit: float = 600, user: str = "root", log: Path | None = None
     ) -> tuple[int, str]:
-        """Run a command of the shell in the host: its exit code (124 after `limit` seconds) and what it printed.
+        """Run a shell command in the host, and return its exit code and its output.
 
-        With `log` all of it is shown and written there as it comes.
+        The code is 124 after `limit` seconds.  With `log` all output is shown and written there as
+        it comes.
         """
         said = bytearray()
         deadline = time.monotonic() + limit
@@ -99,7 +102,8 @@ class Rig:
             )
             try:
                 assert child.stdout
-                for piece in iter(lambda: child.stdout.read1(65536), b""):  # type: ignore[union-attr]
+                pieces = iter(lambda: child.stdout.read1(65536), b"")  # type: ignore[union-attr]
+                for piece in pieces:
                     said += piece
                     if file:
                         file.write(piece)
@@ -163,7 +167,8 @@ class Rig:
 # The files of the checkout as they are now; what was deleted since the last commit stays out.
 _CHANGED = """
 git ls-files -z --cached --others --exclude-standard |
-    xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\\0" "$f"; done' sh | tar -cf - --null --no-recursion -T -
+    xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\\0" "$f"; done' sh | \
+tar -cf - --null --no-recursion -T -
 """
 
 

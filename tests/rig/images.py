@@ -1,7 +1,8 @@
-"""The rig's disk of images: those of this machine's cache, in a file system of the rig's and in its Docker.
+"""The rig's disk of images: those of this machine's cache, as files and in the rig's Docker.
 
-All of it is made natively, since an emulated host would need half an hour for it.  The disk of machines is the one that
-was made for emulated ones here: it differs from KVM's in arguments of its kernel that do no harm.
+All of it is made natively, since an emulated host would need half an hour for it.  The disk of
+virtual machines is the one that was made here for emulated machines.  It differs from the one for
+KVM in kernel arguments that do no harm.
 """
 
 import json
@@ -25,12 +26,13 @@ LABEL = "strata-images"
 # Where the disk is in the rig.
 HOME = "/var/cache/strata"
 
-# Files of the cache are seen in the tree in a mount namespace, so that none is copied but into the disk.
+# A mount namespace shows the cache's files in the tree, so they are copied only into the disk.
 _FORMAT = """
 tree=$1 disk=$2 size=$3 label=$4
 shift 4
 while [ $# -gt 0 ]; do mount --bind -o ro "$1" "$tree/$2"; shift 2; done
-mke2fs -q -F -t ext4 -m 0 -L "$label" -E lazy_itable_init=1,root_owner=0:0 -d "$tree" "$disk" "$size"
+mke2fs -q -F -t ext4 -m 0 -L "$label" -E lazy_itable_init=1,root_owner=0:0 -d "$tree" \
+"$disk" "$size"
 """
 # Docker of the rig's own root gets the image.
 _FINISH = """
@@ -48,7 +50,8 @@ mount -t proc proc root/proc
 mount -t tmpfs tmpfs root/run
 mkdir -p "$work/images/docker" root/var/lib/docker
 mount --bind "$work/images/docker" root/var/lib/docker
-chroot root dockerd --bridge=none --iptables=false --ip6tables=false --host=unix:///run/docker.sock >docker.log 2>&1 &
+chroot root dockerd --bridge=none --iptables=false --ip6tables=false \
+--host=unix:///run/docker.sock >docker.log 2>&1 &
 for _ in $(seq 300); do
     chroot root docker version >/dev/null 2>&1 && break
     sleep 0.2
@@ -59,9 +62,12 @@ kill $! && wait $! || true
 
 
 def disk(host: Path, image: dict | None = None) -> Path:
-    """A disk with the image of this checkout as this machine's cache has it, else an empty one; made if it is not kept.
+    """The disk with this checkout's image from this machine's cache, or an empty disk without one.
 
-    host: of :func:`rig.root.host_disk`.  image: the key of config.yaml; what is not as everywhere is built first.
+    It is made if it is not kept.
+
+    host: of :func:`rig.root.host_disk`.  image: the key of config.yaml; an image other than the
+    usual one is built first.
     """
     if image:
         page = f"image={json.dumps(image)}"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes a host of a bootstrapped root filesystem: with what the project's own setup installs, a network, and ssh.
+# Makes a host of a bootstrapped root filesystem, with everything that the project's own setup
+# installs, a network, and ssh.
 # Called by mmdebstrap, on the machine that builds.  Usage: inside.sh ROOT CHECKOUT PUBLIC-KEY
 set -eu
 root=$1 checkout=$2 key=$3
@@ -27,7 +28,8 @@ echo "127.0.0.1 localhost rig" >"$root/etc/hosts"
 echo "/dev/vda / ext4 rw 0 1
 LABEL=strata-images /var/cache/strata ext4 nofail 0 2" >"$root/etc/fstab"
 mkdir -p "$root/var/cache/strata"
-printf '[Match]\nDriver=virtio_net\n[Network]\nDHCP=ipv4\n[DHCPv4]\nUseDNS=no\n' >"$root/etc/systemd/network/10-virtio.network"
+printf '[Match]\nDriver=virtio_net\n[Network]\nDHCP=ipv4\n[DHCPv4]\nUseDNS=no\n' \
+    >"$root/etc/systemd/network/10-virtio.network"
 chroot "$root" systemctl --quiet enable systemd-networkd ssh
-chroot "$root" systemctl --quiet mask systemd-networkd-wait-online apt-daily.timer apt-daily-upgrade.timer \
-    man-db.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer
+chroot "$root" systemctl --quiet mask systemd-networkd-wait-online apt-daily.timer \
+    apt-daily-upgrade.timer man-db.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer

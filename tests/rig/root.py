@@ -1,7 +1,7 @@
-"""The rig's disks: a current Debian with all that `make setup` installs, and the images of this machine's cache.
+"""The rig's disks: a current Debian after `make setup`, and the images of this machine's cache.
 
-They are made natively, in minutes, kept by the hash of what decides them, and never written to: a run writes into
-layers of its own above them.
+They are made natively, in minutes, and kept by the hash of their inputs.  Nothing writes to them:
+each run writes into its own layers above them.
 """
 
 import contextlib
@@ -90,7 +90,10 @@ def check() -> None:
 
 
 def host_disk() -> Path:
-    """The disk of the host with its key beside it (``….key``), made now (some minutes) if it is not kept."""
+    """The disk of the host, with its key beside it (``….key``).
+
+    It is made now, in some minutes, if it is not kept.
+    """
     check()
     name = _decides()
     disk = place() / f"host-{name}.img"
@@ -129,7 +132,10 @@ def workplace(name: str) -> Iterator[Path]:
 
 
 def bootstrap(text: str, chosen: list[str], tree: Path) -> None:
-    """Make a tree of the release: its packages from these sources, and what else mmdebstrap is to do."""
+    """Make a tree of the release, with its packages from these sources.
+
+    chosen: further options of mmdebstrap.
+    """
     listing = tree.with_name("sources.list")
     listing.write_text(text)
     command = [
@@ -169,7 +175,8 @@ def layer(disk: Path, above: Path) -> Path:
     return above
 
 
-# A change of root natively, into what a host's disk holds; what is written goes with the mount namespace.
+# Changes root natively, into the content of a host's disk.  Everything that is written goes with
+# the mount namespace.
 _NATIVE = """
 disk=$1 point=$2 project=$3 checkout=$4 command=$5
 mount -t tmpfs tmpfs "$point"
@@ -184,16 +191,18 @@ mkdir -p root/var/lib/containers
 for name in run tmp var/lib/containers; do mount -t tmpfs tmpfs "root/$name"; done
 mkdir root/run/lock && chmod 1777 root/run/lock
 git -C "$checkout" ls-files -z --cached --others --exclude-standard |
-    tar -C "$checkout" --ignore-failed-read -cf - --null --no-recursion -T - | tar -C "root$project" -xf -
+    tar -C "$checkout" --ignore-failed-read -cf - --null --no-recursion -T - | \
+tar -C "root$project" -xf -
 git -C "root$project" init -q && git -C "root$project" add -A
 exec chroot root sh -c "cd $project && export PATH=$project/.venv/bin:$PATH HOME=/root && $command"
 """
 
 
 def natively(disk: Path, project: str, command: str) -> list[str]:
-    """The command line that runs a command of the shell in this checkout with the programs of a host's disk.
+    """The command line of a shell command in this checkout, with the programs of a host's disk.
 
-    Its kernel and its daemons are this machine's: for what asks for neither, and would take long in an emulated host.
+    Kernel and daemons are this machine's.  It is for commands that need neither, and that would
+    take long in an emulated host.
     """
     point = place() / "native"
     point.mkdir(exist_ok=True)

@@ -1,4 +1,7 @@
-"""Containers by others than Docker on a host with systemd and control groups of version 2, where crun works too."""
+"""Containers of engines other than Docker, on a host with systemd and control groups of version 2.
+
+crun works there too.
+"""
 
 import re
 
@@ -25,7 +28,8 @@ def test_podman_makes_containers_with_both_of_its_runtimes(there, run):
 def test_files_go_in_and_out_with_lxc(there, run):
     # The kernel has AppArmor, whose profiles a host has where its programs are installed.
     there.good(
-        "apparmor_parser --version >/dev/null || (apt-get -qq update && apt-get -qq -y install apparmor)",
+        "apparmor_parser --version >/dev/null || "
+        "(apt-get -qq update && apt-get -qq -y install apparmor)",
         1200,
     )
     words = "python -m pytest -v --color=no tests/system/test_environments.py -k '[lxc]'"

@@ -17,16 +17,20 @@ import json, sys
 from strata.util.yaml_files import read_mapping
 page = read_mapping("config.yaml")
 page["image"] = {"kernel": "hardware"}
-page["workloads"]["redis"] = {"connections": [1, 4], "requests": 500, "warmup_requests": 100, "keyspace": 100}
+page["workloads"]["redis"] = {"connections": [1, 4], "requests": 500, \
+"warmup_requests": 100, "keyspace": 100}
 page["vm"]["profiles"]["latency"] = json.loads(sys.argv[1])
 layers = [{"vm": {"profile": "latency", "fresh": "snapshot"}}]
 page["environments"] = {name: page["environments"][name] for name in ("native", "vm-tuned")}
 page["environments"]["vm-latency"] = {"label": "{vm}, latency", "layers": layers}
-page["environments"]["native-pinned"] = {"label": "Pinned", "layers": [{"chroot": {"numactl": sys.argv[2]}}]}
-page |= {"scale": "tiny", "repetitions": 1, "interference": {"action": "flag"}, **json.loads(sys.argv[3])}
+page["environments"]["native-pinned"] = {"label": "Pinned", \
+"layers": [{"chroot": {"numactl": sys.argv[2]}}]}
+page |= {"scale": "tiny", "repetitions": 1, "interference": {"action": "flag"}, \
+**json.loads(sys.argv[3])}
 json.dump(page, open("config.yaml", "w"))
 """
-# What VMware calls latency-sensitive: memory that is reserved, CPUs of its own, and a card of its own.
+# VMware calls such a machine latency-sensitive: it has reserved memory, its own CPUs and its own
+# card.
 LATENCY = {
     "memory": "1GiB",
     "pin": True,
@@ -41,7 +45,8 @@ ON_NODE_1 = "--cpunodebind=1 --membind=1"
 SEEN = """
 for i in $(seq 3000); do
     for process in $(cat /sys/fs/cgroup/strata.slice/*/cgroup.procs 2>/dev/null); do
-        grep -q "^Cpus_allowed_list:.1$" /proc/$process/status && grep -q " bind:1 " /proc/$process/numa_maps && exit 0
+        grep -q "^Cpus_allowed_list:.1$" /proc/$process/status && \
+grep -q " bind:1 " /proc/$process/numa_maps && exit 0
     done
     sleep 0.1
 done 2>/dev/null
@@ -64,7 +69,10 @@ def function(there):
 
 @pytest.fixture
 def measure(run, records):
-    """Measure one workload in an environment with this latency profile: what was applied, by name, and the record."""
+    """Measure one workload in an environment with this latency profile.
+
+    Returns the machine's settings, by name, and the record.
+    """
 
     def one(environment, profile, workload="stream", **more):
         write_page(run, json.dumps(profile), **more)
@@ -157,7 +165,10 @@ def test_a_second_machine_reaches_it_over_the_cards_other_function(measure, ther
 
 def test_what_cannot_be_handed_over_is_refused_with_its_reason(run, function):
     address, _ = function
-    ask = 'from strata.vm.passthrough import complaint; import sys; print(complaint(sys.argv[1], "kvm"))'
+    ask = (
+        "from strata.vm.passthrough import find_obstacle; import sys; "
+        'print(find_obstacle(sys.argv[1], "kvm"))'
+    )
 
     def words(device):
         return run(f"python -c '{ask}' {device}").strip()

@@ -1,4 +1,4 @@
-"""The unit tests with the programs of Debian 13, Python and R above all: natively, by a change of root."""
+"""The unit tests with Debian 13's programs, above all Python and R: natively, in a chroot."""
 
 import subprocess
 
@@ -16,7 +16,8 @@ def run(command):
 
 def test_what_the_setup_installed_is_all_that_is_asked_for():
     found = run(
-        "printf '#!/bin/sh\\n' >scripts/dockerd.sh && scripts/setup.sh test && packer --version && docker --version"
+        "printf '#!/bin/sh\\n' >scripts/dockerd.sh && scripts/setup.sh test && "
+        "packer --version && docker --version"
     )
     assert found.returncode == 0, found.stderr
     assert "installing" not in found.stderr

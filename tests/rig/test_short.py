@@ -1,4 +1,7 @@
-"""KVM for real, on Debian 13 with systemd and control groups 2: found, used by machines, and left as it was."""
+"""Real KVM, on Debian 13 with systemd and control groups of version 2.
+
+Strata finds it, machines use it, and it is left as it was.
+"""
 
 import json
 
@@ -38,7 +41,10 @@ def test_the_trial_guest_reports_under_kvm(run):
 
 def test_one_cell_each_without_and_with_a_machine(run, records):
     logs = " ".join(f"results/raw/{name}/stream/1.log" for name in ENVIRONMENTS)
-    config = f"'{ONLY}' repetitions=1 'interference={{action: flag}}' 'workloads={{stream: {{laps: 1}}}}'"
+    config = (
+        f"'{ONLY}' repetitions=1 'interference={{action: flag}}' "
+        "'workloads={stream: {laps: 1}}'"
+    )
     run(f"snakemake --cores 1 --quiet rules --config {config} -- {logs}", 3600)
     found = {environment: record for (environment, _, _), record in records().items()}
     assert set(found) == set(ENVIRONMENTS)

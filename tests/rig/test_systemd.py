@@ -1,4 +1,4 @@
-"""On a host with systemd: daemons that are its own, runs that are killed, and a paper in which machines say KVM."""
+"""A host with systemd: its own daemons, killed runs, and a paper with machines labelled KVM."""
 
 import csv
 import io
@@ -17,7 +17,8 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 def test_daemons_are_brought_up_by_the_service_manager(there, run):
     there.good(
-        "systemctl stop docker.socket docker libvirtd.socket libvirtd-ro.socket libvirtd-admin.socket libvirtd"
+        "systemctl stop docker.socket docker "
+        "libvirtd.socket libvirtd-ro.socket libvirtd-admin.socket libvirtd"
     )
     assert there.run("docker version")[0] != 0
     run("scripts/dockerd.sh && scripts/libvirtd.sh")
@@ -46,7 +47,10 @@ def test_a_run_that_is_killed_leaves_nothing_once_it_was_cleaned(environment, th
     )
     start += " & echo $! >killed.pid"
     run(f"rm -rf results; {start}")
-    wait = f"for i in $(seq 400); do if {UP[environment]}; then exit 0; fi; sleep 1; done; tail killed.log; exit 1"
+    wait = (
+        f"for i in $(seq 400); do if {UP[environment]}; then exit 0; fi; sleep 1; done; "
+        "tail killed.log; exit 1"
+    )
     run(f"({wait})", 1200)
     run("kill -KILL -- -$(cat killed.pid)")
     run("python -m strata clean")
@@ -56,10 +60,14 @@ def test_a_run_that_is_killed_leaves_nothing_once_it_was_cleaned(environment, th
 
 def test_a_native_server_answers_beside_other_commands_and_ends(there, run, records):
     small = "redis: {connections: [1, 4], requests: 500, warmup_requests: 100, keyspace: 100}"
-    config = f"'workloads={{{small}}}' 'only={{environments: [native], workloads: [redis]}}' repetitions=1"
+    config = (
+        f"'workloads={{{small}}}' "
+        "'only={environments: [native], workloads: [redis]}' repetitions=1"
+    )
     log = "results/raw/native/redis/1.log"
     run(
-        f"rm -rf results; snakemake --cores 1 --quiet rules --config {config} 'interference={{action: flag}}' -- {log}",
+        f"rm -rf results; snakemake --cores 1 --quiet rules --config {config} "
+        f"'interference={{action: flag}}' -- {log}",
         2400,
     )
     record = records()["native", "redis", 1]
@@ -69,7 +77,10 @@ def test_a_native_server_answers_beside_other_commands_and_ends(there, run, reco
     assert there.good(LEFT) == ""
 
 
-CONFIG = "'only={workloads: [stream]}' 'workloads={stream: {laps: 1}}' repetitions=2 'interference={action: flag}'"
+CONFIG = (
+    "'only={workloads: [stream]}' 'workloads={stream: {laps: 1}}' "
+    "repetitions=2 'interference={action: flag}'"
+)
 MACHINES = {"vm", "vm-tuned", "vm-docker", "vm-docker-hostnet"}
 
 
@@ -93,8 +104,8 @@ def test_the_paper_has_nine_environments_of_which_four_say_kvm(there, run, tmp_p
 
 def test_claims_about_machines_are_tested_there(run):
     rows = list(csv.DictReader(io.StringIO(run("cat results/claims.csv"))))
-    # Of a claim about several environments that of which it depends is shown; what was published for another product
-    # is tested apart.
+    # A claim about several environments shows the one on which it depends.  A claim that was
+    # published for another product is tested separately.
     tested = {row["id"] for row in rows if row["verdict"] not in ("not tested", "tested in part")}
     assert {"ibm-stream-identical", "vmw-stream-vm-2-3pct"} <= tested
     assert [row for row in rows if row["reason"] == "emulation"] == []

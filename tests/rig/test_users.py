@@ -1,4 +1,4 @@
-"""Somebody without root, and a host without KVM: what is missing is said, and nothing is half done."""
+"""A user without root, and a host without KVM: each lack is reported, and nothing is half done."""
 
 import pytest
 
@@ -12,7 +12,10 @@ HARDWARE = Hardware(kvm=False)
 
 @pytest.fixture(scope="module", params=["nobody", "groups", "sudo"])
 def someone(request, there):
-    """A command of a user who may do more and more: (kind, function from a command to its code and words)."""
+    """A kind of user, and a function that runs a command as that user.
+
+    From kind to kind the user may do more.  The function returns the exit code and the output.
+    """
     name, project = users.add(there, request.param)
     return request.param, lambda command: there.run(
         f"{host.begin(project)} && {command}", 1200, name

@@ -8,7 +8,10 @@ PROJECT = f"/home/{NAME}/strata"
 MAY = {
     "nobody": "true",
     "groups": f"usermod -aG docker,libvirt,kvm {NAME}",
-    "sudo": f"usermod -aG docker,libvirt,kvm {NAME}; echo '{NAME} ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/{NAME}",
+    "sudo": (
+        f"usermod -aG docker,libvirt,kvm {NAME}; "
+        f"echo '{NAME} ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/{NAME}"
+    ),
 }
 _ADD = f"""
 id {NAME} >/dev/null 2>&1 || useradd --create-home --shell /bin/bash {NAME}
@@ -19,6 +22,9 @@ chown -R {NAME}: /home/{NAME}
 
 
 def add(rig: host.Rig, may: str) -> tuple[str, str]:
-    """See that there is somebody who may do what a key of :data:`MAY` says, with root's checkout: name and place."""
+    """Make sure that there is a user with the rights of a key of :data:`MAY`.
+
+    The user has a copy of root's checkout.  Returns the user's name and the checkout's place.
+    """
     rig.good(f"{_ADD}{MAY[may]}")
     return NAME, PROJECT

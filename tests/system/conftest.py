@@ -21,7 +21,10 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def services(request):
-    """Docker and libvirt answer from the start, so that what the distribution defines of its own is seen before."""
+    """Start Docker and libvirt before all tests.
+
+    So the look at the machine before a test includes everything that the distribution defines.
+    """
     leftovers.wait_for_others(request.config)
     for name in ("dockerd", "libvirtd"):
         subprocess.run([projects.ROOT / "scripts" / f"{name}.sh"], check=True, timeout=120)

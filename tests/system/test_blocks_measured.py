@@ -1,4 +1,7 @@
-"""Measured blocks: what is compared lies together, they are added, and what was disturbed is measured again."""
+"""Measured blocks: compared cells lie together, and disturbed ones are measured again.
+
+Further blocks are added.
+"""
 
 import json
 import subprocess
@@ -46,7 +49,7 @@ def measured(tmp_path, page, *targets):
 
 
 def blocks_of(folder):
-    """(workload, repetition) of the blocks in the order in which they were measured, each with its environments."""
+    """(workload, repetition) of each block, with its environments, in the order of measurement."""
     records = projects.records(folder)
     runs = groupby(records, key=lambda record: (record["workload"], record["repetition"]))
     return [(key, [record["environment"] for record in cells]) for key, cells in runs]

@@ -36,7 +36,8 @@ page["environments"] = {}
 for name, options in stacks.items():
     page["environments"][name] = {"label": name.title(), "layers": [{"docker": options}]}
 try:
-    planned = planning.make_plan(config.read_config(page), capacity.read_host_facts())["environments"]
+    planned = planning.make_plan(config.read_config(page), \
+capacity.read_host_facts())["environments"]
 except UserError as error:
     sys.exit(f"no plan: {error}")
 found = {"plan": planned, "record": {}}

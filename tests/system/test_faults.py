@@ -1,4 +1,4 @@
-"""Faults for real: each ends with a message, a correct resume, nothing lost and nothing left behind."""
+"""Real faults: each ends with a message and a correct resume; nothing is lost or left behind."""
 
 import contextlib
 import json
@@ -59,7 +59,8 @@ def whole(folder):
 def changed(before, after):
     """Logs that were measured again.
 
-    A cell whose end Snakemake did not live to see counts as unfinished for it, though its log was in place.
+    If Snakemake died before it saw the end of a cell, the cell counts as unfinished for it, though
+    the cell's log was in place.
     """
     return [path for path in before if after.get(path) != before[path]]
 
@@ -80,7 +81,10 @@ def finish(folder, cells, block=0):
 
 
 def daemon():
-    """The process id of Docker's daemon; None if the one that its file names is not (or no longer) it."""
+    """The process id of Docker's daemon.
+
+    None if the process that its file names is not (or no longer) the daemon.
+    """
     with contextlib.suppress(OSError):
         process = int(open("/var/run/docker.pid").read())
         if open(f"/proc/{process}/comm").read() == "dockerd\n":
@@ -89,7 +93,10 @@ def daemon():
 
 
 def victims(run):
-    """Process ids of what can be killed under a run: the workflow, its cell, what that measures, Docker's daemon."""
+    """Process ids that can be killed under a run.
+
+    They are those of the workflow, its cell, the program that it measures, and Docker's daemon.
+    """
     cell = journal.read_entries()[-1]["owner"] if journal.read_entries() else None
     found = {"workflow": run.pid}
     serves = daemon()
@@ -107,7 +114,7 @@ def victims(run):
 
 @pytest.fixture
 def docker_stays(machine_stays):
-    """Docker's daemon is up at the end, also where the last thing that the test did was to kill it."""
+    """Bring Docker's daemon up at the end, even if the test killed it as its last step."""
     yield
     subprocess.run([projects.ROOT / "scripts/dockerd.sh"], check=True, timeout=120)
 
@@ -191,7 +198,8 @@ def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(
         assert "Traceback" not in done.stderr
         assert logs(folder) == {}
         assert list(home.glob("images/*/image.json")) == []
-        # Docker still has what another installation built of the same recipe, and nothing of what failed.
+        # Docker still has the image that another installation built of the same recipe, and nothing
+        # of the failed build.
         subprocess.run(["docker", "image", "inspect", image["id"]], check=True, capture_output=True)
         ours = [f"--filter=label=strata.{key}" for key in (f"image={paths.home_mark()}", "recipe")]
         assert (

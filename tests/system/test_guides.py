@@ -1,4 +1,4 @@
-"""The tutorial and the guides that measure in containers, each run from its own text in a fresh clone."""
+"""Run the tutorial and the guides that measure in containers from their text, in fresh clones."""
 
 import guides
 import pytest

@@ -33,7 +33,10 @@ listed -type l -printf 'link:%l %P\n'
 
 
 def files_below(*argv):
-    """The manifest's entries for files below a folder; `argv`: what runs a shell there, the folder."""
+    """The manifest's entries for files below a folder.
+
+    argv: the words that run a shell there, then the folder.
+    """
     done = subprocess.run(
         [*argv[:-1], "bash", "-c", INSIDE, "look", argv[-1]], capture_output=True, check=True
     )

@@ -1,4 +1,4 @@
-"""Servers that take turns: Redis natively and in a container, each frozen while the other is loaded."""
+"""Servers take turns: Redis natively and in a container, each frozen while the other has load."""
 
 import contextlib
 import glob
@@ -88,7 +88,8 @@ class Watcher(threading.Thread):
         while not self.over.wait(0.05):
             now = {group: used(group) for group in groups() if frozen(group)}
             still = {group for group in now if group in before and frozen(group)}
-            # What was thawed and frozen again in between is told by the server's answer, and left out.
+            # The server's answer shows a group that was thawed and frozen again in between.  Such a
+            # group is left out.
             self.spent += [now[group] - before[group] for group in still]
             self.seen = max(self.seen, len(now))
             for port in self.ports:
@@ -103,7 +104,8 @@ class Watcher(threading.Thread):
                 )
                 self.open[port].settimeout(0.01)
                 self.open[port].sendall(b"PING\r\n")
-            # One question at a time: the server keeps no more than a few answers for who gave no password.
+            # One question at a time: the server keeps only a few answers for a client that gave no
+            # password.
             if b"NOAUTH" in self.open[port].recv(4096):
                 self.answers[port] += 1
                 self.open[port].sendall(b"PING\r\n")

@@ -24,7 +24,10 @@ def config(**more):
 
 
 def turns(log):
-    """Those of each lap of a log, (thawed, freeze requested, frozen), in microseconds since the epoch."""
+    """The turns of each lap of a log, as (thawed, freeze requested, frozen).
+
+    Times are in microseconds since the epoch.
+    """
     return [
         json.loads(line)["slices"]
         for line in log.read_text().splitlines()
@@ -33,7 +36,10 @@ def turns(log):
 
 
 def spans(folder):
-    """(start, end) of every measured command of a project, or of its turns, in seconds of the day, in order."""
+    """(start, end) of every measured command of a project, or of its turns, in order.
+
+    Times are in seconds of the day.
+    """
     found = []
     for record in projects.records(folder):
         cell = "{}/{}/{}.log".format(*projects.cell_of(record))

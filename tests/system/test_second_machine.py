@@ -47,7 +47,8 @@ def project(tmp_path, configuration, workload, environments=None, **more):
     ],
 )
 def test_load_comes_from_the_second_machine(image, other, tmp_path, environments):
-    # Over the second machine's cable goes what it sends, to a machine's own address too: nothing is translated.
+    # Everything that the second machine sends goes over its cable, even to a machine's own address:
+    # nothing is translated.
     folder = project(tmp_path, other, make_workload(), environments, rate="1gbit")
     for environment in environments or ("native", "docker"):
         projects.good(folder, "strata", "cell", environment, "asking", "1", timeout=900)

@@ -1,4 +1,7 @@
-"""The README's commands in a clone without .venv, with a Snakemake that holds nothing of ours: oldest and newest."""
+"""Run the README's commands in a clone without .venv, with the oldest and the newest Snakemake.
+
+Neither installation of Snakemake holds anything of ours.
+"""
 
 import os
 import subprocess

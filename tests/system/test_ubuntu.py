@@ -37,7 +37,7 @@ def archive(tmp_path_factory):
 
 @pytest.fixture
 def build(tmp_path, archive, monkeypatch):
-    """Run `strata image` in a project whose workload asks for these packages, with or without keys."""
+    """Run `strata image` in a project whose workload needs these packages, with or without keys."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     (tmp_path / "none").mkdir()
 

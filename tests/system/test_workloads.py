@@ -18,7 +18,8 @@ from strata.host import capacity
 WORKLOADS = ["files", "fio", "mysql", "netperf", "nuttcp", "redis", "startup"]
 SHORT = dict.fromkeys(["native", "docker"], WORKLOADS)
 LAYER = podman.Layer
-# Podman by the first of its runtimes that works here; its filter of system calls would refuse what fio's library needs.
+# Podman with the first of its runtimes that works here.  Podman's filter of system calls would
+# refuse calls that fio's library needs.
 PODMANS = [
     {"label": "Podman", "layers": [{"podman": options}]}
     for name in podman.RUNTIMES

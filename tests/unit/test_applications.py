@@ -62,7 +62,7 @@ def walk(application, users, count, seed=1):
     last = [rng.choices(list(mix), list(mix.values()))[0] for _ in range(users)]
     for _ in range(count):
         user = rng.randrange(users)
-        before, last[user] = last[user], chain.choose_operation(last[user])
+        before, last[user] = last[user], chain.choose_next_operation(last[user])
         yield user, before, last[user]
 
 

@@ -153,7 +153,7 @@ def png(*chunks):
 
 
 def gzip_header(flags, text):
-    """Gzip data whose header holds a text: a name (8) after an extra field (4), or a comment (16)."""
+    """Gzip data with a header text: a name (8) after an extra field (4), or a comment (16)."""
     extra = b"\3\0xyz" if flags & 4 else b""
     return (
         b"\x1f\x8b\x08"
@@ -371,7 +371,7 @@ def deep(content):
 def test_a_file_that_cannot_be_looked_through_is_named_until_it_is_allowed(
     machine, monkeypatch, content, why
 ):
-    monkeypatch.setattr("strata.archive.extraction.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("strata.archive.extraction.MAX_BYTES", 1 << 20)
     for public in (True, False):
         findings = list(machine().scan_file("a.bin", content, public))
         assert {finding.kind for finding in findings} == {"not looked through"}

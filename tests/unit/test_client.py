@@ -19,7 +19,7 @@ def test_the_plan_s_client_has_every_default_and_names_nobody(project):
     assert options != others
     assert "a@b" not in str(options)
     project()
-    with pytest.raises(UserError, match="missing, by which the client is reached"):
+    with pytest.raises(UserError, match="missing, which says how to reach the client"):
         client.build_stack(options, Context("i", "f", None))
     client.write_connection({"ssh": "a@b"})
     assert isinstance(client.build_stack(options, Context("i", "f", None))[1], remote.Remote)

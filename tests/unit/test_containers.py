@@ -89,14 +89,14 @@ GRANTED |= {"cpus": 0.6, "cpu-shares": 512, "cpu-burst": 60}
     ],
 )
 def test_a_limit_that_was_not_applied_is_an_error(asked, printed):
-    rows = limits.require_applied(GRANTED, SEEN)
+    rows = limits.require_limits(GRANTED, SEEN)
     assert {row["name"]: row["requested"] for row in rows} == {
         k: str(v) for k, v in GRANTED.items()
     }
     with pytest.raises(UserError, match="was not applied"):
-        limits.require_applied(asked, printed)
-    assert [row["observed"] for row in limits.require_applied(asked, "")] == ["not available"]
-    assert limits.require_applied(PLAIN, printed) == []
+        limits.require_limits(asked, printed)
+    assert [row["observed"] for row in limits.require_limits(asked, "")] == ["not available"]
+    assert limits.require_limits(PLAIN, printed) == []
 
 
 # Options that are not passed on to Docker, and why.
@@ -579,13 +579,13 @@ def test_the_kernels_rules_show_how_a_published_port_is_reached(
     seen = firewall.PacketFilter(text)
     facts = seen.collect_facts()
     assert (facts["firewall"], facts["rules"]) == (firewall_is, rules)
-    assert seen.serves_bridge("docker0") is nat
+    assert seen.has_rules_for_bridge("docker0") is nat
     assert (seen.translates_port("172.17.0.2", 6379), seen.proxies_port("172.17.0.2", 6379)) == (
         nat,
         proxy,
     )
     # There is nothing for another bridge, container or port.
-    assert seen.serves_bridge("docker") in (False, None)
+    assert seen.has_rules_for_bridge("docker") in (False, None)
     for address, port in (("172.17.0.21", 6379), ("172.17.0.2", 637), ("17.17.0.2", 6379)):
         assert {seen.translates_port(address, port), seen.proxies_port(address, port)} <= {
             False,

@@ -8,7 +8,7 @@ LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
 
 def headings(text):
-    """The names by which headings are linked: small letters, hyphens for spaces, without punctuation."""
+    """The link names of headings: lowercase letters, hyphens for spaces, no punctuation."""
     found = re.findall(
         r"^#+ +(.+?) *$",
         re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL),

@@ -737,7 +737,7 @@ def test_a_program_s_facts_are_found_or_refused():
     log += b'{"huge_page_bytes": 9}\n'
     assert parsing.find_program(log) == {"program": {"tool": "xz", "huge_page_bytes": 9}}
     assert parsing.find_program(b'begun\n{"rate": 1}\n') == {}
-    with pytest.raises(BrokenLogError, match="no JSON"):
+    with pytest.raises(BrokenLogError, match="not JSON"):
         parsing.find_program(b'{"tool": "xz", broken}\n')
 
 

@@ -184,7 +184,10 @@ def test_a_child_that_starts_while_a_signal_comes_is_ended_too(
 
 
 def test_a_process_is_interrupted_when_its_run_ends():
-    script = "from strata.util import process, run, signals; signals.raise_on_signals(); run.end_with_run(); "
+    script = (
+        "from strata.util import process, run, signals; "
+        "signals.raise_on_signals(); run.end_with_run(); "
+    )
     script += "print('up', flush=True); process.capture(['sleep', '4321'])"
     owner = subprocess.Popen(["sleep", "60"])
     variables = {**os.environ, "STRATA_OWNER": projects.owner(owner)}

@@ -45,7 +45,7 @@ def inputs_of(project, placed, units=1, machine=None):
 
 def command(inputs, values, part):
     """The arguments of a server's command in a system."""
-    return fill_command(SERVER, inputs.list_system_values(part, values), "x")[1:]
+    return fill_command(SERVER, inputs.make_placeholder_values(part, values), "x")[1:]
 
 
 def names(inputs):

@@ -231,7 +231,7 @@ def test_a_changed_tree_and_records_of_another_commit_are_no_fault_and_named(pac
         "README.md differ from it",
         "1 of 12 runs were measured with a source of no known commit",
         f"5 of 12 runs were measured with {other}, which is not that of the archive",
-        f"4 of 12 runs were measured with {other}, of which files were changed",
+        f"4 of 12 runs were measured with changed files of {other}",
     ):
         assert text in printed
         assert text in readme

@@ -1,4 +1,7 @@
-"""``strata claim``, from a claim to its exit status and page: real Snakemake and R, a stub program."""
+"""Run ``strata claim``, from a claim to its exit status and page.
+
+Snakemake and R are real; the program is a stub.
+"""
 
 import json
 
@@ -14,8 +17,8 @@ OWN = {
     "low": 0.9,
     "high": 1.1,
 }
-# Prints a number from 1000 to 1009 by the clock, after longer than Snakemake takes between two cells:
-# runs form a pair if the time between them is at most that of their block.
+# Prints a number from 1000 to 1009 by the clock, after more time than Snakemake takes between two
+# cells: runs form a pair if the time between them is at most that of their block.
 NOISY = "sleep 0.5; echo $((1000 + $(date +%s%N | cut -c 16)))"
 
 

@@ -81,7 +81,7 @@ def test_a_side_may_be_a_folder_of_three_sessions(sides, tmp_path, monkeypatch):
     assert done.returncode == 1, done.stdout + done.stderr
     assert {row["n_to"] for row in rows(tmp_path / "comparison")} == {"9"}
     for other, says in (
-        (sides / "before", "holds 1 of the at least 3"),
+        (sides / "before", "holds 1 of at least 3"),
         ("old", "the same values"),
     ):
         done = compare(tmp_path, "old", other)

@@ -1,4 +1,4 @@
-"""Rules and conda environments fit together: a run with a channel of stubs (tests/helpers/conda.py).
+"""Rules and conda environments match: a run with a channel of stubs (tests/helpers/conda.py).
 
 Whether the real channel has what the environments name is not tested here:
 .github/workflows/conda.yml is for that.

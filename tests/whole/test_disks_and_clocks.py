@@ -1,4 +1,7 @@
-"""Full and read-only disks, and clocks that go back, under runs on the bare host: told, and nothing is lost."""
+"""Full and read-only disks, and clocks that go back, under runs on the bare host.
+
+Each is reported, and nothing is lost.
+"""
 
 import json
 import os
@@ -87,7 +90,7 @@ def test_a_clock_set_back_under_a_cell_changes_no_duration(tmp_path):
 
 
 def test_logs_from_the_future_do_not_stop_a_run(tmp_path):
-    """Where the clock was set back after some cells, the others are measured and nothing is lost."""
+    """If the clock was set back after some cells, the others are measured and nothing is lost."""
     folder = host_project(tmp_path, 10)
     projects.good(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log")
     later = time.time() + 3600

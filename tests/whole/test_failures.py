@@ -1,4 +1,4 @@
-"""A failure stays one: each run fails for the same reason and leaves tables and papers as they were."""
+"""A failure persists: each run fails for the same reason and leaves tables and papers unchanged."""
 
 import json
 import os

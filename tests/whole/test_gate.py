@@ -118,7 +118,7 @@ def test_a_baseline_takes_three_sessions_on_each_side(project):
         ({"metric": "gflop"}, 'budgets.0.metric: "gflop" is not a known metric of linpack'),
         ({"costs_at_most": "5"}, "must be a share below 100%, such as 5%"),
         ({"costs_at_most": 5}, "must be a share below 100%, such as 5%"),
-        ({"reference": "older"}, "older is no environment"),
+        ({"reference": "older"}, "older is not an environment"),
         ({"reference": "new"}, "cannot be compared with itself"),
         ({"baseline": "nowhere"}, "there is no file or folder nowhere"),
         ({"baseline": "rules"}, "holds 1 of the at least 3 sessions"),

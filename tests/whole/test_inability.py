@@ -1,4 +1,7 @@
-"""What an environment is unable to do, in a real run: a result with its reason, asked no more once found."""
+"""Check in a real run that an environment's inability is a result with its reason.
+
+Once an inability is found, it is not tried again.
+"""
 
 import json
 
@@ -126,7 +129,10 @@ def test_what_may_be_another_trouble_is_a_failed_cell(project, case):
         calls_of(project, WORK.replace("exit 3", "exec sleep 60"), 1)
     else:
         failed = 2
-        once = f'if [ -e {project}/once ]; then exit 3; fi; [ "$(ulimit -n)" != 77 ] || : > {project}/once; '
+        once = (
+            f"if [ -e {project}/once ]; then exit 3; fi; "
+            f'[ "$(ulimit -n)" != 77 ] || : > {project}/once; '
+        )
         calls_of(project, once + "echo '{\"rate\": 7}'", 20)
     done = run(project, "snakemake", "--cores", "1", "results/tidy/calls.csv")
     assert done.returncode != 0

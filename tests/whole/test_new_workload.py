@@ -1,4 +1,7 @@
-"""The workloads of docs/adding-a-workload.md, from the page's own text: a tool, and a server with a client."""
+"""Make the workloads of docs/adding-a-workload.md from the page's own text.
+
+One is a tool, the other a server with a client.
+"""
 
 import json
 import subprocess

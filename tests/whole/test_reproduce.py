@@ -1,4 +1,4 @@
-"""The command `reproduce` on results whose truth is known: differences, verdicts, statuses, card."""
+"""The command `reproduce` on results with known truth: differences, verdicts, statuses, card."""
 
 import json
 import shutil

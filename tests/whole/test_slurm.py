@@ -72,7 +72,7 @@ def nodes(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(python))
     home, lock = tmp_path / "home", tmp_path / "lock"
     monkeypatch.setenv("STRATA_HOME", str(home))
-    # Each has a lock of its own, as machines have; nothing but the bare host is brought up with that.
+    # Each node has its own lock, as machines have.  With it only the bare host is brought up.
     monkeypatch.setenv("STRATA_TEST_LOCK", str(lock))
     folder = projects.make(tmp_path / "project", page(10), {"noop": LOAD}, copy=True)
     with cluster.Cluster(tmp_path / "slurm", ["n1", "n2"], [home, lock]) as both:
@@ -138,7 +138,8 @@ def test_a_paper_is_measured_on_two_nodes_one_of_which_dies(nodes):
     # What is there is not measured again, here or there, and a dry run says so.
     done = projects.run(folder, "snakemake", "--dry-run", "--", "cells")
     assert "Nothing to be done" in done.stdout + done.stderr
-    # One cell that is gone is measured, and only that; where it is then on another node, its block is not compared.
+    # One cell that is gone is measured, and only that one.  If it is then on another node, its
+    # block is not compared.
     kept = next(number for number, names in found.items() if names[0] == "n1")
     others = {path: path.read_bytes() for path in folder.glob("results/raw/*/*/*.log")}
     gone = folder / f"results/raw/again/noop/{kept}.log"

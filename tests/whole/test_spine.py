@@ -1,4 +1,7 @@
-"""What a person does to a project between two runs, and what the next run makes of it: with Snakemake as it is."""
+"""Check how the next run handles a person's changes to a project between two runs.
+
+Snakemake is unmodified.
+"""
 
 import contextlib
 import json
@@ -69,7 +72,10 @@ class Project:
         )
 
     def run(self, *words: str) -> int:
-        """Run Snakemake to its end; its status.  `jobs` counts what ran, `measured` names whose record is new."""
+        """Run Snakemake to its end, and return its status.
+
+        `jobs` counts the jobs that ran, and `measured` names the cells whose record is new.
+        """
         before = self.records()
         process = self.start(*words)
         self.said, _ = process.communicate(timeout=300)
@@ -113,7 +119,10 @@ def measured(tmp_path_factory):
 
 
 def copied(made: Project, tmp_path: Path) -> Project:
-    """A copy of a project.  It runs the script of the first one, whose path decides the fingerprint."""
+    """Copy a project.
+
+    The copy runs the script of the first one, whose path decides the fingerprint.
+    """
     shutil.copytree(made.folder, tmp_path / "project", symlinks=True)
     copy = object.__new__(Project)
     vars(copy).update(vars(made), folder=tmp_path / "project", home=tmp_path)
@@ -402,7 +411,8 @@ def test_a_log_that_its_parser_refuses_is_a_failed_cell(project):
     parser = project.path("workloads/load/parse.py")
     good = parser.read_text()
     parser.write_text(
-        "from kit.checks import BrokenLogError\n\n\ndef parse(lines, parameters):\n    raise BrokenLogError('not so')\n"
+        "from kit.checks import BrokenLogError\n\n\n"
+        "def parse(lines, parameters):\n    raise BrokenLogError('not so')\n"
     )
     project.path("results/raw/docker/load/2.log").unlink()
     assert project.run("cells") != 0

@@ -222,7 +222,8 @@ def no_room(place: Path) -> dict:
     hook += "        raise OSError(errno.ENOSPC, 'No space left on device', path)\n"
     hook += "    return _open(path, flags, *more, **words)\n\n\nos.open = open_\n"
     hook += "import tempfile\n\n\ndef mkdtemp(*words, **more):\n"
-    hook += "    raise OSError(errno.ENOSPC, 'No space left on device')\n\n\ntempfile.mkdtemp = mkdtemp\n"
+    hook += "    raise OSError(errno.ENOSPC, 'No space left on device')\n\n\n"
+    hook += "tempfile.mkdtemp = mkdtemp\n"
     written(place / "site/sitecustomize.py", hook)
     return {"PYTHONPATH": str(place / "site")}
 

@@ -18,7 +18,8 @@ judge_budgets <- function(request) {
   now <- current[[length(current)]]
   lapply(request$budgets, function(budget) {
     if (budget$workload %in% now$invalid) {
-      return(refuse_budget("its sizes break a rule, or are those of tests: see docs/sizes.md"))
+      why <- "its sizes break a rule, or are those of tests: see docs/sizes.md"
+      return(make_not_comparable(why))
     }
     by_session <- length(budget$baseline) > 0
     rows <- if (by_session) {
@@ -27,7 +28,7 @@ judge_budgets <- function(request) {
       compare_side_by_side(now, budget)
     }
     if (is.null(rows)) {
-      return(refuse_budget(paste0("no run of ", budget$workload, " in ", budget$environment,
+      return(make_not_comparable(paste0("no run of ", budget$workload, " in ", budget$environment,
                                   " is paired with one in ", budget$reference)))
     }
     # Looks share the error rate; failures share it among the gate's budgets, too.
@@ -36,9 +37,9 @@ judge_budgets <- function(request) {
   })
 }
 
-# Returns the verdict on a budget that cannot be judged; why: the reason, which the gate's report
-# shows as it is.
-refuse_budget <- function(why) list(verdict = "not comparable", why = why)
+# Returns the verdict on a budget that cannot be judged.  why: the reason, which the gate's report
+# shows unchanged.
+make_not_comparable <- function(why) list(verdict = "not comparable", why = why)
 
 # Selects the rows of a budget's metric; if it names none, the headline rows of its workload.
 select_budget_rows <- function(rows, budget) {
@@ -48,13 +49,14 @@ select_budget_rows <- function(rows, budget) {
 
 #' Compare the two environments of a budget within the blocks of one session
 #'
-#' @param session list of read_session
-#' @param budget list: environment, reference, workload, metric or NULL, blocks
+#' @param session list that read_session returns
+#' @param budget list: environment, reference, workload, metric (NULL: all), blocks (how many count)
 #' @return data frame, one row for each series: COMPARISON_KEYS, then the columns of compare_pairs;
-#'   NULL without pairs
+#'   NULL if there are no pairs
 compare_side_by_side <- function(session, budget) {
   rows <- select_budget_rows(session$tidy, budget)
-  # Repetitions number the blocks; later blocks belong to a look that is still to come.
+  # Repetitions number the blocks.  Later blocks wait for the next look: each look has its share of
+  # the error rate.
   rows <- rows[rows$repetition <= budget$blocks, ]
   pairs <- pair_environments(rows[rows$environment == budget$environment, ],
                              rows[rows$environment == budget$reference, ])
@@ -65,7 +67,7 @@ compare_side_by_side <- function(session, budget) {
 #' Compare an environment's ratio to native with its ratio in a baseline, session by session
 #'
 #' @param baseline,current lists of read_session
-#' @param budget as of compare_side_by_side
+#' @param budget see compare_side_by_side
 #' @return data frame, one row for each series: series, ratio, low, high, why, n, se, df; NULL if no
 #'   series has a ratio to native on both sides
 #' @section Errors: the scales of the sessions differ
@@ -109,8 +111,8 @@ judge_budget <- function(rows, at_most, within_alpha, beyond_alpha, by_session =
   if (any(judged$outside)) verdict <- "beyond"
   # A series that has enough samples and no interval would not get one by further samples.
   why <- rows$why[rows$why != "" & rows$n >= needed_samples]
-  if (verdict == "undecided" && length(why) > 0) return(refuse_budget(why[[1]]))
-  # More performance than native's is no cost: it counts as none.
+  if (verdict == "undecided" && length(why) > 0) return(make_not_comparable(why[[1]]))
+  # More performance than native's is not a cost: it counts as none.
   needed <- mapply(estimate_blocks_needed, pmin(rows$ratio, 1), rows$se * sqrt(rows$n), at_most,
                    within_alpha)
   more <- NA_real_

@@ -6,7 +6,8 @@
 #' @param plan contents of plan.json
 #' @return data frame: base, environment, choice (layer and option, for example "docker network", or
 #'   the layer that one of them has more), touches ("network" or "data" if the two differ in nothing
-#'   else; otherwise ""); NULL without pairs.  Emulated and unavailable environments are in no pair.
+#'   else; otherwise ""); NULL if there are no pairs.  Emulated and unavailable environments are in
+#'   no pair.
 find_choice_pairs <- function(plan) {
   is_usable <- function(entry) isTRUE(entry$available) && !isTRUE(entry$emulated)
   entries <- Filter(is_usable, plan$environments)
@@ -44,7 +45,7 @@ sort_options <- function(layer) {
   lapply(layer, function(options) options[sort(as.character(names(options)))])
 }
 
-# Finds the choice, as of find_single_choice, where one of two stacks is the other with one layer
+# Finds the choice (see find_single_choice) where one of two stacks is the other with one layer
 # more; NULL if the stacks differ in more than that.
 find_added_layer <- function(stacks) {
   sizes <- lengths(stacks)
@@ -76,7 +77,7 @@ find_differing_option <- function(options) {
 #'
 #' A workload with a step in a fresh system can notice everything.
 #'
-#' @param touches as of find_choice_pairs: "network", "data" (the place of data) or "", which every
+#' @param touches see find_choice_pairs: "network", "data" (the place of data) or "", which every
 #'   workload can notice
 #' @param workload in the plan's `workloads`
 #' @return logical; where FALSE, the comparison is a control
@@ -99,7 +100,7 @@ can_notice <- function(touches, workload) {
 #' @param results list of read_results
 #' @return data frame, written as choices.csv: the columns of compare_environments and add_verdicts,
 #'   choice, control ("yes" or "no") and family ("choices" or "controls", whose verdicts each share
-#'   an error rate); NULL without comparisons
+#'   an error rate); NULL if there are no comparisons
 compare_choices <- function(results) {
   pairs <- find_choice_pairs(results$plan)
   headlines <- results$tidy[results$tidy$headline, ]

@@ -149,7 +149,7 @@ describe_claim <- function(claim, published) {
 #' A bound of 1 claims that there is a difference, and becomes the smallest one that matters.
 #'
 #' @param claim an entry of published/claims.json
-#' @return numeric vector of the lower and the upper bound; NA for none
+#' @return numeric vector of the lower and the upper bound; NA if there is none
 read_tolerance <- function(claim) {
   bounds <- c(as.numeric(claim$tolerance$low %or% NA), as.numeric(claim$tolerance$high %or% NA))
   if (bounds[[1]] %in% 1) bounds[[1]] <- 1 / (1 - MARGIN)
@@ -188,9 +188,9 @@ compare_part <- function(part, level, value = 1) {
 #' List the parts of a claim: each series of each pair of environments in each of its tests
 #'
 #' @inheritParams test_claim
-#' @return list of lists: environment, reference ("" where a level is claimed), series and bounds
-#'   (as of read_tolerance); of paired values workload, and ratio, session and machine (vectors, an
-#'   element for each block); of others x, y and how (as of compare_samples) and exact (no errors).
+#' @return list of lists: environment, reference ("" if a level is claimed), series and bounds
+#'   (see read_tolerance); of paired values workload, and ratio, session and machine (vectors, an
+#'   element for each block); of others x, y and how (see compare_samples) and exact (no errors).
 #'   A part that cannot be tested is the list of refuse_part with bounds.
 list_claim_parts <- function(claim, published, values, context) {
   tests <- claim$tests %or% list(list())
@@ -209,7 +209,7 @@ list_claim_parts <- function(claim, published, values, context) {
 #'
 #' @inheritParams test_claim
 #' @return data frame, one row for each part that can be tested: environment, reference, series, n,
-#'   ratio, low, high, tolerance_low, tolerance_high; NULL without such parts
+#'   ratio, low, high, tolerance_low, tolerance_high; NULL if there are no such parts
 list_part_intervals <- function(claim, published, values, context) {
   list_tested <- function(claim, published) {
     Filter(is_testable, list_claim_parts(claim, published, values, context))
@@ -303,12 +303,12 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
   lapply(common, function(series) {
     series_rows <- first[first$matched %in% series, ]
     reference_rows <- if (length(pair) > 1) second[second$matched %in% series, ]
-    make_part(claim, series_rows, reference_rows, context)
+    make_claim_part(claim, series_rows, reference_rows, context)
   })
 }
 
 # Returns the refused part that says why an environment of a claim has no values that count.
-# entry: the environment's entry among the published environments; context: as of test_claims.
+# entry: the environment's entry among the published environments; context: see test_claims.
 explain_missing_environment <- function(entry, context) {
   # None of these environments has values that count: one that is in emulation is all there is.
   measured_as <- unlist(entry$measured_as)
@@ -336,10 +336,12 @@ select_claimed_rows <- function(rows, environment, claim_factors, environment_fa
   rows[is_claimed, ]
 }
 
-# Makes a part of a claim that can be tested, as of list_claim_parts without its bounds.
+# Makes a part of a claim that can be tested: an element of list_claim_parts without its bounds.
+# claim: a claim, whose `how` and `performance` are used.
 # rows, reference_rows: tidy rows of the two environments in matching series; reference_rows is NULL
-# where a level is claimed, and the level is then the part's `ratio`.  context: as of test_claims.
-make_part <- function(claim, rows, reference_rows, context) {
+# if a level is claimed, which is then the part's `ratio`.
+# context: see test_claims.
+make_claim_part <- function(claim, rows, reference_rows, context) {
   part <- list(environment = rows$environment[[1]],
                reference = reference_rows$environment[[1]] %or% "",
                series = rows$series[[1]])

@@ -13,12 +13,14 @@ UNCOUNTED_PARTS <- c(throttled = "system.throttled_seconds",
 # The keys of a record's `costs` under which its counts are.
 COST_PARTIES <- c("system", "client", "helpers", "machine")
 
-#' Add up the costs of each cell's runs of one kind, over the laps that count
+#' Add up the costs of runs, for each cell and each kind of run
 #'
-#' @param records list of records, named by their logs
+#' Laps that were left out are left out here too.
+#'
+#' @param records list of records, of which `laps` and `costs` are read
 #' @return data frame, one row for each cell and kind of run: cell (the key of make_cell_keys), how
-#'   ("whole", "slices" …), elapsed_seconds and the counts of each of COST_PARTIES, for example
-#'   system.user_seconds; NA of counts that are not available; NULL if no record has costs
+#'   ("whole", "slices" …), elapsed_seconds and the quantities of each of COST_PARTIES, for example
+#'   system.user_seconds; NA if a run lacks the quantity; NULL if no record has costs
 add_up_costs <- function(records) {
   read_counts <- function(run) {
     values <- unlist(run[c("elapsed_seconds", COST_PARTIES)])
@@ -47,7 +49,7 @@ make_cell_keys <- function(rows) paste(rows$environment, rows$workload, rows$rep
 #' of either has to be added here.
 #'
 #' @param rows data frame of all metrics of its workloads: workload, metric, unit, better, value
-#' @return numeric vector; NA of metrics that are neither a rate nor a time, of times where the
+#' @return numeric vector; NA for metrics that are neither a rate nor a time, of times where the
 #'   workload has a rate, and of CPU times
 compute_unit_seconds <- function(rows) {
   # OPS and UPS: operations and updates a second, with or without a prefix (GFLOPS, GUPS).
@@ -66,8 +68,8 @@ compute_unit_seconds <- function(rows) {
 #' @param pairs data frame of pair_with_native, or NULL
 #' @return data frame, written as costs.csv, a row for each comparison and part: the columns of the
 #'   comparison, part, native and value (seconds of CPU, seconds, bytes or a number for a unit of
-#'   work), share (of native's time per unit of work by which they differ; NA of parts without a
-#'   time); NULL without costs or comparisons
+#'   work), share (of native's time per unit of work by which they differ; NA for parts without a
+#'   time); NULL if there are no costs or comparisons
 compare_costs <- function(results, comparisons, pairs) {
   costs <- add_up_costs(results$records)
   if (is.null(costs) || is.null(comparisons)) return(NULL)
@@ -108,7 +110,7 @@ compare_costs <- function(results, comparisons, pairs) {
 #' @param ratio of performance: the environment's time per unit of work is 1 / ratio of native's
 #' @return data frame: part ("time", CPU_PARTS, "rest", "waiting", UNCOUNTED_PARTS), native, value
 #'   (both per native's time for a unit of work), share (their difference as a share of that time;
-#'   the shares of CPU times and of `waiting` add up to the share of `time`; NA of counts); NULL
+#'   the shares of CPU times and of `waiting` add up to the share of `time`; NA for counts); NULL
 #'   where the CPU time of a system is not known.  tabulate_costs has a column for most parts.
 split_difference <- function(native, costs, ratio) {
   shares <- lapply(list(native, costs), function(sums) sums / sums[["elapsed_seconds"]])

@@ -47,7 +47,7 @@ format_percent <- function(ratios) format(100 * ratios, trim = TRUE, drop0traili
 # Lowers the lower limit of an axis to 0 where it is above.
 include_zero <- function(limits) c(min(0, limits[1]), limits[2])
 
-# Returns the labels of the environments with these names; NA of an unknown one.
+# Returns the labels of the environments with these names; NA for an unknown one.
 get_labels <- function(paper, names) {
   paper$environments$label[match(names, paper$environments$environment)]
 }
@@ -89,7 +89,8 @@ compute_legend_height <- function(paper) {
 #' Select the verdicts of the figure on page 1: each workload in each environment
 #'
 #' @param paper list of read_paper
-#' @return rows of paper$decisions as of omit_start_up, with two columns more: `count` (the number
+#' @return rows of paper$decisions that omit_start_up keeps, with two more columns: `count` (the
+#' number
 #'   of the workload's headline series) and `decisive` (the series that decides).  `series` is the
 #'   label in the figure: the workload's name where it has several series.
 select_forest_verdicts <- function(paper) {
@@ -117,7 +118,7 @@ select_forest_marks <- function(paper, verdicts) {
 #' @param comparisons headline rows of comparisons
 #' @param series_limit number of series that fit; if there are more, only the first series of each
 #'   workload and metric stays, and if these are too many, the first series of each workload
-#' @return rows of comparisons as of omit_start_up
+#' @return rows of comparisons that omit_start_up keeps
 select_forest_rows <- function(comparisons, series_limit = 24) {
   rows <- omit_start_up(comparisons)
   # Keeps of each group of the columns in `...` only the first series.
@@ -130,13 +131,14 @@ select_forest_rows <- function(comparisons, series_limit = 24) {
   rows
 }
 
-#' Draw performance as a share of native's: every environment and series with its interval
+#' Draw each environment's performance as a share of native's, with intervals (a forest plot)
 #'
 #' @param comparisons rows of select_forest_verdicts or select_forest_rows, in the order of the
-#'   figure: workload, series, label, outcome, ratio, low, high (NA without an interval)
-#' @param published data frame of published ratios, drawn as diamonds: workload, series, label, then
-#' @param margin the largest difference that counts as none, as a share
-#' @return ggplot, whose height compute_forest_height computes
+#'   figure: workload, series, label, outcome, ratio, low, high (NA if there is no interval)
+#' @param published data frame of published ratios, drawn as diamonds: workload, series, label,
+#'   then (the ratio)
+#' @param margin the largest difference that does not matter, as a share
+#' @return ggplot; compute_forest_height computes its height
 draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
   rows <- mutate(comparisons, series = factor(series, unique(series)),
                  label = factor(label, unique(label)),
@@ -174,7 +176,7 @@ draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
                inherit.aes = FALSE, position = position_nudge(y = -0.28))
 }
 
-#' Write the caption of the figure on page 1
+#' Write the caption of the figure on page 1, which explains only the marks that the figure has
 #'
 #' @param paper list of read_paper
 #' @param verdicts rows of select_forest_verdicts
@@ -315,7 +317,7 @@ choose_columns <- function(panels) {
 
 #' Draw curves of environments with 95 % intervals: levels along a factor, or against another metric
 #'
-#' Rows whose factor figure$along is no number are left out.
+#' Rows whose factor figure$along is not a number are left out.
 #'
 #' @inheritParams draw_runs
 #' @return ggplot

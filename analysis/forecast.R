@@ -3,7 +3,7 @@
 # stay.
 
 # The largest number of blocks that a forecast tries: no run comes near it, and bisection is fast.
-MOST_BLOCKS <- 1e6
+MAX_BLOCKS <- 1e6
 
 #' Forecast the half-width of a ratio's interval
 #'
@@ -24,14 +24,14 @@ forecast_df <- function(row, n) pmax(n * (row$df + 1) / row$n - 1, 2)
 #' @param row of compare_pairs
 #' @param width relative half-width
 #' @return number of all blocks, INTERVAL_BLOCKS at least; NA if `row` has no interval, or if
-#'   MOST_BLOCKS are not enough
+#'   MAX_BLOCKS are not enough
 forecast_blocks <- function(row, width) {
   if (is.na(row$se)) return(NA_real_)
   is_enough <- function(n) forecast_half_width(row, n) <= width
-  if (!is_enough(MOST_BLOCKS)) return(NA_real_)
+  if (!is_enough(MAX_BLOCKS)) return(NA_real_)
   # Bisection: `high` is always enough; `low` is not, or is fewer than an interval needs.
   low <- INTERVAL_BLOCKS - 1
-  high <- MOST_BLOCKS
+  high <- MAX_BLOCKS
   while (high - low > 1) {
     middle <- (low + high) %/% 2
     if (is_enough(middle)) high <- middle else low <- middle
@@ -55,22 +55,24 @@ make_block_clock <- function(results) {
   }
 }
 
-#' Forecast what would decide the headline ratios
+#' Forecast how many more blocks would decide each headline ratio
 #'
 #' @param results list of read_results
-#' @param width relative half-width of the interval that is wanted
-#' @param budget seconds of a whole run, shared evenly by its workloads; NA for none
+#' @param width wanted relative half-width of an interval
+#' @param budget seconds of a whole run, shared evenly by its workloads; NA if there is none
 #' @return data frame, one row for each ratio, whose columns strata/claim/outlook.py reads as keys:
-#'   environment, label, workload, series, n, ratio, low, high, verdict, seconds (of a block of
-#'   native and the environment), width_more (further blocks until the half-width is reached),
-#'   verdict_more (further blocks until a verdict, with 80 %; NA if it has one) and difference (the
-#'   smallest loss that the budget would show with 80 %, as a share; NA without a budget, or one of
-#'   fewer than VERDICT_BLOCKS); NULL without ratios
+#'   environment, label, workload, series, n, ratio, low, high, verdict;
+#'   seconds: of a block of native and the environment;
+#'   width_more: further blocks until the interval has the half-width;
+#'   verdict_more: further blocks until a verdict, with a power of POWER; NA if it has one;
+#'   difference: the smallest loss, as a share, that the budget would show with a power of POWER;
+#'   NA without a budget, or if it pays for fewer than VERDICT_BLOCKS blocks.
+#'   NULL if there are no ratios
 forecast_ratios <- function(results, width, budget = NA) {
   rows <- compare_with_native(results)
   if (is.null(rows)) return(NULL)
   rows <- rows[rows$headline, ]
-  groups <- list_verdict_groups(rows)
+  groups <- number_verdicts(rows)
   verdicts <- max(groups, 0)
   # The error rate of each row: verdicts share ALPHA evenly, and so do the rows of a verdict.
   outer_alpha <- ALPHA / (verdicts * tabulate(groups, verdicts)[groups])
@@ -133,7 +135,7 @@ forecast_claim <- function(claim, published, values, context, forecast_seconds) 
 #'
 #' @param results list of read_results
 #' @param published list as in published/claims.json
-#' @return data frame of test_claims with more and seconds, as of forecast_claim; both are NA of
+#' @return data frame of test_claims with more and seconds, see forecast_claim; both are NA of
 #'   claims that are decided or not tested.  strata/claim/ reads the columns as keys.
 forecast_claims <- function(results, published) {
   context <- describe_run(results)

@@ -159,7 +159,7 @@ format_ends <- function(low, high) {
 
 #' Format ratios with their intervals, for example "95 % [93, 97]"
 #'
-#' @param ratio,low,high numeric vectors; low and high are NA without an interval
+#' @param ratio,low,high numeric vectors; low and high are NA if there is no interval
 #' @return character vector; NO_VALUE where the ratio is NA
 format_share_interval <- function(ratio, low, high) {
   texts <- paste0(format_in_percent(ratio, low, high), SPACE, "% ", format_ends(low, high))
@@ -233,9 +233,9 @@ name_workloads <- function(paper) {
 
 #' Format values that claims are about, with three digits, their intervals and units
 #'
-#' @param value,low,high numbers in `unit`; low and high are NA without an interval
+#' @param value,low,high numbers in `unit`; low and high are NA if there is no interval
 #' @param unit texts; "ratio" and "" are not shown
-#' @return texts; "" where the value is NA
+#' @return texts; "" if the value is NA
 format_claim_value <- function(value, unit, low = NA_real_, high = NA_real_) {
   # One by one: format gives all numbers of a vector the same digits.
   format_numbers <- function(numbers) {
@@ -307,7 +307,7 @@ describe_disturbed_runs <- function(runs) {
 
 #' Say within which scope the intervals of a table or figure hold, for its caption
 #'
-#' @param rows data frame: low, holds, sessions, machines, as of compare_sessions
+#' @param rows data frame: low, holds, sessions, machines, see compare_sessions
 #' @return sentence; "" if no row has an interval
 describe_scope <- function(rows) {
   rows <- rows[!is.na(rows$low), ]
@@ -338,7 +338,8 @@ OUTCOMES <- c("slower", "faster", "equivalent", "undecided", "no interval")
 
 #' Classify comparisons by one word of OUTCOMES each
 #'
-#' @param rows data frame: low (NA without an interval), verdict, direction ("slower" or "faster")
+#' @param rows data frame: low (NA if there is no interval), verdict, direction ("slower" or
+#' "faster")
 #' @return factor with the levels of OUTCOMES
 classify_outcomes <- function(rows) {
   outcomes <- ifelse(rows$verdict == "different", rows$direction, rows$verdict)
@@ -476,7 +477,7 @@ describe_robust <- function(paper) {
 
 #' Say in which environments the machine was disturbed more or less often than natively
 #'
-#' @param rows table `disturbances`, with a row of native; p is NA where nothing can be compared
+#' @param rows table `disturbances`, with a row of native; p is NA if nothing can be compared
 #' @return sentences; those that name environments are marked as Markdown
 describe_disturbances <- function(rows) {
   compared <- filter(rows, !is.na(p))
@@ -496,7 +497,7 @@ describe_disturbances <- function(rows) {
 #' Describe the outcomes of one workload, for example "Slower than native: KVM (80 %, 2 of 4)."
 #'
 #' @param rows headline comparisons of the workload
-#' @return marked Markdown; NULL without rows
+#' @return marked Markdown; NULL if there are no rows
 describe_workload_outcomes <- function(rows) {
   if (nrow(rows) == 0) return(NULL)
   headings <- c(slower = "Slower than native", faster = "Faster than native",

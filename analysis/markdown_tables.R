@@ -200,7 +200,7 @@ tabulate_levels <- function(paper) {
 
 #' List comparisons with native
 #'
-#' @param rows of comparisons as of read_result
+#' @param rows of comparisons, as read_result returns them
 #' @return data frame for set_table
 tabulate_comparisons <- function(rows) {
   transmute(rows, Series = if_else(duplicated(series), "", series), Environment = label,
@@ -218,7 +218,7 @@ tabulate_comparisons <- function(rows) {
 #'   environment, and a column for each margin
 tabulate_margins <- function(paper) {
   shown <- filter(paper$decisions, !workload %in% paper$invalid)
-  # Formats minutes with two digits; "" where they are not known.
+  # Formats minutes with two digits; "" if they are not known.
   format_minutes <- function(minutes) {
     text <- format(signif(minutes, 2), big.mark = ",", scientific = FALSE, trim = TRUE)
     if_else(is.finite(minutes), text, "")
@@ -337,7 +337,7 @@ tabulate_claims <- function(claims) {
 
 # Why claims were not tested, by the codes in claims.csv: those of refuse_part (claims.R), and the
 # reasons of `untestable` in published/claims.json.
-REASONS <- c(statement = "It is no statement about a measured difference between environments.",
+REASONS <- c(statement = "It is not a statement about a measured difference between environments.",
              workload = "The workload was not measured.",
              environment = "An environment that it is about was not measured.",
              emulation = "The machines that it is about were emulated.",
@@ -542,7 +542,7 @@ tabulate_runs <- function(paper) {
 #'
 #' @param paper list of read_paper
 #' @return data frame for set_table, in which environments with the same differences share rows;
-#'   NULL without differences
+#'   NULL if there are no differences
 tabulate_states <- function(paper) {
   rows <- bind_rows(lapply(unname(paper$records), function(record) {
     bind_rows(lapply(record$starting_state$differences, as_tibble)) |>
@@ -563,7 +563,7 @@ tabulate_states <- function(paper) {
 #' List the options that were passed on to Docker, and the effects that were seen inside
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table; NULL without options
+#' @return data frame for set_table; NULL if there are no options
 tabulate_options <- function(paper) {
   rows <- bind_rows(lapply(unname(paper$records), function(record) {
     settings <- bind_rows(lapply(record$system$docker$settings, as_tibble))

@@ -30,7 +30,7 @@ read_result <- function(name, folder) {
 #' @param folder of results: plan.json, plan.csv, records and all tables
 #' @param root folder of the project, with published data and the constants of emulated hosts
 #' @return list of read_results with
-#'   the tables of PAPER_TABLES as of read_result;
+#'   the tables of PAPER_TABLES, as read_result returns them;
 #'   decisions (the verdicts at MARGIN, with `minutes`: how long the blocks take that would decide);
 #'   headlines (the headline comparisons);
 #'   measured (environments whose values count and are not emulated);
@@ -292,7 +292,7 @@ describe_answer <- function(paper) {
 #' Count the verdicts on each family of environments, for the abstract
 #'
 #' @param paper list of read_paper
-#' @return sentences; NULL of none
+#' @return sentences; NULL if there is none
 describe_verdicts <- function(paper) {
   verdicts <- filter(paper$decisions, !workload %in% paper$invalid)
   if (nrow(verdicts) == 0) return(NULL)

@@ -11,8 +11,9 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "pooling", "format", "markdown_tables", "figures", "render")
 
-# Writes all files of a pool into the folder `out`; listing: the path of SOURCES.json; ...: the
-# names of the environments that are columns of table.md.
+# Pools sessions, and writes pool.csv, verdicts.csv, sessions.csv, table.md and index.html.
+# listing: the path of SOURCES.json.  out: the folder to write into.
+# ...: the names of the environments that are columns of table.md; without any, all are.
 write_pool <- function(listing, out, ...) {
   sources <- read_sources(jsonlite::read_json(listing))
   pooled <- pool_sessions(sources$pairs, sources$sessions)

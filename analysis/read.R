@@ -83,7 +83,7 @@ make_keys <- function(rows, columns = c("workload", "metric", "factors")) {
 #'
 #' @param rows data frame
 #' @param name of the factor, without its prefix
-#' @return texts, for example "4"; "" where a row lacks the factor
+#' @return texts, for example "4"; "" if a row lacks the factor
 get_factor <- function(rows, name) {
   rows[[paste0(FACTOR, name)]] %or% rep("", nrow(rows))
 }
@@ -106,7 +106,7 @@ list_differing_keys <- function(pair) {
 #' @return list:
 #'   folder, plan;
 #'   environments, metrics (data frames in the plan's order);
-#'   all (rows of the tidy tables as of keep_whole_runs, with their labels, and `laps`, a list of
+#'   all (rows of the tidy tables that keep_whole_runs returns, their labels, and `laps`, a list of
 #'   the values of each row's laps), tidy (the rows that count, of environments that are not
 #'   emulated), emulated (the rows that count, of emulated machines and of the native runs at their
 #'   sizes);
@@ -139,7 +139,7 @@ read_results <- function(folder, tables = folder) {
                                     planned[c("environment", "workload", "repetition")]))
   records <- read_records(planned$log, folder)
   sessions <- assign_sessions(records)
-  rows <- cbind(rows, list_run_times(rows, records),
+  rows <- cbind(rows, get_run_times(rows, records),
                 sessions[match(rows$log, sessions$log), c("session", "machine")])
   rows <- keep_whole_runs(rows)
   emulated_names <- environments$environment[environments$emulated]
@@ -251,11 +251,11 @@ ENGINE_FACTS <- list(
 #'
 #' A value in slices is compared with whole runs by way of native, which took both in the block.
 #'
-#' @param rows tidy rows with `laps`, and with `together` of list_run_times
+#' @param rows tidy rows with `laps`, and with `together` of get_run_times
 #' @return rows with three columns more: native_laps (list: the laps of native in slices, measured
 #'   together with a row in slices; NULL for rows of whole runs), scale (native's value in whole
 #'   runs as a share of its value in slices) and lap_scale (list: the same, lap by lap).  The scales
-#'   of whole runs are 1; they are NA where native lacks one of the two.
+#'   of whole runs are 1; they are NA if native lacks one of the two.
 keep_whole_runs <- function(rows) {
   keys <- paste(make_keys(rows), rows$repetition, sep = "\r")
   is_whole <- rows$how == "whole"
@@ -282,11 +282,13 @@ keep_whole_runs <- function(rows) {
   rows
 }
 
-# Returns when each tidy row was measured, from the records: a data frame of together (the same text
-# for runs whose laps were interleaved; "" for others), started and ended (seconds since 1970),
-# block_seconds (the time of all cells of the row's block).  is_paired relies on these columns.
-# records: named by their logs, with those of all rows.
-list_run_times <- function(rows, records) {
+# Returns when each tidy row was measured: a data frame with one row for each row, in their order.
+# Its columns, on which is_paired relies:
+#   together: the same text for runs whose laps were interleaved; "" for others
+#   started, ended: seconds since 1970
+#   block_seconds: the time of all cells of the row's block
+# rows: tidy rows.  records: list of records, named by their logs; each log of `rows` has one.
+get_run_times <- function(rows, records) {
   records <- records[unique(rows$log)]
   together <- vapply(records, function(record) paste(unlist(record$together), collapse = " "), "")
   cells <- rows[match(names(records), rows$log), ]
@@ -310,7 +312,7 @@ get_cell_seconds <- function(records) {
 #' @param tables folder that holds tidy/ and laps/
 #' @return rows of the tidy table with `laps`, a list of numeric vectors, empty without laps, and
 #'   described (the factors as a reader expects them) and sorted (a text by which rows of a metric
-#'   are sorted), both of which label_rows uses; NULL without a table
+#'   are sorted), both of which label_rows uses; NULL if there is no table
 read_values <- function(workload, tables) {
   path <- file.path(tables, "tidy", paste0(workload, ".csv"))
   if (!file.exists(path)) return(NULL)
@@ -324,8 +326,10 @@ read_values <- function(workload, tables) {
   rows
 }
 
-# Reads the records of those logs that have one, as a list named by the paths of the logs.
-# logs: paths from the project, "results/raw/..."; folder: holds the results, whatever its name.
+# Reads the record beside each log, as a list named by the paths of the logs; a log without a record
+# is left out.
+# logs: paths in the project, "results/raw/...".  folder: the path that takes the place of
+# "results".
 read_records <- function(logs, folder) {
   paths <- stats::setNames(sub("log$", "json", sub("^results", folder, logs)), logs)
   lapply(paths[file.exists(paths)], jsonlite::read_json)
@@ -336,7 +340,7 @@ read_records <- function(logs, folder) {
 #' @param records list of records; their `sizes` are the rules
 #' @return data frame, one row for each rule of a workload: workload, rule, source, unchecked (the
 #'   reason if the rule is not checked), value (of a run that broke the rule, else the least of all
-#'   runs), least (allowed value), holds (NA: not known); NULL of no rules
+#'   runs), least (allowed value), holds (NA: not known); NULL if there are no rules
 collect_size_rules <- function(records) {
   rows <- stack_rows(lapply(unname(records), function(record) {
     stack_rows(lapply(record$sizes, function(rule) {

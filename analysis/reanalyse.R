@@ -10,8 +10,8 @@ source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims", "reanalysis", "format", "markdown_tables", "figures",
            "render")
 
-# Writes the tables of the reanalysis into their folder, and the document `out`.  folder: has the
-# tables of `python3 -m strata reanalyse`.
+# Writes the tables of the reanalysis into `folder`, and renders the document `out`.
+# folder: has the tables that `python3 -m strata reanalyse` wrote.  out: path, .pdf or .html.
 write_reanalysis <- function(folder, out) {
   results <- read_reanalysis(folder, file.path(ROOT, "published"))
   for (name in c("differences", "claims")) {

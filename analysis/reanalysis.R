@@ -9,7 +9,7 @@
 #' @param published folder of the printed values and of the claims
 #' @return list: tidy (values of the runs that the original shows), refused (places in the logs that
 #'   cannot be used), source (revision of the logs, and number of files), differences (table of
-#'   compare_printed), claims (table of test_own_claims)
+#'   compare_printed), claims (table of test_original_claims)
 read_reanalysis <- function(folder, published) {
   tidy <- read_table(file.path(folder, "tidy.csv"), text = "unit")
   tidy <- tidy[tidy$selection == "paper", ]
@@ -17,7 +17,7 @@ read_reanalysis <- function(folder, published) {
   list(tidy = tidy, refused = read_table(file.path(folder, "unreadable.csv")),
        source = jsonlite::read_json(file.path(folder, "source.json")),
        differences = compare_printed(printed, tidy),
-       claims = test_own_claims(published, printed, tidy))
+       claims = test_original_claims(published, printed, tidy))
 }
 
 #' Read the printed values: Table I with its digits, and the figures as they were read off
@@ -45,7 +45,7 @@ read_printed_values <- function(folder) {
 TABLE_ENVIRONMENTS <- c(native = "native", docker = "docker", kvm = "vm", kvm_tuned = "vm-tuned")
 TABLE_RUNS <- 10
 
-# Reads the values of one row of Table I: rows as of read_printed_values, without `doubted`.
+# Reads the values of one row of Table I, as read_printed_values returns them, without `doubted`.
 # row: an entry of `rows` of ibm-table1.json, whose numbers are texts with the printed digits.
 read_table_row <- function(row) {
   factors <- lapply(row$conditions, as.character)
@@ -73,7 +73,7 @@ count_decimals <- function(printed) nchar(sub("^[^.]*[.]?", "", printed))
 #' @param printed data frame of read_printed_values
 #' @param tidy data frame: workload, environment, metric, columns of factors, value, file
 #' @return `printed` with n_read (number of raw values), recomputed, low and high (Student's 95 %
-#'   interval of a mean; NA of other statistics), difference (recomputed - printed), verdict
+#'   interval of a mean; NA for other statistics), difference (recomputed - printed), verdict
 #'   ("agrees", "label contradicted", "differs", "incomplete" or "not available"), files
 compare_printed <- function(printed, tidy) {
   keys <- make_common_keys(printed, tidy)
@@ -120,7 +120,7 @@ make_common_keys <- function(printed, tidy) {
 }
 
 # Computes a printed statistic of a workload from raw values x and, if it compares with native, from
-# native's values; NA if they are missing.  statistic: as of read_printed_values.
+# native's values; NA if they are missing.  statistic: see read_printed_values.
 recompute_statistic <- function(x, native, statistic, workload) {
   n <- length(x)
   if (n == 0) return(NA_real_)
@@ -133,16 +133,16 @@ recompute_statistic <- function(x, native, statistic, workload) {
   )
 }
 
-#' Test the original's own claims by its printed values and by its raw logs
+#' Test the original's own claims twice: with its printed values, and with its raw logs
 #'
 #' @param published folder of the claims
 #' @param printed data frame of read_printed_values
 #' @param tidy data frame: workload, environment, metric, columns of factors, unit, value,
 #'   repetition
-#' @return data frame of test_claims with `source` ("printed" or "raw"), each claim once by either;
-#'   n is NA for printed values, which have no error; the verdict is "label contradicted" if the raw
-#'   logs contradict the label of a tested claim
-test_own_claims <- function(published, printed, tidy) {
+#' @return data frame of test_claims with `source` ("printed" or "raw"), one row of each claim for
+#'   each source; n is NA for printed values, which have no error; the verdict is "label
+#'   contradicted" if the claim's entry has a label, as it has where the raw logs contradict one
+test_original_claims <- function(published, printed, tidy) {
   catalogue <- read_own_claims(published)
   levels <- printed[printed$statistic %in% c("mean", "value"), ]
   # A value of Table I that a figure shows, too, counts once, with the digits of the table.
@@ -254,7 +254,8 @@ tabulate_contradictions <- function(differences) {
 
 #' List every claim with its verdict by the print and by the raw logs, contradicted ones first
 #'
-#' @param claims table of test_own_claims, which has the same claims in the same order by the print
+#' @param claims table of test_original_claims, which has the same claims in the same order by the
+#' print
 #'   and by the raw logs
 #' @return data frame for the paper, one row for each claim
 tabulate_own_claims <- function(claims) {

@@ -6,14 +6,16 @@
 # installs it.
 FONT <- "DejaVu Sans"
 
-#' Evaluate code, and turn R's warning of a full disk at the close of a file into an error
+#' Evaluate code, and stop if a file cannot be closed, for example because the disk is full
 #'
-#' R warns only, and would leave a file that is cut short.
+#' R itself only warns then, and the file is incomplete.
 #'
 #' @param code expression, which is evaluated once
 #' @return value of the code
+#' @section Errors: a connection is closed with a warning
 fail_on_full_disk <- function(code) {
   withCallingHandlers(code, warning = function(w) {
+    # The text of the warning depends on the language; its call does not.
     if (identical(as.list(conditionCall(w))[1], list(quote(close.connection)))) {
       stop(conditionMessage(w), call. = FALSE)
     }
@@ -41,7 +43,7 @@ replace_file <- function(path, write) {
 #'
 #' @param path of the file, whose folder exists
 #' @param rows data frame
-#' @param quote as of write.csv: TRUE, or the numbers of the columns whose texts are quoted
+#' @param quote see write.csv: TRUE, or the numbers of the columns whose texts are quoted
 replace_table <- function(path, rows, quote = TRUE) {
   replace_file(path, function(part) {
     utils::write.csv(rows, part, row.names = FALSE, na = "", quote = quote)

@@ -13,7 +13,7 @@ REPLICATION_OUTCOMES <- c("agrees", "differs", "undecided", "not testable here")
 #' @param logs logarithms of ratios, one for each block, in the order of measurement
 #' @param sessions the name of each block's session
 #' @return list: mean, variance (of the mean), df, sessions (number), between (variance of the means
-#'   of sessions; NA of fewer than MACHINE_SESSIONS)
+#'   of sessions; NA for fewer than MACHINE_SESSIONS)
 estimate_side <- function(logs, sessions) {
   means <- as.vector(tapply(logs, factor(sessions, unique(sessions)), mean))
   count <- length(means)
@@ -116,11 +116,11 @@ judge_replications <- function(rows, effect) {
 #'
 #' @param original,replication lists of read_side; replication is NULL if nothing was measured
 #' @param omitted data frame: environment, workload ("" for any), reason
-#' @param effect as of judge_replications
+#' @param effect see judge_replications
 #' @return data frame, one row for each headline series of each environment of the original: the
 #'   columns of judge_replications, environment, label, workload, metric, series, question, differs
 #'   (parameters and layers that are not the same), and why (of an outcome that is "undecided" or
-#'   "not testable here"); NULL of none.  reproduction.csv is made of it
+#'   "not testable here"); NULL if there is none.  reproduction.csv is made of it
 compare_replication <- function(original, replication, omitted, effect) {
   ratios <- list_ratios(original)
   if (NROW(ratios) == 0) return(NULL)
@@ -171,9 +171,9 @@ list_ratios <- function(side) {
   rows[rows$headline & rows$environment != NATIVE & !rows$emulated & !is.na(rows$share), ]
 }
 
-# Finds the rows of a replication that repeat a series of the original; NULL of none.  Where a
-# factor follows the size of the machine, the only series of a metric repeats the original's only
-# one.
+# Finds the rows of a replication that repeat a series of the original; NULL if there is none.
+# Where a factor follows the size of the machine, the only series of a metric repeats the original's
+# only one.
 # runs: rows of the series; ratios, repeated: list_ratios of the original and of the replication.
 find_partner <- function(runs, ratios, repeated) {
   if (is.null(repeated)) return(NULL)
@@ -194,7 +194,7 @@ find_partner <- function(runs, ratios, repeated) {
 }
 
 # Explains in a clause why a series of the original was not repeated.
-# series: a row of it; omitted: as of compare_replication, of which the first fitting row counts.
+# series: a row of it; omitted: see compare_replication, of which the first fitting row counts.
 explain_omission <- function(series, omitted) {
   fits <- omitted$environment %in% c("", series$environment) &
     omitted$workload %in% c("", series$workload)
@@ -210,7 +210,7 @@ explain_omission <- function(series, omitted) {
 #' @param original,replication lists of read_results; replication is NULL if nothing was measured
 #' @return data frame, one row for each claim: id, statement, environment, reference, series, there,
 #'   there_low, there_high, verdict_there, here, here_low, here_high, n_here, verdict_here,
-#'   outcome, why; NULL of none
+#'   outcome, why; NULL if there is none
 compare_claims <- function(published, original, replication) {
   rows_there <- test_claims(published, original$tidy, describe_run(original))
   decided <- c("reproduced", "same direction", "other size", "contradicted")

@@ -17,7 +17,7 @@ MACHINE_SESSIONS <- 3
 POOLED_MACHINES <- 5
 # Limits of the estimated correlation of neighbouring blocks.
 LEAST_CORRELATION <- 0.15
-MOST_CORRELATION <- 0.8
+MAX_CORRELATION <- 0.8
 # A lap stalled if it took so many times the median of its cell's laps.
 STALL <- 1.2
 # A smaller standard deviation is an error of rounding: the values do not vary.
@@ -31,10 +31,10 @@ POWER_OF_TWO <- 0.9
 #'
 #' @param ratios numbers above 0, in the order of measurement
 #' @param level confidence level of the interval
-#' @return the row of compare_values, with scatter (standard deviation of the logarithms)
+#' @return the row of estimate_difference, with scatter (standard deviation of the logarithms)
 compare_pairs <- function(ratios, level = 1 - ALPHA) {
   logs <- suppressWarnings(log(ratios))
-  row <- compare_values(list(logs), level, items = "blocks", quantity = "ratio")
+  row <- estimate_difference(list(logs), level, items = "blocks", quantity = "ratio")
   row$scatter <- if (length(logs) > 1 && all(is.finite(logs))) stats::sd(logs) else NA_real_
   row
 }
@@ -46,38 +46,39 @@ compare_pairs <- function(ratios, level = 1 - ALPHA) {
 #' @param x,y values in the order of measurement; y is NULL for one sample
 #' @param how "ratio" (x / y), "difference" (x - y) or "level" (x)
 #' @param level as in compare_pairs
-#' @param items,estimate_error as in compare_values, for ratios
-#' @return the row of compare_values; `ratio` is the ratio, difference or level; se is on the scale
+#' @param items,estimate_error as in estimate_difference, for ratios
+#' @return the row of estimate_difference; `ratio` is the ratio, difference or level; se is on the
+#' scale
 #'   of logarithms, or of shares of the largest value
 compare_samples <- function(x, y = NULL, how = "ratio", level = 1 - ALPHA, items = "runs",
                             estimate_error = estimate_standard_error) {
   samples <- Filter(Negate(is.null), list(x, y))
   if (how == "ratio") {
     logs <- lapply(samples, function(values) suppressWarnings(log(values)))
-    return(compare_values(logs, level, items = items, estimate_error = estimate_error))
+    return(estimate_difference(logs, level, items = items, estimate_error = estimate_error))
   }
   # Values are divided by the largest, so that no square overflows or vanishes.
   largest <- max(abs(unlist(samples)), 0)
   if (!is.finite(largest) || largest == 0) largest <- 1
-  compare_values(lapply(samples, `/`, largest), level,
-                 transform_back = function(value) value * largest)
+  estimate_difference(lapply(samples, `/`, largest), level,
+                      transform_back = function(value) value * largest)
 }
 
-#' Estimate the mean of one sample, or the distance between the means of two, with its interval
+#' Estimate the mean of one sample, or the difference between the means of two, with its interval
 #'
-#' The interval is Student's, for two samples Welch's (1947).
+#' The interval is Student's for one sample, and Welch's (1947) for two.
 #'
-#' @param samples list of one or two numeric vectors
-#' @param level as in compare_samples
-#' @param transform_back function from the scale of the samples to the scale of the result
+#' @param samples list of one or two numeric vectors; the second mean is subtracted from the first
+#' @param level confidence level of the interval
+#' @param transform_back function from the scale of the samples to the scale of the result: exp
+#'   turns a difference of logarithms into a ratio
 #' @param items,quantity nouns for `why`, for example "blocks" and "ratio"
 #' @param estimate_error function of a sample that returns se and df
-#' @return data frame of one row: n (of the smaller sample), ratio, low, high; se and df (standard
-#'   error and degrees of freedom on the scale of the samples); why (the reason if the row has no
-#'   interval, else ""); unknown values are NA, and none is NaN.  Tables and sentences
-#'   show `why`
-compare_values <- function(samples, level, transform_back = exp, items = "runs",
-                           quantity = "value", estimate_error = estimate_standard_error) {
+#' @return data frame of one row: n (of the smaller sample), ratio (the estimate), low, high; se and
+#'   df (standard error and degrees of freedom on the scale of the samples); why (the reason if the
+#'   row has no interval, which tables and sentences show; else "").  Unknown values are NA, not NaN
+estimate_difference <- function(samples, level, transform_back = exp, items = "runs",
+                                quantity = "value", estimate_error = estimate_standard_error) {
   n <- min(lengths(samples))
   # Of one sample it is the mean itself.
   distance <- Reduce(`-`, lapply(samples, mean))
@@ -106,7 +107,7 @@ compare_values <- function(samples, level, transform_back = exp, items = "runs",
 #' holds for machines.  A session counts if it has INTERVAL_BLOCKS.  Otherwise the interval is of
 #' all blocks, and holds within these sessions.
 #'
-#' @param ratios,level as of compare_pairs
+#' @param ratios,level see compare_pairs
 #' @param sessions,machines names, for each ratio
 #' @return the row of compare_pairs with sessions and machines (numbers), holds (the scope of the
 #'   interval: "session", "sessions", "machine" or "machines"), next_low and next_high (the interval
@@ -137,7 +138,7 @@ compare_sessions <- function(ratios, sessions, machines, level = 1 - ALPHA) {
 }
 
 # Summarises the sessions with at least INTERVAL_BLOCKS values: a data frame of session, machine, n,
-# mean and se (standard error within the session), one row for each; NULL of none.
+# mean and se (standard error within the session), one row for each; NULL if there is none.
 # values: logarithms of ratios; sessions, machines: names; one for each block, in order.
 summarise_sessions <- function(values, sessions, machines) {
   blocks <- split(seq_along(values), factor(sessions, unique(sessions)))
@@ -150,7 +151,7 @@ summarise_sessions <- function(values, sessions, machines) {
 }
 
 # Estimates the mean of sessions: a list of mean, se, df and holds (the scope, as of
-# compare_sessions), and of next_se and next_df where pool_machines gives them; NULL of too few
+# compare_sessions), and of next_se and next_df where pool_machines gives them; NULL for too few
 # sessions, or of means that do not vary.
 # means: data frame of summarise_sessions.
 nest_sessions <- function(means) {
@@ -201,18 +202,19 @@ pool_machines <- function(means) {
        next_se = sqrt(heterogeneity + variance_of_mean), next_df = df - 1)
 }
 
-#' Compute the intervals of ratios at another level
+#' Compute the confidence intervals of ratios, by Student's t of their logarithms
 #'
-#' @param rows data frame: ratio, and se and df of its logarithm, as of compare_pairs
+#' @param rows data frame: ratio, and se and df of its logarithm, as compare_pairs returns them
 #' @param level confidence level
-#' @return data frame: low, high; NA without an interval
+#' @return data frame: low, high, one row for each of `rows`; NA if there is no interval
 compute_intervals <- function(rows, level) {
+  # Without an interval, df is 0, of which qt() warns.
   half_width <- suppressWarnings(stats::qt((1 + level) / 2, rows$df)) * rows$se
   data.frame(low = rows$ratio * exp(-half_width), high = rows$ratio * exp(half_width))
 }
 
 # Explains in a clause why samples cannot have an interval; "" if they can.
-# samples, items, quantity: as of compare_values.
+# samples, items, quantity: see estimate_difference.
 explain_missing_interval <- function(samples, items, quantity) {
   if (min(lengths(samples)) < INTERVAL_BLOCKS) {
     return(paste("fewer than", INTERVAL_BLOCKS, items))
@@ -241,7 +243,7 @@ estimate_standard_error <- function(values) {
     estimated <- sum(residuals[-1] * residuals[-n]) / sum(residuals ^ 2)
   }
   unbiased <- estimated + (1 + 4 * estimated) / n
-  correlation <- min(max(LEAST_CORRELATION, unbiased), MOST_CORRELATION)
+  correlation <- min(max(LEAST_CORRELATION, unbiased), MAX_CORRELATION)
   independent <- n * (1 - correlation) / (1 + correlation)
   list(se = stats::sd(values) / sqrt(independent), df = max(independent - 1, 2))
 }
@@ -264,7 +266,7 @@ estimate_independent_error <- function(values) {
 #' @param n number of blocks of each part
 #' @param low,high bounds of each part
 #' @param min_n the number of blocks that a verdict takes
-#' @return list: within and outside (logical, for each part; FALSE without an interval), at
+#' @return list: within and outside (logical, for each part; FALSE if there is no interval), at
 #'   (position of the part that decides: one that lies outside, else the one that is farthest from
 #'   lying within)
 judge_parts <- function(inner, outer, n, low, high, min_n = VERDICT_BLOCKS) {
@@ -326,9 +328,9 @@ COMPARISON_KEYS <- c(SERIES_KEYS, "environment", "label")
 #'
 #' @param tidy tidy rows, as read_results returns them
 #' @return data frame: the columns of a comparison without `question`, how (the runs were taken), n,
-#'   mean, sd, mean_low, mean_high, median, median_low, median_high, min, max; NULL of no rows.  The
-#'   ends of intervals are NA of too few values.  summary.csv has these columns and those of
-#'   add_levels
+#'   mean, sd, mean_low, mean_high, median, median_low, median_high, min, max; NULL if there are no
+#'   rows.  The ends of intervals are NA for too few values.  summary.csv has these columns and
+#'   those of add_levels
 summarise_runs <- function(tidy) {
   map_groups(tidy, setdiff(COMPARISON_KEYS, "question"), function(rows) {
     x <- rows$value
@@ -344,7 +346,7 @@ summarise_runs <- function(tidy) {
   })
 }
 
-# Returns half of the width of the 95 % interval of a mean by Student's t; NA of fewer than two
+# Returns half of the width of the 95 % interval of a mean by Student's t; NA for fewer than two
 # values.
 compute_half_width <- function(x) {
   n <- length(x)
@@ -359,7 +361,7 @@ compute_half_width <- function(x) {
 #' environment's mean, without an interval.
 #'
 #' @param summary,comparisons tables of summarise_runs and compare_with_native, or NULL
-#' @return summary with level, level_low, level_high; NULL of no summary
+#' @return summary with level, level_low, level_high; NULL if there is no summary
 add_levels <- function(summary, comparisons) {
   if (is.null(summary)) return(NULL)
   native <- summary$environment == NATIVE
@@ -402,10 +404,11 @@ map_groups <- function(rows, keys, make) {
 
 #' Pair the runs of one series in two environments, block by block
 #'
-#' A run in slices and a whole run are compared by way of native, which took both in the block: so
-#' each ratio to native is of two runs of one kind.
+#' A run in slices and a whole run are not compared directly: each is first divided by native's run
+#' of its own kind in the same block (`scale`, and `lap_scale` for each lap).
 #'
-#' @param rows,reference tidy rows of one series in the two environments
+#' @param rows,reference tidy rows of one series in the two environments; `reference` has at most
+#'   one row for each repetition, and rows without a partner are left out
 #' @return data frame, one row for each pair (see is_paired): session and machine (of the row),
 #'   repetition (the block), ratio (of rows to reference), robust (the pseudomedian of the ratios of
 #'   their laps; the ratio where the laps cannot be compared one by one)
@@ -485,7 +488,8 @@ pair_with_native <- function(tidy) {
 #' @param pairs data frame of pair_environments, or NULL
 #' @return data frame, one row for each series: the columns of a comparison, reference, the columns
 #'   of compare_sessions, robust, robust_low and robust_high (the same from the robust ratios), and
-#'   robust_differs (whether the 95 % interval of the quotient of both excludes 1); NULL of no pairs
+#'   robust_differs (whether the 95 % interval of the quotient of both excludes 1); NULL if there
+#'   are no pairs
 compare_environments <- function(pairs) {
   if (is.null(pairs)) return(NULL)
   map_groups(pairs, c(COMPARISON_KEYS, "reference"), function(series) {
@@ -502,12 +506,13 @@ compare_environments <- function(pairs) {
 #' @param results list of read_results
 #' @param pairs data frame of pair_with_native, or NULL
 #' @return data frame of compare_environments with the columns of add_verdicts, and `family`
-#'   ("containers", "sandboxes" or "machines"); NULL of no pairs.  comparisons.csv is made of it
+#'   ("containers", "sandboxes" or "machines"); NULL if there are no pairs.  comparisons.csv is made
+#'   of it
 compare_with_native <- function(results, pairs = pair_with_native(results$tidy)) {
   rows <- add_families(compare_environments(pairs), results)
   if (is.null(rows)) return(NULL)
   precision <- results$plan$precision
-  add_verdicts(rows, list_verdict_groups(rows), precision$margin %or% MARGIN,
+  add_verdicts(rows, number_verdicts(rows), precision$margin %or% MARGIN,
                precision$looks %or% 1)
 }
 
@@ -520,11 +525,11 @@ add_families <- function(rows, results) {
   rows
 }
 
-#' Number the verdicts to which the rows of comparisons belong
+#' Give each headline row the number of its verdict, which is of a workload in an environment
 #'
 #' @param rows data frame: environment, workload, headline
-#' @return number of the verdict of each row; NA of rows that are no headlines
-list_verdict_groups <- function(rows) {
+#' @return numbers from 1 without gaps, in the order of the rows; NA for rows that are not headlines
+number_verdicts <- function(rows) {
   keys <- paste(rows$environment, rows$workload, sep = "\r")
   keys[!rows$headline] <- NA
   match(keys, unique(keys[!is.na(keys)]))
@@ -538,8 +543,8 @@ list_verdict_groups <- function(rows) {
 #' its verdict lies outside.
 #'
 #' @param rows data frame: ratio, low, se, df, n, why
-#' @param groups number of the verdict to which each row belongs, from 1, as of list_verdict_groups;
-#'   NA of rows without a verdict
+#' @param groups number of the verdict to which each row belongs, from 1, see number_verdicts;
+#'   NA for rows without a verdict
 #' @param margin the smallest difference that matters
 #' @param looks how many times the verdicts may be tested while blocks are added
 #' @param min_n the number of blocks that a verdict takes
@@ -582,11 +587,11 @@ add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, min_n = VERDI
 #' @return data frame, one row for each workload and environment: workload, title, environment,
 #'   label, family, reference, margin, verdict, direction, more (the largest of its rows), and of
 #'   the series that decides: series, n, sessions, machines, holds, ratio, low, high (the interval
-#'   that decides) and level; NULL of no rows
+#'   that decides) and level; NULL if there are no rows
 decide_workloads <- function(rows, margin = MARGIN, looks = 1) {
   if (is.null(rows)) return(NULL)
   headlines <- rows[rows$headline, ]
-  headlines <- add_verdicts(headlines, list_verdict_groups(headlines), margin, looks)
+  headlines <- add_verdicts(headlines, number_verdicts(headlines), margin, looks)
   keys <- c("workload", "title", "environment", "label", "family", "reference")
   map_groups(headlines, keys, function(parts) {
     level <- parts$level_all[[1]]
@@ -649,15 +654,16 @@ compare_stalls <- function(tidy) {
   })
 }
 
-#' Compare how often the machine was disturbed in an environment's laps and in native's
+#' Compare how often the machine was disturbed in each environment's laps and in native's
 #'
-#' Fisher's exact test is of whole runs only, during which no other environment runs: a difference
-#' may be caused by the environment itself.
+#' Fisher's exact test uses whole runs only, during which no other environment runs: the environment
+#' itself may have caused a difference.
 #'
 #' @param results list of read_results
 #' @return data frame, one row for each environment whose laps were judged: environment, label,
-#'   laps, left_out (of these), runs (whole ones), disturbed (of these), steal and busy (by the
-#'   hypervisor and by other processes), p (against native; NA without whole runs); NULL of no rows
+#'   laps, left_out (laps that do not count), runs (whole ones), disturbed (whole runs), steal and
+#'   busy (whole runs that the hypervisor or other processes disturbed), p (against native; NA for
+#'   native, and if either has no whole run); NULL if no laps were judged
 compare_disturbances <- function(results) {
   environments <- results$environments
   records <- Filter(function(record) length(record$laps) > 0, results$records)
@@ -688,7 +694,7 @@ compare_disturbances <- function(results) {
 #'
 #' @param tidy tidy rows, as read_results returns them
 #' @return data frame, one row for each headline series: workload, title, series, blocks, share and
-#'   p (of an F test); NULL of series with fewer than three blocks or two environments
+#'   p (of an F test); NULL for series with fewer than three blocks or two environments
 estimate_block_share <- function(tidy) {
   headlines <- tidy[tidy$headline, ]
   map_groups(headlines, c("workload", "title", "series"), function(rows) {

@@ -31,7 +31,7 @@ read_session <- function(folder) {
   session
 }
 
-# Makes a side, a list as of read_side, of its sessions.  sessions: lists of read_session, at least
+# Makes a side, as read_side returns it, of its sessions.  sessions: lists of read_session, at least
 # one; entry: list of name, source and sha256.
 combine_sessions <- function(sessions, entry) {
   values <- stack_rows(lapply(sessions, list_session_values))
@@ -42,8 +42,8 @@ combine_sessions <- function(sessions, entry) {
 }
 
 # Lists the tidy rows of a session, emulated ones too, with the columns emulated, share (performance
-# as a share of native's in the same block; NA of a run that is not paired) and with_native (whether
-# native was measured in the same series).  session: list of read_session.
+# as a share of native's in the same block; NA for a run that is not paired) and with_native
+# (whether native was measured in the same series).  session: list of read_session.
 list_session_values <- function(session) {
   # A scalar cannot be bound to a table without rows.
   rows <- rbind(cbind(session$tidy, emulated = rep(FALSE, nrow(session$tidy))),
@@ -162,8 +162,8 @@ compare_two_sides <- function(first, second) {
 
 # Compares the runs of one series on two sides: the columns n_from to why of compare_sides, with n,
 # se and df of the estimate that decides.
-# runs: list of two data frames, as of list_session_values; is_cost: whether lower is better;
-# by_session: as of has_several_sessions.
+# runs: list of two data frames, see list_session_values; is_cost: whether lower is better;
+# by_session: see has_several_sessions.
 compare_series <- function(runs, is_cost, by_session) {
   values <- lapply(runs, make_sample, "value", by_session)
   # The ratio is of performance, so that of a cost the first side is divided by the second.
@@ -191,7 +191,8 @@ make_sample <- function(runs, column, by_session) {
   as.vector(tapply(values, runs$session, average))
 }
 
-# Returns the geometric mean of values; NA of no values, and if one of them is not above 0.
+# Returns the geometric mean of values; NA if there are no values, and if one of them is not above
+# 0.
 average <- function(values) {
   if (length(values) == 0 || any(values <= 0)) NA_real_ else exp(mean(log(values)))
 }
@@ -308,7 +309,7 @@ summarise_outcome <- function(rows, sides, effect) {
 
 # Describes the rows that decide in sentences: how many differ on each side, how many are undecided
 # and how many more blocks would decide, and how many have no interval.
-# rows: of compare_sides that are judged, at least one; sides, effect: as of summarise_outcome.
+# rows: of compare_sides that are judged, at least one; sides, effect: see summarise_outcome.
 describe_outcome <- function(rows, sides, effect) {
   margin <- paste0(format(100 * effect), " %")
   judged <- rows[rows$outcome != "no interval", ]

@@ -10,7 +10,7 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims")
 
-# Lists the half-widths of intervals as shares of their ratios; NULL of no rows.
+# Lists the half-widths of intervals as shares of their ratios; NULL if there are no rows.
 # rows: workload, environment, reference, n, ratio, low, high, scatter; verdict, if differences may
 # decide; id: a claim's, or empty; bounds, published: the claim's tolerance and value, or NA.
 # The ratio and the ends of its interval (from, to) are NA if rows have no verdict: the decision
@@ -28,8 +28,8 @@ list_widths <- function(rows, id = "", bounds = c(NA_real_, NA_real_), published
 }
 
 # Lists the half-widths of headline ratios to native as list_widths does, or of levels if native or
-# all other environments are missing; NULL of none.  With a margin in the plan, the ratios have
-# verdicts.  results: list of read_results.
+# all other environments are missing; NULL if there is none.  With a margin in the plan, the ratios
+# have verdicts.  results: list of read_results.
 list_headline_widths <- function(results) {
   rows <- results$tidy[results$tidy$headline, ]
   if (nrow(rows) == 0) return(NULL)
@@ -44,9 +44,9 @@ list_headline_widths <- function(results) {
                         scatter = sd / mean, reference = ""))
 }
 
-# Lists the half-widths of a claim's parts as list_widths does; NULL of none.  A claim of which a
-# part cannot be tested is at best tested in part: it gets blocks only if the plan names no width
-# (`target`), so that blocks are measured for claims only.
+# Lists the half-widths of a claim's parts as list_widths does; NULL if there is none.  A claim of
+# which a part cannot be tested is at best tested in part: it gets blocks only if the plan names no
+# width (`target`), so that blocks are measured for claims only.
 # claim: an entry of published$claims; results: list of read_results.
 list_claim_widths <- function(claim, published, results) {
   only_claims <- is.null(results$plan$precision$target)
@@ -71,7 +71,7 @@ list_claim_widths <- function(claim, published, results) {
 # Prints the half-widths of headline ratios and of claims as JSON; arguments as in the usage above.
 print_widths <- function(folder, tables) {
   results <- read_results(folder, tables)
-  # Blocks narrow only the interval within a session: all count as of one.
+  # Blocks narrow only the interval within a session: all count as one session's.
   results$tidy$session <- rep("", nrow(results$tidy))
   published <- read_published(folder, ROOT)
   widths <- stack_rows(c(list(list_headline_widths(results)),

@@ -16,7 +16,7 @@ rule archive:
     params:
         image="--image" if experiment.settings["archive_image"] else "",
         allow=[f"--allow={text}" for text in experiment.settings["archive_allow"]],
-        # The archive holds the source, which is no input: it has thousands of files.
+        # The archive holds the source, which is not an input: it has thousands of files.
         source=lambda archive: experiment.describe_source(),
         # The conda environment of the rule does not hold Snakemake.
         snakemake=SNAKEMAKE,

@@ -31,7 +31,7 @@ end_daemon() {
 # Starts a daemon as root, unless the process in RECORD runs.  It outlives this shell, and keeps
 # neither the terminal nor lock files of it open.  It starts in the declared state, which systems
 # under test inherit from it, and not in the state of the caller of this script.
-# Usage: start_daemon NAME RECORD LOG ARGUMENT…      (as of end_daemon; LOG: the file of its output)
+# Usage: start_daemon NAME RECORD LOG ARGUMENT…      (see end_daemon; LOG: the file of its output)
 start_daemon() {
     local name=$1 record=$2 log=$3 path=$PATH:/usr/sbin:/sbin state
     state=$(dirname "${BASH_SOURCE[0]}")/../strata/host/starting_state.py

@@ -133,7 +133,7 @@ add_runtime() {
 }
 
 # Adds gVisor's runtimes to the configuration of the daemon that answers, unless it knows them or
-# runsc is missing.  A daemon that does not take them is no failure: gVisor is then not available.
+# runsc is missing.  If a daemon does not take them, gVisor is not available.
 # Usage: add_gvisor_runtimes WHEN      (requested: the user's own configuration may be changed;
 # usual: it may not, and a message names the command that does)
 add_gvisor_runtimes() {

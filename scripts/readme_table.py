@@ -29,7 +29,7 @@ def list_archives() -> list[str]:
 def make_table(archives: list[str]) -> str:
     """Return the Markdown that `strata pool` makes of archives, which ends with a line break.
 
-    The table has a column for each of ENVIRONMENTS.  Raises UserError where an archive is refused.
+    The table has a column for each of ENVIRONMENTS.  Raises UserError if an archive is refused.
     """
     with tempfile.TemporaryDirectory() as folder:
         pool.pool_sessions(archives, folder, ENVIRONMENTS)

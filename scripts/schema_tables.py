@@ -128,13 +128,13 @@ def format_keys(schema: dict) -> str:
 
 
 def update_tables(text: str) -> str:
-    """Return the text of a document where each marked table is made again from its schema.
+    """Return the text of a document, with each marked table made from its present schema.
 
     A table is between the marks of MARKED; the rest of the text stays.
     """
 
     def make_table(match: re.Match) -> str:
-        """Return a marked table, whose match has the path of the schema, made again."""
+        """Return the new table of a match of MARKED, whose group 1 is the path of the schema."""
         keys = format_keys(json.loads((ROOT / match[1]).read_text()))
         return f"<!-- keys of {match[1]} -->\n{keys}\n<!-- end -->"
 

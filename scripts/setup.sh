@@ -17,7 +17,7 @@ paper | run | test) ;;
     exit
     ;;
 *)
-    echo "setup: '$purpose' is no purpose; type scripts/setup.sh paper, run or test" >&2
+    echo "setup: '$purpose' is not a purpose; type scripts/setup.sh paper, run or test" >&2
     exit 2
     ;;
 esac

@@ -37,11 +37,11 @@ MARK = "<!-- measured -->\n"
 def scale_sizes(name: str, factor: float) -> dict:
     """Return the size parameters of a workload at a multiple of the bytes of its standard size.
 
-    The result is parameter → value, as `workloads` of config.yaml takes it.  Values are rounded up
-    to the multiple that the parameter's rule demands.
-    Only parameters whose standard value is the smallest one that size rules allow are returned.
     name: the name of the workload.
-    factor: the multiple, above 0.
+    factor: the multiple, above 0, of this host's standard size.
+    The result is parameter → value, as `workloads` of config.yaml takes it; of a list only the
+    first value is scaled.  It has only the parameters with the rule `smallest`.  Values are rounded
+    up to the multiple that the rule demands.
     """
     standard, _ = workload.resolve_parameters(name, {}, "standard", capacity.read_host_facts())
     declaration = workload.read_declaration(name)
@@ -86,8 +86,8 @@ def make_config(size: str, blocks: int) -> dict:
     }
 
 
-def get_folder(size: str) -> Path:
-    """Return the folder of the side project of a size.
+def get_project_folder(size: str) -> Path:
+    """Return the folder of the separate project that measures one size; it may be missing.
 
     size: a key of FACTORS.
     """
@@ -109,7 +109,7 @@ def read_headline_rows(size: str, name: str, table: str, environment: str) -> li
     table: the name of the table, such as "summary".
     environment: the environment of the rows.
     """
-    rows = read_table(get_folder(size) / f"results/{table}.csv")
+    rows = read_table(get_project_folder(size) / f"results/{table}.csv")
     expected = {"headline": "yes", "workload": name, "environment": environment}
     return [row for row in rows if expected.items() <= row.items()]
 
@@ -125,7 +125,7 @@ def read_values_by_block(size: str, name: str, metric: str) -> dict[str, float]:
     summary = read_headline_rows(size, name, "summary", ENVIRONMENTS[0])
     # A headline metric has one series.
     (series,) = (row for row in summary if row["metric"] == metric)
-    rows = read_table(get_folder(size) / f"results/tidy/{name}.csv")
+    rows = read_table(get_project_folder(size) / f"results/tidy/{name}.csv")
     factors = [key for key in rows[0] if key.startswith("factor_")]
     expected = {key: series[key] for key in ("environment", "metric", *factors)}
     expected["counts"] = "yes"
@@ -172,7 +172,7 @@ def format_rows(size: str, name: str) -> list[str]:
     size: a key of FACTORS.
     name: the name of the workload.
     """
-    plan = json.loads((get_folder(size) / "results/plan.json").read_text())
+    plan = json.loads((get_project_folder(size) / "results/plan.json").read_text())
     parameters = plan["workloads"][name]["parameters"]
     is_broken = sizes.has_broken_rule(sizes.check_planned_sizes(plan, name, parameters))
     values = ", ".join(format_value(parameters[key]) for key in scale_sizes(name, 1))
@@ -180,7 +180,7 @@ def format_rows(size: str, name: str) -> list[str]:
     levels = {row["series"]: float(row["level"]) for row in summary}
     lines = []
     for row in read_headline_rows(size, name, "comparisons", ENVIRONMENTS[1]):
-        # An empty cell is no number.
+        # An empty cell is not a number.
         numbers = {key: float(row[key] or "nan") for key in ("ratio", "low", "high", "scatter")}
         half_width = (numbers["high"] - numbers["low"]) / 2 / numbers["ratio"]
         share = format_share_of_standard(size, name, row["metric"])
@@ -210,7 +210,7 @@ def main() -> None:
     for blocks in range(1, BLOCKS + 1):
         for size in random.Random(blocks).sample([*FACTORS], len(FACTORS)):
             print(f"sizes: block {blocks} of {BLOCKS}, {size}", file=sys.stderr, flush=True)
-            measure(get_folder(size), make_config(size, blocks), names)
+            measure(get_project_folder(size), make_config(size, blocks), names)
     host = observe.parse_facts(observe.read_files(observe.FILES))
     machine = capacity.read_host_facts()
     lines = [

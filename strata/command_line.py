@@ -78,7 +78,7 @@ def explain_misplaced_word(word: str, command: str, actions: Sequence[argparse.A
 
 
 def refuse_wrong_start(arguments: Sequence[str]) -> None:
-    """End the process with a hint and status 2 if the first word is no command.
+    """End the process with a hint and status 2 if the first word is not a command.
 
     arguments: the command line after the program's name; not empty.
     """
@@ -89,8 +89,9 @@ def refuse_wrong_start(arguments: Sequence[str]) -> None:
         typed = " ".join(arguments)
         exit_with_mistake(f"the command comes first, as in `{PROGRAM} plan {typed}`")
     if first.endswith(MADE_ENDINGS):
-        exit_with_mistake(f"{first} is no command; `snakemake --cores 1 {first}` makes this file")
-    exit_with_mistake(f"{first!r} is no command; {validation.suggest_name(first, [*COMMANDS])}")
+        hint = f"`snakemake --cores 1 {first}` makes this file"
+        exit_with_mistake(f"{first} is not a command; {hint}")
+    exit_with_mistake(f"{first!r} is not a command; {validation.suggest_name(first, [*COMMANDS])}")
 
 
 def main(arguments: list[str]) -> int:

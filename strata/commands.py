@@ -29,11 +29,11 @@ def print_plan(
     """Check the project, and print what has to be measured and how long it takes.
 
     overrides: values that replace values of config.yaml.
-    show: whether the order of the cells is printed, too.
-    seal: whether the plan is sealed first: its SHA-256 is recorded and printed.
-    side: the path of results.  If it is given, only what would decide their ratios and claims is
-    printed.
-    width: the half-width that is wanted for these ratios; None: the configuration's target.
+    show: whether to print the order of the cells, too.
+    seal: whether to seal the plan first: its SHA-256 is recorded and printed.
+    side: the path of results.  If it is given, the project is not checked, and only the blocks are
+    printed that would decide the ratios and claims of these results.
+    width: the wanted half-width of these ratios; None: the configuration's target.
     Raises UserError with all mistakes in the project.
     """
     if side is not None:

@@ -99,7 +99,7 @@ def _list_environments(environments: dict[str, PlannedEnvironment]) -> list[Row]
     return rows
 
 
-def _print_rows(rows: list[Row]) -> bool:
+def _report_rows(rows: list[Row]) -> bool:
     """Print lines of the report, and return whether none of them has the mark NO."""
     for subject, is_available, details in rows:
         progress.print_line(f"  {subject:18} {MARKS[is_available]:9} {details}")
@@ -128,12 +128,12 @@ def main(overrides: Fields) -> int:
         details = purpose if is_installed else f"{purpose}: run `make setup`"
         programs.append((name, is_installed, details))
     rows = [_check_root(), *programs, _check_space(), *_check_host(), *_list_layers()]
-    is_good = _print_rows(rows)
+    is_good = _report_rows(rows)
     settings = config.read_config(overrides)
     experiment = planning.make_plan(settings, facts)
     progress.print_line("Client and environments of config.yaml:")
     environments = _list_environments(experiment["environments"])
-    is_good &= _print_rows([client.examine_client(settings["client"]), *environments])
+    is_good &= _report_rows([client.examine_client(settings["client"]), *environments])
     for name, planned in experiment["workloads"].items():
         for note in planned["notes"]:
             progress.print_line(f"  {name}: {note}")

@@ -35,7 +35,7 @@ def exit_with_mistake(message: str) -> NoReturn:
 
 
 def add_output_folder(parser: Parser, default: str, name: str = "out") -> None:
-    """Add the option for the folder into which a command writes.
+    """Add the option for the folder that a command writes into.
 
     default: the folder without the option.
     name: the name of the argument of the command's function.
@@ -45,11 +45,12 @@ def add_output_folder(parser: Parser, default: str, name: str = "out") -> None:
 
 
 def add_overrides(parser: Parser) -> None:
-    """Add the options that replace values of config.yaml.
+    """Add --configfile and --config, which replace values of config.yaml.
 
-    command_line.py makes of both the argument `overrides` of the command's function.
+    They have the names and form of Snakemake's options.  command_line.py combines both into the
+    argument `overrides` of the command's function.
     """
-    text = "values that replace values of config.yaml (default: none)"
+    text = "values to use instead of those in config.yaml (default: none)"
     files = f"YAML files with {text}"
     parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=files)
     parser.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=text)
@@ -79,9 +80,9 @@ def add_claim_options(parser: Parser) -> None:
     budget = "10min"
     text = f"largest time of measurement (default: {budget})"
     parser.add_argument("--budget", metavar="TIME", default=budget, help=text)
-    text = "half-width to which the ratio is measured, as 1.5%% (default: what decides the claim)"
+    text = "measure the ratio to this half-width, as 1.5%% (default: what decides the claim)"
     parser.add_argument("--width", metavar="SHARE", help=text)
-    text = "measure all anew (default: use what was measured for this claim, or in this project)"
+    text = "measure all again (default: use what was measured for this claim, or in this project)"
     parser.add_argument("--fresh", action="store_true", help=text)
     text = "say what the test takes, and measure nothing"
     parser.add_argument("--dry-run", dest="dry", action="store_true", help=text)
@@ -178,7 +179,7 @@ def add_reproduce_options(parser: Parser) -> None:
     parser.add_argument("--name", metavar="NAME", help=text)
     text = "run commands, programs and options that the archive names (default: refuse them)"
     parser.add_argument("--trust", action="store_true", help=text)
-    text = "measure all anew (default: the same command goes on)"
+    text = "measure all again (default: the same command goes on)"
     parser.add_argument("--fresh", action="store_true", help=text)
     text = "say what differs and what would be measured, and measure nothing"
     parser.add_argument("--dry-run", dest="dry", action="store_true", help=text)
@@ -218,7 +219,7 @@ def add_try_options(parser: Parser) -> None:
     parser.add_argument("--budget", metavar="TIME", default="3min", help=text)
     text = "name of the experiment, which lies in try/NAME (default: the command's)"
     parser.add_argument("--name", metavar="NAME", help=text)
-    text = "begin the experiment anew (default: the same command adds blocks)"
+    text = "start the experiment again (default: the same command adds blocks)"
     parser.add_argument("--fresh", action="store_true", help=text)
     formats = {"json": "JSON; - for the terminal", "csv": "CSV", "html": "a page"}
     for name, description in formats.items():

@@ -29,9 +29,9 @@ from strata.vm import acceleration
 
 # The priority of a cell is this number less its position in the plan: cells run in the order of the
 # plan, after checkpoints, whose priority is higher (rules/measure.smk).
-MOST_CELLS = 10**7
+MAX_CELLS = 10**7
 # How many failed cells are listed at the end of a run.
-MOST_SHOWN = 5
+MAX_SHOWN = 5
 # Snakemake's triggers without which results would not follow: "params" for cells, "mtime" for all
 # that is made of them.
 TRIGGERS = ("mtime", "params")
@@ -44,7 +44,7 @@ def begin() -> None:
     """Start the run of the last experiment that was read.
 
     The `onstart` of a workflow that imports this one calls it (docs/snakemake.md).
-    Raises UserError as :meth:`Experiment.start_run`.
+    Raises UserError as :meth:`Experiment.start_run` does.
     """
     _experiments[-1].start_run()
 
@@ -120,7 +120,7 @@ class Experiment:
         if cell not in self.order.places:
             return 0
         position, _ = self.order.places[cell]
-        return MOST_CELLS - position
+        return MAX_CELLS - position
 
     def require_cell(self, environment: str, workload: str, repetition: str) -> None:
         """Raise UserError unless a cell is planned.
@@ -380,9 +380,9 @@ class Experiment:
                 failures.append(f"{' · '.join(map(str, cell))}: {record['error']}")
         if not failures:
             return
-        lines = failures[:MOST_SHOWN]
-        if len(failures) > MOST_SHOWN:
-            lines.append(f"and {len(failures) - MOST_SHOWN} more: see results/failed")
+        lines = failures[:MAX_SHOWN]
+        if len(failures) > MAX_SHOWN:
+            lines.append(f"and {len(failures) - MAX_SHOWN} more: see results/failed")
         progress.print_message(
             f"strata: {len(failures)} of {len(cells)} cells failed; once the causes are gone, the "
             "same command measures them again:\n  " + "\n  ".join(lines)

@@ -65,7 +65,7 @@ compare_both_ways <- function(name, headlines, order) {
         cbind(order = order, comparison = "unpaired", taken = taken, unpaired[columns]))
 }
 
-# Returns the rates of all projects, whose tables exist, as of summarise_rates: one row for each
+# Returns the rates of all projects, whose tables exist, see summarise_rates: one row for each
 # order, comparison and taken.
 compute_rates <- function(projects) {
   comparisons <- stack_rows(lapply(projects, function(project) {

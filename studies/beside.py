@@ -239,7 +239,7 @@ def run_brake() -> Iterator[None]:
 def start_systems(recipe: str, minutes: float) -> Iterator[dict[str, list[str]]]:
     """Start the systems for the other tools, and yield the prefix of a command in each of them.
 
-    recipe: of the image, which is cached and in Docker.
+    recipe: the recipe of the image, which is cached and in Docker.
     minutes: how long the measurements take at most.  If this process is killed, the containers
     remove themselves an hour after that; the next call unmounts the native tree.
     A system that does not start has no entry; it raises SystemExit if that is Docker.
@@ -280,7 +280,7 @@ def start_systems(recipe: str, minutes: float) -> Iterator[dict[str, list[str]]]
 def try_command(script: str, pair: str, budget: str) -> Result | None:
     """Measure a script in a pair by ``strata try``, and return its answer; None if it has none.
 
-    pair: a key of PAIRS.  budget: of the measurement, such as "30s".
+    pair: a key of PAIRS.  budget: the budget of the measurement, such as "30s".
     Measures again in the project in BASE, and appends what the command prints to printed.log.
     """
     second = PAIRS[pair][1]
@@ -304,7 +304,7 @@ def measure(
 ) -> Result | None:
     """Measure a pair once by one tool, and return the result with the seconds that it took.
 
-    tool, program, pair: of TOOLS, PROGRAMS and PAIRS.  prefixes: as of :func:`start_systems`.
+    tool, program, pair: of TOOLS, PROGRAMS and PAIRS.  prefixes: see :func:`start_systems`.
     budget: of ``strata try``.  Returns None if that has no answer.
     Holds the machine's lock while another tool runs; `strata try` takes the lock itself.
     Raises CalledProcessError if a run fails.
@@ -351,7 +351,7 @@ def list_missing(
 ) -> Iterator[tuple[int, str, str, str]]:
     """Yield (repetition, program, pair, tool) of what is not measured yet, in random order.
 
-    options: of the command line.  done: as of :func:`read_runs`.  prefixes: of
+    options: the options of the command line.  done: see :func:`read_runs`.  prefixes: of
     :func:`start_systems`.  The order in a repetition is the same in each call with
     the same programs and systems, so that a second call goes on where the first ended.
     """
@@ -372,7 +372,7 @@ def list_missing(
 def summarise_runs(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     """Return the table's rows: one for each tool and each interval that judges it.
 
-    rows: as of :func:`read_runs`.
+    rows: see :func:`read_runs`.
     Minutes to ± 2 % go with the square of a half-width.  They are those of 1.96 standard deviations
     of the ratio over repetitions, and of the interval if that narrows with more runs: hyperfine's
     own, and ReFrame's limits, do not.
@@ -397,7 +397,7 @@ def summarise_tool(
 ) -> dict[str, str]:
     """Return the cells of one row of the table, by their column; "–" where there is no value.
 
-    rows: as of :func:`read_runs`.  low, high: the columns of the interval.
+    rows: see :func:`read_runs`.  low, high: the columns of the interval.
     is_narrowing: whether the interval narrows with more runs.
     """
     minutes = [float(row["seconds"]) / 60 for row in rows]
@@ -432,7 +432,7 @@ def summarise_tool(
 def count_different(rows: list[dict[str, str]], pair: str, low: str, high: str) -> str:
     """Return how many intervals of a pair exclude 1, such as "2 of 40"; "–" without rows.
 
-    rows: as of :func:`read_runs`.  low, high: the columns of the interval, none of them empty.
+    rows: see :func:`read_runs`.  low, high: the columns of the interval, none of them empty.
     """
     rows_of_pair = [row for row in rows if row["pair"] == pair]
     different = [row for row in rows_of_pair if float(row[high]) < 1 or float(row[low]) > 1]
@@ -442,7 +442,7 @@ def count_different(rows: list[dict[str, str]], pair: str, low: str, high: str) 
 def write_table(table: list[dict[str, str]]) -> None:
     """Write the table as table.csv and table.md, and print the latter.
 
-    table: as of :func:`summarise_runs`; nothing is written or printed if it has no rows.
+    table: see :func:`summarise_runs`; nothing is written or printed if it has no rows.
     """
     if not table:
         return

@@ -15,7 +15,7 @@ draw_noise <- function(n, ar) {
 }
 
 # Judges rows of compare_pairs at the usual margin by their intervals of a level; returns within and
-# outside, as of judge_parts.
+# outside, see judge_parts.
 judge_rows <- function(rows, level) {
   intervals <- compute_intervals(rows, level)
   judge_parts(intervals, intervals, rows$n, 1 - MARGIN, 1 / (1 - MARGIN))

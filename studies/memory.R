@@ -37,7 +37,7 @@ select_best_laps <- function(rows) {
 }
 
 # Compares environments with a reference in every series; returns rows of compare_environments, or
-# NULL without pairs.
+# NULL if there are no pairs.
 compare_with <- function(rows, environments, reference) {
   compare_environments(pair_environments(rows[rows$environment %in% environments, ],
                                          rows[rows$environment == reference, ]))

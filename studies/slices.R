@@ -15,7 +15,7 @@ read_both_ways <- function(folder) {
   metrics <- stack_rows(Map(list_metrics, names(plan$workloads), plan$workloads))
   rows <- stack_rows(lapply(names(plan$workloads), read_values, folder))
   rows <- rows[mark_headlines(rows, plan) & rows$counts == "yes", ]
-  rows <- cbind(rows, list_run_times(rows, read_records(unique(rows$log), folder)))
+  rows <- cbind(rows, get_run_times(rows, read_records(unique(rows$log), folder)))
   metric <- match(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric))
   rows$title <- metrics$title[metric]
   rows$label <- vapply(plan$environments[rows$environment], `[[`, "", "label")

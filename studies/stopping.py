@@ -82,7 +82,7 @@ def compute_half_width(logarithms: Sequence[float]) -> float:
 def count_independent_blocks(logarithms: Sequence[float]) -> float:
     """Return how many independent blocks tell as much as blocks whose neighbours may correlate.
 
-    logarithms: of the blocks' ratios, in the order of the blocks; not all are equal.
+    logarithms: the logarithms of the blocks' ratios, in the order of the blocks; not all are equal.
     """
     count, mean = len(logarithms), statistics.fmean(logarithms)
     deviations = [value - mean for value in logarithms]
@@ -190,7 +190,7 @@ def simulate_experiment(
 def compute_interval(logarithms: Sequence[float], tail: float) -> tuple[float, float]:
     """Return the paper's interval of a geometric mean, as ratios.
 
-    logarithms: as of :func:`count_independent_blocks`.
+    logarithms: see :func:`count_independent_blocks`.
     tail: the probability that the interval leaves out on each side.  Student's quantile follows
     from the normal one (Abramowitz and Stegun, 26.7.5), a series that is close enough from six
     degrees of freedom on.
@@ -208,7 +208,7 @@ def simulate_claim(
 ) -> tuple[bool, bool, int]:
     """Simulate `strata claim` for a tolerance from 0.95 to 1.05 and a budget of 10 minutes.
 
-    chance: the random numbers.  truth: the true ratio.  noise: of a run's logarithm.
+    chance: the random numbers.  truth: the true ratio.  noise: the noise of a run's logarithm.
     machine: a value of MACHINES.
     Returns whether the claim is reproduced, whether it is contradicted, and the number of blocks.
     """

@@ -23,16 +23,16 @@ _DECISIONS = "results/precision"
 
 
 @contextmanager
-def report_machine_failures(path: str) -> Iterator[None]:
-    """Raise MachineError for every failure of the block that is no fault of the archive.
+def convert_to_machine_error(path: str) -> Iterator[None]:
+    """Raise MachineError for every exception in the `with` block that the archive did not cause.
 
     path: the archive, named in the message.
     The cause is then this machine (a full disk, no memory, a missing program) or a bug of Strata.
-    A UserError says what is wrong with the archive, and is raised unchanged.
+    A UserError describes a fault of the archive, and is raised unchanged.
     """
     try:
         yield
-    # The order binds: shutil.Error is an OSError, and MachineError is a UserError.
+    # Keep this order: shutil.Error is an OSError, and MachineError is a UserError.
     except shutil.Error as error:
         # One row (source, target, reason) for each file that could not be copied.
         rows = error.args[0]
@@ -45,7 +45,7 @@ def report_machine_failures(path: str) -> Iterator[None]:
     except Exception as error:
         *_, frame = traceback.extract_tb(error.__traceback__)
         place = f"{os.path.relpath(frame.filename, paths.PROJECT)}:{frame.lineno}"
-        reason = f"Strata itself failed at {place}, perhaps on a file of an odd form: {error!r}"
+        reason = f"Strata itself failed at {place}, perhaps because of an unusual file: {error!r}"
     else:
         return
     # Some messages begin with the path already.
@@ -78,11 +78,11 @@ def verify_archive(path: str, papers: bool = False) -> int:
 
     Returns the command's exit status, which docs/archive.md promises: 0 for a good archive, 1 for
     one with faults.
-    Raises MachineError, for which the command exits with status 2, if a check was not possible.
+    Raises MachineError if a check was not possible; the command then exits with status 2.
     """
     notes: list[str] = []
     checked = "every file is as it was archived, "
-    with report_machine_failures(path), open_archive(path) as folder:
+    with convert_to_machine_error(path), open_archive(path) as folder:
         if light.is_light(folder):
             checked += "and every row has its session"
             faults = light.find_faults(folder)
@@ -108,12 +108,12 @@ def verify_archive(path: str, papers: bool = False) -> int:
 def find_faults(folder: str, papers: bool = False) -> list[str]:
     """Return a sentence for each fault of an unpacked archive; an empty list for a good one.
 
-    folder: of the unpacked archive.
+    folder: the folder of the unpacked archive.
     papers: whether papers are computed again and compared too, and not only tables.
     The order of the checks binds: each relies on what those before it have checked.  The first one
     with faults is therefore the last that runs.
     Raises MachineError or any other error but UserError if a check was not possible; callers use
-    :func:`report_machine_failures` around it.
+    :func:`convert_to_machine_error` around it.
     """
     if light.is_light(folder):
         return [
@@ -140,7 +140,7 @@ def find_faults(folder: str, papers: bool = False) -> list[str]:
 def _list_faults(faults: Iterable[str]) -> list[str]:
     """Return the faults that a check yields or, if it raises UserError, the error's sentences.
 
-    A MachineError, which is a UserError too, is no fault of the archive, and is raised.
+    A MachineError, which is a UserError too, is not a fault of the archive, and is raised.
     """
     try:
         return list(faults)
@@ -166,8 +166,8 @@ def _check_format(folder: str) -> Iterator[str]:
 def _check_measurements(folder: str) -> Iterator[str]:
     """Yield a sentence for each fault of the plan, decisions, records, logs and order of cells.
 
-    Mistakes of the plan, or else of the decisions, end the check: the order of cells, by which
-    records are found, follows from both.  plan.csv must be byte-identical to that order.
+    Mistakes of the plan, or else of the decisions, end the check: the order of cells follows from
+    both, and records are found by it.  plan.csv must be byte-identical to that order.
     """
     experiment = load_object(folder, paths.PLAN)
     mistakes = plan.find_mistakes(experiment) or _find_wrong_decisions(folder)
@@ -299,9 +299,7 @@ def _check_outputs(folder: str, papers: bool) -> Iterator[str]:
     experiment = load_object(folder, paths.PLAN)
     for name in experiment["workloads"]:
         if not os.path.isdir(f"{paths.PROJECT}/workloads/{name}"):
-            raise MachineError(
-                f"this checkout has no workloads/{name}, by which its logs could be read"
-            )
+            raise MachineError(f"this checkout has no workloads/{name}, which reads its logs")
     names = (
         outputs.list_output_paths(experiment) if papers else outputs.list_table_paths(experiment)
     )

@@ -37,9 +37,9 @@ def write_checksums(folder: str) -> None:
 
 
 def _list_hashed_files(folder: str) -> list[str]:
-    """Return the paths of all files below a folder but SHA256SUMS, which cannot hold its own hash.
+    """Return the paths, below a folder, of the files whose hashes its SHA256SUMS holds.
 
-    The order is that of the lines in SHA256SUMS.
+    They are all but SHA256SUMS itself, in the order of its lines: another order would change them.
     """
     return [name for name in list_files(folder) if name != NAME]
 

@@ -15,7 +15,7 @@ from strata.util.files import read_json, write_json
 # The exit status for each outcome that analysis/compare.R may write.  CI jobs rely on the numbers.
 _STATUS = {"equivalent": 0, "difference": 1, "nothing to compare": 2, "undecided": 3}
 # Sessions that a side must hold if it holds more than one: fewer say too little of how they vary.
-SESSIONS = 3
+MIN_SESSIONS = 3
 # A side, as analysis/compare.R reads it: {name, results, source, sha256} of open_testbed.
 Testbed = dict[str, Any]
 
@@ -41,7 +41,7 @@ def compare_testbeds(
     options = [] if effect is None else [repr(parse_share(effect))]
     with contextlib.ExitStack() as stack:
         sessions = {path: list_sessions(path) for path in sides}
-        _require_equal_design(sessions)
+        _require_enough_sessions(sessions)
         testbeds = [
             open_testbed(stack, path, sessions[path], name)
             for path, name in zip(sides, names, strict=True)
@@ -86,19 +86,19 @@ def list_sessions(side: str) -> list[str]:
     return sessions or [side]
 
 
-def _require_equal_design(sessions: dict[str, list[str]]) -> None:
-    """Raise UserError unless each side is one session, or each holds at least `SESSIONS`.
+def _require_enough_sessions(sessions: dict[str, list[str]]) -> None:
+    """Raise UserError unless each side has one session, or each has at least `MIN_SESSIONS`.
 
     sessions: path of each side → the paths of its sessions.
     """
     if all(len(session_paths) == 1 for session_paths in sessions.values()):
         return
     for side, session_paths in sessions.items():
-        if len(session_paths) < SESSIONS:
+        if len(session_paths) < MIN_SESSIONS:
             raise UserError(
-                f"{side}: holds {len(session_paths)} of the at least {SESSIONS} sessions that each "
-                "side needs where one holds several; measure more, each after a restart, or name "
-                "one session for each side"
+                f"{side}: holds {len(session_paths)} of at least {MIN_SESSIONS} sessions, which "
+                "each side needs if one side has several; measure more, each after a restart, or "
+                "name one session for each side"
             )
 
 
@@ -106,12 +106,13 @@ def open_testbed(stack: contextlib.ExitStack, path: str, sessions: list[str], na
     """Check and open a side, and return it as analysis/compare.R reads it.
 
     stack: removes the unpacked archives when it closes, so that the result is of use until then.
-    path: of the side, as the user gave it.  sessions: paths that :func:`list_sessions` returned.
-    name: of the side, for tables and figures.
+    path: the path of the side, as the user gave it.  sessions: paths that :func:`list_sessions`
+    returned.
+    name: the name of the side, for tables and figures.
     Returns ``{name, results, source, sha256}``: `results` lists the absolute path of each session's
     results, `source` is the last part of `path`, and `sha256` holds the digests of archives that
     are files, with spaces between.
-    Raises as :func:`open_results`.
+    Raises as :func:`open_results` does.
     """
     folders = [stack.enter_context(open_results(session)) for session in sessions]
     digests = [hash_file(session) for session in sessions if os.path.isfile(session)]
@@ -182,7 +183,7 @@ def open_results(path: str, takes_light: bool = False) -> Iterator[str]:
     """Yield the folder of results that a path names, after checking it if it is an archive's.
 
     path: an archive (a file or an unpacked folder), a project, or its folder of results.
-    takes_light: whether a light archive will do, which holds plan, ratios and sessions only.
+    takes_light: whether a light archive will do, which holds ratios and sessions only.
     An archive's file is unpacked into a temporary folder, which is removed when the block ends.
     Raises UserError if there are no results or the archive has faults, and MachineError if the
     archive cannot be checked on this machine.
@@ -190,9 +191,9 @@ def open_results(path: str, takes_light: bool = False) -> Iterator[str]:
     is_archive = os.path.isfile(path) or os.path.exists(os.path.join(path, "archive.json"))
     if is_archive or (takes_light and light.is_light(path)):
         with contextlib.ExitStack() as stack:
-            # The report covers the check, and not the caller's block, for which the stack keeps the
-            # unpacked folder.
-            with check.report_machine_failures(path):
+            # Errors of the check alone are converted, not those of the caller's block.  The stack
+            # keeps the unpacked folder for that block.
+            with check.convert_to_machine_error(path):
                 folder = stack.enter_context(check.open_archive(path))
                 if takes_light and light.is_light(folder):
                     faults = light.find_faults(folder)

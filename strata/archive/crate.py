@@ -52,7 +52,7 @@ def _make_reference(*identifiers: str) -> Any:
 def _describe_file(folder: str, name: str) -> Fields:
     """Return the JSON-LD entity of a file.
 
-    folder: of the archive.
+    folder: the folder of the archive.
     name: path of the file in it.  SHA256SUMS need not exist yet, and gets no size: it is written
     after the crate, which it lists.
     """
@@ -86,7 +86,7 @@ def _describe_files(folder: str, workflow: str) -> dict[str, Fields]:
 
     The crate's own file is left out.  The source is one entity of its own: of its files only the
     workflow is listed.
-    folder: of the archive.  workflow: path of the Snakefile in it.
+    folder: the folder of the archive.  workflow: path of the Snakefile in it.
     Raises UserError if the workflow is missing.
     """
     names = {*list_files(folder), checksums.NAME} - {FILE}

@@ -22,9 +22,8 @@ from typing import Any, NamedTuple
 
 from strata.measure import log_sections
 
-# The most bytes (64 MiB) to which one file may unpack, and the most levels of compression in
-# compression.
-MOST_BYTES = 64 << 20
+# One file may unpack to so many bytes (64 MiB), through so many levels of compression.
+MAX_BYTES = 64 << 20
 DEEPEST = 6
 # Bytes that are decompressed at a time: few, so that little is lost before a damaged place.
 _STEP = 16
@@ -48,9 +47,9 @@ _UNPACKERS: dict[bytes | int, Callable[[], Any]] = {
     8: lambda: zlib.decompressobj(-15),
     12: bz2.BZ2Decompressor,
 }
-# First bytes of images, fonts, videos and PDF, in which noise is no sign of encryption.
+# First bytes of images, fonts, videos and PDF, in which noise is not a sign of encryption.
 _MEDIA = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF|wOF[F2]|%PDF|\0{3}.ftyp", re.DOTALL)
-# A value of a database that is no text, as SQL writes it.
+# A value of a database that is not text, as SQL writes it.
 _BLOB = re.compile("X'((?:[0-9A-Fa-f]{2})+)'")
 # Bytes of an ASCII text.
 _PRINTABLE = bytes(range(32, 127)) + b"\t\n\r\x1b"
@@ -85,10 +84,10 @@ def unwrap_file(name: str, content: bytes) -> Iterator[Part]:
 
     name: path of the file, which parts have in their names.
     Compressed data in compressed data is unpacked too.  If the file exceeds `DEEPEST` levels or
-    `MOST_BYTES` bytes, the `problem` of a part says so.
+    `MAX_BYTES` bytes, the `problem` of a part says so.
     :func:`unwrap_text` relies on the file being the first part.
     """
-    yield from _unwrap(Part(name, content), DEEPEST, Budget(MOST_BYTES))
+    yield from _unwrap(Part(name, content), DEEPEST, Budget(MAX_BYTES))
 
 
 def unwrap_text(name: str, text: str) -> list[Part]:
@@ -286,7 +285,7 @@ def _unpack_zip_member(
     header = content[start : start + 30].ljust(30, b"\0")
     fields = struct.unpack("<4xHHH8xI4xHH", header)
     version, flags, method, size, name_length, extra_length = fields
-    # No version is above 9.9, and a name this long is no path of Linux.
+    # No version is above 9.9, and a name this long is not a path of Linux.
     if version > 99 or not 0 < name_length < 4096:
         return None
     name_end = start + 30 + name_length
@@ -354,7 +353,7 @@ def _decompress(
             pieces.append(unpacker.decompress(packed, 1 << 20))
             budget.left -= len(pieces[-1])
             if budget.left < 0:
-                problem = f"it unpacks to more than {MOST_BYTES >> 20} MiB"
+                problem = f"it unpacks to more than {MAX_BYTES >> 20} MiB"
                 break
         else:
             end -= len(unpacker.unused_data)
@@ -397,7 +396,7 @@ _LONGEST = 4096
 # The fewest letters in a line of a block of base64.
 _BLOCK = 40
 # The most lines of a short text, which are also joined to fewer; and of any text but a block.
-_SHORT, _MOST_PIECES = 4, 8
+_SHORT, _MAX_PIECES = 4, 8
 # A line that Strata writes between two sections of a log, over which a text runs on.
 _MARKER = re.compile(f"{log_sections.SYSTEM_MARKER.pattern}|{log_sections.LAP_MARKER.pattern}")
 # How many layers of escapes and base64, one around the other, are decoded.
@@ -496,7 +495,7 @@ def _unescape(text: str, gap: str) -> str:
             letters = chr(int(match["octal"], 8))
         else:
             return gap + (match["letter"] or "")
-        # A surrogate, half of a pair of UTF-16, is no character.
+        # A surrogate, half of a pair of UTF-16, is not a character.
         return "" if "\ud800" <= letters[:1] <= "\udfff" else letters.replace("\n", " ")
 
     return _ESCAPED.sub(decode, _UNSEEN.sub(gap, text))
@@ -532,7 +531,7 @@ def _decode_base64(match: re.Match[str]) -> str:
 
 
 def _join_lines(lines: list[str]) -> str:
-    """Join each line to those after it into which a text may run on.
+    """Join each line to those after it, since a text may run on into them.
 
     Each line of the result holds the line joined to the next, to the next two, and so on, with
     spaces between these texts; it is empty if no text runs on over the line's end.
@@ -561,7 +560,7 @@ def _join_lines(lines: list[str]) -> str:
             if len(pieces) < _SHORT:
                 texts.append("".join([*pieces, piece]))
             pieces.append(_strip_joint(piece))
-            ends = len(pieces) > _MOST_PIECES and not continues_block[following]
+            ends = len(pieces) > _MAX_PIECES and not continues_block[following]
             if ends or not _PIECE.fullmatch(pieces[-1]):
                 break
         if len(pieces) > _SHORT:

@@ -31,7 +31,7 @@ from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree
 
 # The most files or findings that a message lists.
-_MOST_LINES = 40
+_MAX_LINES = 40
 # The files of an image, by the ends of their names; keys of virtual machines are not among them.
 _IMAGE_FILES = (".tar", ".qcow2", ".box", ".img", "image.json", "manifest.json", "disk.json")
 _REMEDY = (
@@ -48,7 +48,7 @@ def write_requested_archive(
     strata/options.py passes the command's options by these names.
     is_light: whether :func:`write_light` writes it; else :func:`write_archive` does.
     out: path of the file; None: archive.zip, or light.zip.
-    allowed: as of :func:`write_archive`.
+    allowed: see :func:`write_archive`.
     options: further arguments of :func:`write_archive`: with_image, without_source, snakemake.
     Raises UserError for options that a light archive does not have, and as these functions.
     """
@@ -64,7 +64,7 @@ def write_light(out: str, allowed: list[str] | None = None) -> None:
     """Write the light archive of the project in the working directory, and print its checksum.
 
     The plan and the tables `light.FILES` must exist; temporary files go below results/tmp.
-    out: path of the file, which is replaced.  allowed: as of :func:`write_archive`.
+    out: path of the file, which is replaced.  allowed: see :func:`write_archive`.
     Raises UserError if a table is missing, was edited or holds something private; `out` is then as
     it was before.
     """
@@ -74,7 +74,7 @@ def write_light(out: str, allowed: list[str] | None = None) -> None:
     if stale := {*light.FILES} & {*remake.list_edited_tables()}:
         names = ", ".join(sorted(stale))
         raise UserError(
-            f"{names}: missing or edited; `{run.format_command('light')}` makes it anew"
+            f"{names}: missing or edited; `{run.format_command('light')}` makes it again"
         )
     with programs.temporary_folder("light", "results/tmp") as folder:
         _copy_files(folder, {name: name for name in light.FILES})
@@ -145,7 +145,7 @@ def _write_descriptions(
 ) -> Fields:
     """Write environment/, archive.json and README.md, and return the object of archive.json.
 
-    folder: of the archive, which must hold results and source already.
+    folder: the folder of the archive, which must hold results and source already.
     snakemake: the version that made the results; None: the one installed.
     packed: whether the archive will hold the source.
     """
@@ -170,12 +170,12 @@ def _write_descriptions(
 def _pack_checked(folder: str, out: str, find_faults: Callable[[str], list[str]]) -> None:
     """Write the checksums of an archive's files, check the archive, and pack it into a file.
 
-    folder: of the archive.  out: path of the file, which is replaced.
+    folder: the folder of the archive.  out: path of the file, which is replaced.
     find_faults: the check that ``verify`` makes of such an archive.
     Raises UserError if the archive would not verify, and MachineError if that cannot be checked.
     """
     checksums.write_checksums(folder)
-    with check.report_machine_failures(out):
+    with check.convert_to_machine_error(out):
         faults = find_faults(folder)
     if faults:
         raise UserError("archive: not written, since it would not verify:", *faults)
@@ -288,7 +288,7 @@ def _refuse_private(
 ) -> None:
     """Raise UserError if an archive holds private texts that are not allowed.
 
-    folder: of the archive's files, with the source below ``source``.
+    folder: the folder of the archive's files, with the source below ``source``.
     allowed: texts, files, or places as FILE:LINE, that may be published.
     Files of the image and the manifest are not searched: they hold nothing of this machine.
     Source files that equal the commit count as public, except config.yaml, in which users write
@@ -344,6 +344,6 @@ def _make_scanner(
 
 
 def _shorten_list(lines: list[str]) -> list[str]:
-    """Return the first `_MOST_LINES` lines and, if any are left, a last line that counts them."""
-    left = len(lines) - _MOST_LINES
-    return [*lines[:_MOST_LINES], f"… and {left} more"] if left > 0 else lines
+    """Return the first `_MAX_LINES` lines and, if any are left, a last line that counts them."""
+    left = len(lines) - _MAX_LINES
+    return [*lines[:_MAX_LINES], f"… and {left} more"] if left > 0 else lines

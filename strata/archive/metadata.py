@@ -89,7 +89,7 @@ def list_software() -> dict[str, list[str]]:
 def list_differences(folder: str) -> list[str]:
     """Return a phrase for each difference between this machine's software and an archive's.
 
-    folder: of the unpacked archive.  Runs R and each tool, as :func:`list_software`.
+    folder: the folder of the unpacked archive.  Runs R and each tool, as :func:`list_software`.
     Only software that decides the bytes of papers is compared: R and those of its packages that
     are installed here, pandoc, LaTeX and the font of figures.
     An empty list means that papers must be byte-identical.
@@ -180,9 +180,9 @@ def collect_facts(folder: str, given: Fields) -> Fields:
 def _count_revisions(records: Iterable[Fields]) -> dict[str, dict[str, int]]:
     """Return commit → ``{cells, changed}``: how many cells it measured, and how many changed.
 
-    records: of the measured cells.  archive.json keeps the result as `measured.revisions`.
-    Cells of no known commit are counted under "unknown"; a source that may have been changed counts
-    as changed.
+    records: the records of the measured cells.  archive.json keeps the result as
+    `measured.revisions`. Cells of no known commit are counted under "unknown"; a source that may
+    have been changed counts as changed.
     """
     revisions: dict[str, dict[str, int]] = {}
     for record in records:
@@ -232,8 +232,7 @@ def describe_origin(facts: Fields) -> list[str]:
             )
         if counts["changed"] and is_known:
             notes.append(
-                f"{counts['changed']} of {cells} runs were measured with {origin}, of which files "
-                "were changed."
+                f"{counts['changed']} of {cells} runs were measured with changed files of {origin}."
             )
     return notes
 

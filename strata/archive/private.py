@@ -58,7 +58,7 @@ _INTERFACE_ADDRESS = Rule(
 class Finding(NamedTuple):
     """A private text in a file.
 
-    name: path of the file.  line: from 1.  kind: of the rule that found it.
+    name: path of the file.  line: from 1.  kind: the kind of the rule that found it.
     text: the private text; of a secret only its first four characters, as messages print it.
     """
 
@@ -239,12 +239,14 @@ class Scanner:
                 for inner in extraction.unwrap_text(name, reading.text):
                     yield from self._scan_part(inner, public, depth - 1)
             if not reading.is_guess and not part.is_noise:
-                yield from self._match_rules(name, reading.text, public)
+                yield from self._find_matches(name, reading.text, public)
 
-    def _match_rules(self, name: str, text: str, public: bool) -> Iterator[tuple[Finding, str]]:
-        """Yield a finding for each match of a rule in a text, with the matched text.
+    def _find_matches(self, name: str, text: str, public: bool) -> Iterator[tuple[Finding, str]]:
+        """Yield a finding for each match of a rule in a file's text, and the matched text.
 
-        public: whether the file is source that git tracks.
+        name: the file's path in the archive.
+        public: whether the file is source that git tracks: only this machine's folders are then
+        searched for.
         """
         for rule in self._folder_rules if public else self._rules:
             for match in rule.pattern.finditer(text):

@@ -32,7 +32,7 @@ def rebuild_paper(path: str, target: str | None, boxed: str | None = None) -> in
     if os.path.isdir(target) and os.listdir(target):
         raise UserError(f"{target}: is there already; remove it, or name another folder with --to")
     with contextlib.ExitStack() as stack:
-        with check.report_machine_failures(path):
+        with check.convert_to_machine_error(path):
             folder = stack.enter_context(check.open_archive(path))
             faults = checksums.find_faults(folder)
         if faults:
@@ -79,7 +79,7 @@ def _print_summary(states: dict[str, str], target: str) -> int:
 def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> None:
     """Run an archive's own code to compute its tables and papers, and kill processes that it left.
 
-    folder: of the unpacked archive.
+    folder: the folder of the unpacked archive.
     work: the folder into which code, logs and outputs go; the code may do anything in it.
     target: the folder that messages name.
     sandboxed: whether the code runs in a sandbox.  If not, it can do all that this user can.

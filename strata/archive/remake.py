@@ -51,7 +51,8 @@ def copy_own_code(work: str) -> None:
 def copy_archived_code(folder: str, work: str) -> None:
     """Copy an archive's source into a folder: its packed files, or the files of its commit.
 
-    folder: of the unpacked archive.  work: an existing folder, into which the source is copied.
+    folder: the folder of the unpacked archive.  work: an existing folder, into which the source is
+    copied.
     Raises UserError if the archive holds no source and this repository lacks the commit, and
     MachineError if git fails.
     """
@@ -81,8 +82,8 @@ def copy_archived_code(folder: str, work: str) -> None:
 def copy_measurements(folder: str, work: str) -> None:
     """Copy the measured or decided results (`INPUTS`) of an archive into a folder.
 
-    folder: of the unpacked archive.  work: the project folder whose ``results`` are written.
-    Inputs that the archive lacks are left out; files of equal names are overwritten.
+    folder: the folder of the unpacked archive.  work: the project folder whose ``results`` are
+    written. Inputs that the archive lacks are left out; files of equal names are overwritten.
     """
     target = os.path.join(work, "results")
     os.makedirs(target, exist_ok=True)
@@ -97,7 +98,7 @@ def copy_measurements(folder: str, work: str) -> None:
 def make_outputs(folder: str, work: str, papers: bool) -> None:
     """Compute an archive's tables, and its papers if requested, from the logs in a work folder.
 
-    folder: of the unpacked archive; only its archive.json is read.
+    folder: the folder of the unpacked archive; only its archive.json is read.
     work: a copy of code and logs, whose code runs, and into which the outputs go.
     Raises UserError if a log or record is refused, MachineError if a program fails.
     """
@@ -202,7 +203,7 @@ def list_edited_tables() -> list[str]:
 def compare_outputs(folder: str, work: str, names: list[str]) -> dict[str, str]:
     """Compare each table and paper of an archive with the one computed again, byte by byte.
 
-    folder: of the unpacked archive.  work: the folder with the new files.
+    folder: the folder of the unpacked archive.  work: the folder with the new files.
     names: paths that are relative to both folders.
     Returns path → state: "identical", "different", "missing" if it was not computed, or, for a
     paper that differs and was made with other fonts or versions of R, pandoc or LaTeX than this

@@ -185,7 +185,7 @@ def explain_missing_commit(project: str, revision: str | None) -> str:
     if revision is None:
         return "No commit is named"
     if not _is_in_repository(project):
-        return f"Commit {revision} is not at hand, since this folder is no clone of the project"
+        return f"Commit {revision} is not at hand, since this folder is not a clone of the project"
     if reason := _read_refusal(project):
         return (
             f"Commit {revision} is looked for in this project's repository, and git says: {reason}"

@@ -15,7 +15,7 @@ from strata.util.errors import MachineError, UserError
 EPOCH = (1980, 1, 1, 0, 0, 0)
 # Logs and tables pack to a tenth.  A file whose members claim more than this many times its size is
 # refused.
-_MOST_RATIO = 100
+_MAX_RATIO = 100
 
 
 def list_files(folder: str) -> list[str]:
@@ -68,11 +68,11 @@ def pack_folder(folder: str, out: str) -> None:
 def unpack_archive(path: str, folder: str) -> None:
     """Unpack an archive's zip file into an empty folder.
 
-    Entries for folders, which other packers add, are left out.  Of a member's mode only the owner's
-    right to execute is kept.
-    Raises UserError for a file that is no zip file or is damaged, and, before anything is written,
-    for members that no archive of Strata has: links, paths that lead out of the folder or occur
-    twice, and sizes beyond `_MOST_RATIO`.
+    Entries for folders, which other programs add, are left out.  A file gets the mode 0755 if its
+    owner may execute it, otherwise 0644.
+    Raises UserError if the file is damaged or not a zip file.  Before anything is written, it also
+    raises UserError for members that no archive of Strata has: links, paths that lead out of the
+    folder or occur twice, and sizes beyond `_MAX_RATIO`.
     Raises MachineError if the file is missing, or if this machine cannot read or write.
     """
     if not os.path.isfile(path):
@@ -117,7 +117,7 @@ def _is_plain_path(name: str) -> bool:
 def _require_plain_members(members: list[zipfile.ZipInfo], size: int) -> None:
     """Raise ValueError if an archive of Strata cannot have one of the members, or their total size.
 
-    size: of the zip file, in bytes.
+    size: the size of the zip file, in bytes.
     :func:`_explain_failure` makes a message of the error.
     """
     names: set[str] = set()
@@ -138,8 +138,8 @@ def _require_plain_members(members: list[zipfile.ZipInfo], size: int) -> None:
             raise ValueError(f"{name!r} {reason}; nothing was unpacked")
         names.add(name)
     total = sum(info.file_size for info in members)
-    if total > _MOST_RATIO * size:
-        claim = f"its members claim {total:,} bytes, more than {_MOST_RATIO} times its {size:,}"
+    if total > _MAX_RATIO * size:
+        claim = f"its members claim {total:,} bytes, more than {_MAX_RATIO} times its {size:,}"
         raise ValueError(f"{claim}; nothing was unpacked")
 
 
@@ -147,7 +147,7 @@ def _require_plain_members(members: list[zipfile.ZipInfo], size: int) -> None:
 def _explain_failure(path: str, folder: str) -> Iterator[None]:
     """Raise MachineError if the block fails for this machine's fault, and UserError for the file's.
 
-    path: of the zip file that the block unpacks into the folder.
+    path: the path of the zip file that the block unpacks into the folder.
     A MemoryError is raised unchanged: callers count it as this machine's fault.
     """
     try:
@@ -177,4 +177,4 @@ def _explain_bad_file(path: str, error: Exception) -> str:
     if beginning == b"PK":
         size = os.path.getsize(path)
         return f"it is cut short ({size:,} bytes) or damaged: copy or download it again"
-    return "it is no zip file; name an archive, for example docs/small.zip"
+    return "it is not a zip file; name an archive, for example docs/small.zip"

@@ -31,7 +31,7 @@ STATUS = {
 }
 # The smallest number of blocks that gives a verdict, and the largest that is measured.
 FIRST_BLOCKS = 5
-MOST_BLOCKS = 300
+MAX_BLOCKS = 300
 # The folder that holds a folder for each claim.
 FOLDER = "claim"
 PAGE = "claim.html"
@@ -52,7 +52,7 @@ def test_claim(
     Measures nothing if the results of this project decide a published claim.
     The experiment, with its results and its page, is in a folder of the claim's name below FOLDER.
 
-    claim: the ID of a published claim, or the path of a file of one's own.
+    claim: the ID of a published claim, or the path of the user's own file.
     budget: the largest time of measurement, such as ``10min``.
     width: the half-width that its ratio is measured to, such as ``1.5%``; None: the half-width
     that decides it.
@@ -86,7 +86,7 @@ def test_claim(
         remove_tree(results)
     narrowed = _narrow_settings(settings, environments, workloads)
     make_folder(folder, {**narrowed, "repetitions": repetitions}, published)
-    # A claim of one's own is not judged by the project's results, which were there before it.
+    # A user's own claim is not judged by the project's results, which were there before it.
     if not fresh and published_claim["publication"] != "own":
         earlier = _judge_earlier_results(folder, workloads)
         if earlier is not None:
@@ -110,7 +110,7 @@ def _plan_repetitions(budget: str, width: str | None) -> Fields:
     """
     repetitions = {
         "min": FIRST_BLOCKS,
-        "max": MOST_BLOCKS,
+        "max": MAX_BLOCKS,
         # True asks for the width that decides the claim.
         "claims": True if width is None else width,
         "budget": budget,
@@ -209,7 +209,7 @@ def _print_earlier(row: Fields) -> None:
     Prints nothing if neither is known.
     """
     if STATUS[row["verdict"]] in (REPRODUCED, CONTRADICTED):
-        progress.print_line("the results of this project decide it; --fresh measures it anew")
+        progress.print_line("the results of this project decide it; --fresh measures it again")
     elif row["seconds"] is not None:
         time = progress.format_duration(row["seconds"])
         progress.print_line(
@@ -263,10 +263,10 @@ def _print_remedy(row: Fields, claim: str) -> None:
     """
     further_blocks = row["more"]
     all_blocks = row["n"] + further_blocks
-    if all_blocks > MOST_BLOCKS:
+    if all_blocks > MAX_BLOCKS:
         progress.print_line(
             "it will not be decided here: its ratio is too close to a limit, or varies too much, "
-            f"for {MOST_BLOCKS} blocks"
+            f"for {MAX_BLOCKS} blocks"
         )
         return
     time, budget = "", ""

@@ -19,7 +19,7 @@ from strata.util.units import parse_amount
 # The half-width that is wanted unless the command or the configuration names one.
 DEFAULT_WIDTH = "2%"
 # The largest number of blocks of a run unless the configuration sets one.
-MOST_BLOCKS = 10_000
+MAX_BLOCKS = 10_000
 
 
 def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
@@ -27,8 +27,9 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
 
     side: the path of an archive, a project or a folder of results.
     width: the half-width that is wanted; None: the target of the configuration.
-    overrides: values that replace values of config.yaml, whose `repetitions` give the target, the
-    largest number of blocks, and the budget, for which the smallest visible loss is shown.
+    overrides: values that replace values of config.yaml.  Its `repetitions` give the target, the
+    largest number of blocks, and the budget; the smallest loss that this budget would show is
+    printed.
     Raises UserError if the run holds no values.
     """
     rule = config.read_config(overrides)["repetitions"]
@@ -43,7 +44,7 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
         text = programs.run_r(script, os.path.abspath(folder), tables, repr(share), seconds)
     # As analysis/forecast.R: {"ratios": [of forecast_ratios], "claims": [of forecast_claims]}
     outlook = json.loads(text)
-    max_blocks = rule.get("max", MOST_BLOCKS)
+    max_blocks = rule.get("max", MAX_BLOCKS)
     ratios = [_format_ratio_cells(row, max_blocks) for row in outlook["ratios"]]
     if ratios:
         by_budget = f"{format_duration(budget)} would show" if budget else ""

@@ -20,9 +20,10 @@ def resolve_options(chosen: str | Fields) -> Fields:
     """Return the client's options for the plan: ``{kind, rate}``, and `machine` for ssh.
 
     chosen: the configuration's ``client``.
-    `kind` is namespace or ssh; `rate` is None if the link is not limited; `machine` is a hash that
-    distinguishes second machines without naming them.  The plan identifies cells by these options:
-    if the hash or a key changes, cells are measured again.
+    `kind` is namespace or ssh.  `rate` limits the link, such as 10gbit; None for no limit.
+    `machine` is a hash that distinguishes second machines without naming them.
+    The plan identifies cells by these options: if the hash or a key changes, cells are measured
+    again.
     """
     connection = {} if isinstance(chosen, str) else chosen
     options = {
@@ -49,7 +50,7 @@ def examine_client(chosen: str | Fields) -> tuple[str, bool | None, str]:
     """Log in to a second machine, and return the client's line of `make doctor`.
 
     chosen: the configuration's ``client``; a namespace is not tried.
-    The line is (topic, whether the client is available, text), as of a layer's
+    The line is (topic, whether the client is available, text), as a layer's
     `format_doctor_line`; the second is None if the MTUs of the two ends differ, so that packets may
     be lost.
     """
@@ -93,7 +94,7 @@ def build_stack(resolved: Fields, context: Context) -> tuple[list[Layer], Link]:
     connection = read_json(paths.CLIENT)
     if connection is None:
         raise UserError(
-            f"{paths.CLIENT}: is missing, by which the client is reached: run snakemake"
+            f"{paths.CLIENT}: is missing, which says how to reach the client: run snakemake"
         )
     remote = Remote(bottom, {**resolved, **connection}, context)
     return [bottom, remote], remote

@@ -33,14 +33,15 @@ class Link(Layer):
 
     Attributes of a link that is up:
     host: this host's IP address on the link.
-    near, far: the names of the network interfaces on this host and at the client.
+    host_interface, client_interface: names of the network interfaces on this host and at the
+    client.
     kind: the link's name in the records.
     shares_host: whether the client's programs run on this host.
     """
 
     host: str
-    near: str
-    far: str
+    host_interface: str
+    client_interface: str
     kind: str
     shares_host = True
 
@@ -61,7 +62,7 @@ class Link(Layer):
 
         The record has them as `observed.client.link`.
         """
-        command = self.wrap_for_client_host(["ip", "-o", "link", "show", self.far])
+        command = self.wrap_for_client_host(["ip", "-o", "link", "show", self.client_interface])
         match = re.search(r" mtu (\d+)", capture(command, check=False).stdout)
         mtu = int(match[1]) if match else NOT_AVAILABLE
         return {"kind": self.kind, "mtu": mtu, "rate": self.options["rate"] or "not limited"}
@@ -69,12 +70,12 @@ class Link(Layer):
     def limit_rate(self) -> None:
         """Limit the rate of the network interfaces at both ends, if the options have a rate.
 
-        Each end limits the packets that it sends.  Call this once, when `near` and `far` are up.
+        Each end limits the packets that it sends.  Call this once, when both interfaces are up.
         Raises UserError if an interface already has a configured queueing discipline.
         """
         if rate := self.options["rate"]:
-            capture(as_root(limit_command(self.near, rate)))
-            capture(self.wrap_for_client_host(limit_command(self.far, rate)))
+            capture(as_root(limit_command(self.host_interface, rate)))
+            capture(self.wrap_for_client_host(limit_command(self.client_interface, rate)))
 
     def join_systems(self, systems: Sequence[Layer]) -> None:
         """Give the client a network path to the systems' virtual machines, if there are any.
@@ -99,7 +100,7 @@ class Link(Layer):
                 "leave it out"
             )
         else:
-            self.find_client_interface(address, *card)
+            self.set_client_interface(address, *card)
 
     @abstractmethod
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
@@ -112,12 +113,12 @@ class Link(Layer):
         """
 
     @abstractmethod
-    def find_client_interface(self, address: str, card: str, client_address: str | None) -> None:
+    def set_client_interface(self, address: str, card: str, client_address: str | None) -> None:
         """Find or create the client's network interface to a machine's own network card.
 
         address: the IP address of the machine's card.  card: its PCI address.
         client_address: the client's address in that network, as configured; None if none is.
-        Sets `far`, and `kind` if the link's name changes.
+        Sets `client_interface`, and `kind` if the link's name changes.
         Raises UserError if the client cannot reach the address directly.
         """
 

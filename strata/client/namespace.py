@@ -62,24 +62,24 @@ def _set_client_address(subnet: str) -> None:
 class Namespace(Link):
     """A link to a client in a network namespace of this host, by a veth pair."""
 
-    far, kind = CLIENT_INTERFACE, "veth pair"
+    client_interface, kind = CLIENT_INTERFACE, "veth pair"
 
     def up(self) -> None:
         """Create the namespace and the veth pair, with addresses in a network that is not in use.
 
         Removes an earlier namespace of this home first, and notes the new one's removal in the
-        journal.  Limits the rate if the options have one.  Sets `host` and `near`.
+        journal.  Limits the rate if the options have one.  Sets `host` and `host_interface`.
         Raises UserError if a command fails.
         """
         remove_namespace()
         self.context.note_cleanup({"kind": "namespace", "id": name_prefix()})
         subnet = addresses.find_free_subnet(addresses.read_host_routes())
         self.host = addresses.address_in(subnet, 1)
-        self.near = interface_name()
+        self.host_interface = interface_name()
         client_end = ["name", CLIENT_INTERFACE, "netns", name_prefix()]
         _run_ip("netns", "add", name_prefix())
-        _run_ip("link", "add", self.near, "type", "veth", "peer", *client_end)
-        _set_address(self.host, self.near)
+        _run_ip("link", "add", self.host_interface, "type", "veth", "peer", *client_end)
+        _set_address(self.host, self.host_interface)
         _set_client_address(subnet)
         _run_ip("-n", name_prefix(), "link", "set", "lo", "up")
         self.limit_rate()
@@ -90,17 +90,17 @@ class Namespace(Link):
         The host's end loses its address, and the client gets one in the machines' network.
         Removing the namespace undoes all of it, so the journal needs no further entry.
         """
-        _run_ip("address", "flush", "dev", self.near)
-        _run_ip("link", "set", self.near, "master", bridge)
+        _run_ip("address", "flush", "dev", self.host_interface)
+        _run_ip("link", "set", self.host_interface, "master", bridge)
         _set_client_address(subnet)
 
-    def find_client_interface(self, address: str, card: str, client_address: str | None) -> None:
+    def set_client_interface(self, address: str, card: str, client_address: str | None) -> None:
         """Create a network interface in the namespace on the host's side of a machine's card.
 
         address: not used; only a second machine needs it.
         card: the PCI address of the machine's card.
         client_address: the client's address in the card's network; config.yaml gives it.
-        Sets `far` and `kind`.  The interface is removed with the namespace.
+        Sets `client_interface` and `kind`.  The interface is removed with the namespace.
         Raises UserError if `client_address` is None or the card is not a virtual function of this
         host.
         """
@@ -109,7 +109,7 @@ class Namespace(Link):
                 "config.yaml: vm.profiles: a card has an address for the machine and none for a "
                 "client in a namespace; give it client, another address of its network"
             )
-        self.far, self.kind = CARD_INTERFACE, "the card whose function the machine has"
+        self.client_interface, self.kind = CARD_INTERFACE, "the card whose function the machine has"
         client_end = ["name", CARD_INTERFACE, "netns", name_prefix()]
         device = passthrough.find_network_interface(card)
         _run_ip("link", "add", "link", device, *client_end, "type", "macvlan", "mode", "bridge")

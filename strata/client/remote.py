@@ -123,7 +123,7 @@ class Remote(Link):
         return ["ssh", *configuration, *connection, *options, self.options["ssh"]]
 
     def wrap_for_client_host(self, argv: list[str]) -> list[str]:
-        """Return the host's command that runs `argv` on the second machine, as root."""
+        """Return the ssh command that runs `argv` on the second machine, as root."""
         return [*self._make_ssh_command(), "--", shlex.join([*self._root, *argv])]
 
     def _run_on_client(self, argv: list[str], check: bool = True) -> str:
@@ -137,19 +137,20 @@ class Remote(Link):
         """Connect to the second machine, limit the rate, and mount the image's files there.
 
         Each part's removal is noted in the journal before the part is made.  The end of the shared
-        ssh connection is noted first, and so is run last.  Sets `host`, `near` and `far`.
+        ssh connection is noted first, and so is run last.  Sets `host` and both interfaces.
         Raises UserError if the machine cannot be the client.
         """
         self._note_removal(self._make_ssh_command("-O", "exit"))
         host_end, client_end = examine_machines(self._make_ssh_command())
         self._root = [] if client_end["root"] == "yes" else ["sudo", "-n", "--"]
         self.host, self._client = client_end["from"], client_end["address"]
-        self.near, self.far = host_end["device"], client_end["device"]
+        self.host_interface, self.client_interface = host_end["device"], client_end["device"]
         if self.options["rate"]:
-            near, far = _make_unlimit_command(self.near), _make_unlimit_command(self.far)
-            self._note_removal(as_root(near), self.wrap_for_client_host(far))
+            here = _make_unlimit_command(self.host_interface)
+            there = _make_unlimit_command(self.client_interface)
+            self._note_removal(as_root(here), self.wrap_for_client_host(there))
             self.limit_rate()
-        self._mount_tree(self._copy_tree())
+        self._mount_tree(self._ensure_tree_on_client())
 
     def _mount_tree(self, tree: str) -> None:
         """Mount the image's files, a data folder and a temporary folder on the second machine.
@@ -167,7 +168,7 @@ class Remote(Link):
         self._run_on_client(["mkdir", "-m", "1777", temporary])
         self._run_on_client(["sh", "-euc", MOUNT, "strata", root, tree, data, temporary])
 
-    def _copy_tree(self) -> str:
+    def _ensure_tree_on_client(self) -> str:
         """Copy the image's files to the second machine, if missing, and return their path there.
 
         The copy stays for later runs.  A folder of this name is always complete: the copy gets its
@@ -206,24 +207,25 @@ class Remote(Link):
         """
         firewall.allow_packets(
             self.context,
-            ["-i", self.near, "-o", bridge, "-s", self._client, "-d", subnet],
-            ["-i", bridge, "-o", self.near, "-s", subnet, "-d", self._client],
+            ["-i", self.host_interface, "-o", bridge, "-s", self._client, "-d", subnet],
+            ["-i", bridge, "-o", self.host_interface, "-s", subnet, "-d", self._client],
         )
         # The journal has the removal before the route exists.
         removal = ["ip", "route", "del", subnet, "via", self.host]
         self._note_removal(self.wrap_for_client_host(removal))
-        self._run_on_client(["ip", "route", "replace", subnet, "via", self.host, "dev", self.far])
+        route = [subnet, "via", self.host, "dev", self.client_interface]
+        self._run_on_client(["ip", "route", "replace", *route])
         gateway = addresses.address_in(subnet, 1)
         route = ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
         for machine in machines:
             capture(machine.make_plain_command(route))
 
-    def find_client_interface(self, address: str, card: str, client_address: str | None) -> None:
+    def set_client_interface(self, address: str, card: str, client_address: str | None) -> None:
         """Find the second machine's network interface that reaches an address directly.
 
         address: the IP address of the virtual machine's own network card.
         card, client_address: not used; only a namespace on this host needs them.
-        Sets `far` to the interface's name.
+        Sets `client_interface` to the interface's name.
         Raises UserError if the second machine does not reach the address, or only through a
         gateway.
         """
@@ -235,7 +237,7 @@ class Remote(Link):
                 f"machine has for itself, and no interface of {self.options['ssh']} is on its "
                 "network: give one of them an address of that network"
             )
-        self.far = route.split(" dev ", 1)[1].split()[0]
+        self.client_interface = route.split(" dev ", 1)[1].split()[0]
 
     def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in the image's files on the second machine.

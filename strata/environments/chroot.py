@@ -27,7 +27,7 @@ mount --bind "$tmp" "$root/tmp"
 """
 
 # Arguments: the root, the image's files, the programs that are brought along (or ""), a folder, and
-# folders of an image of the user's own, each of which gets a writable copy of its files.  Run as
+# folders of the user's own image, each of which gets a writable copy of its files.  Run as
 # root by sh -eu.
 MOUNT_COPIES = """
 root=$1 tree=$2 programs=$3 folder=$4
@@ -94,7 +94,7 @@ class Layer(layer.Layer):
 
     @property
     def tree(self) -> str:
-        """The host's path of the folder with the image's files."""
+        """The path on the host of the image's root file system."""
         return os.path.join(self.image["folder"], "tree")
 
     def list_cleanups(self) -> list[Fields]:

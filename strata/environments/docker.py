@@ -71,7 +71,7 @@ def inspect_image(reference: str) -> Fields:
 
 
 def _resolve_image(reference: str, image: Fields) -> Fields:
-    """Return ``{name, id}`` of another version of an image of the user's own, for the plan.
+    """Return ``{name, id}`` of another version of the user's own image, for the plan.
 
     reference: its name or ID.  image: the configuration's ``image``.
     The key ``refused`` is added with the reason, and ``id`` is None, if the image cannot be
@@ -144,8 +144,8 @@ class Layer(engine.Container):
     them than the installed one; `stack`, the network stack of gVisor's sandbox; `directfs`, whether
     the sandbox opens files itself; `port`, how packets reach the published ports; `rules`, the
     number of further rules of the packet filter that they meet; `options`, further ones of
-    ``docker run`` that are passed on as they stand, of which ``--network`` replaces the key
-    `network`; `dockerd`, the program of a second daemon that runs the container; `image`,
+    ``docker run`` that are passed on as they stand (``--network`` replaces the key
+    `network`); `dockerd`, the program of a second daemon that runs the container; `image`,
     another version of the user's own image.  In the plan, these have digests or ids, ``sandbox``
     replaces `stack` and `directfs`, and ``daemon`` says what is unusual about the daemon.
     """

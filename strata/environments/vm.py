@@ -124,8 +124,8 @@ class Layer(layer.Layer):
     def up(self) -> None:
         """Boot the machine or restore it from its snapshot, with the warm-up of the layer above.
 
-        Keeps the machine and its facts for :meth:`collect_facts`, :meth:`get_address` and the methods
-        for its card and process.  Raises UserError if it does not start.
+        Keeps the machine and its facts for :meth:`collect_facts`, :meth:`get_address` and the
+        methods for its card and process.  Raises UserError if it does not start.
         """
         warmup = {}
         if self.above and self.above.warmup:

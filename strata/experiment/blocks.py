@@ -130,7 +130,7 @@ class Order:
         if self.sequential:
             self.places = self._order_sequentially(first_count)
             return
-        # A decision that adds blocks adds rounds, after the last of which the next decision is due.
+        # A decision that adds blocks adds rounds.  After the last of them the next one is due.
         while self.last not in self.decision_rounds:
             decision_round = self.last
             self.decision_rounds.append(decision_round)
@@ -308,7 +308,8 @@ class Order:
     def list_cells_of_block(self, environment: str, workload: str, repetition: int) -> list[Cell]:
         """Return the cells of the block that a cell belongs to, in the planned order.
 
-        For a cell that is in no block, only the cell is returned.
+        A cell is in no block if the order is sequential or its environment is emulated; the list
+        then holds only this cell.
         """
         if self.sequential or environment in self.emulated:
             return [(environment, workload, repetition)]

@@ -66,7 +66,7 @@ def _append_claim_id(key: str, content: Fields) -> str:
 
     key: with dots between its steps, such as ``claims.3.workload``; a key of another section is
     returned as it is.
-    content: of the file of claims, perhaps invalid.
+    content: the content of the file of claims, perhaps invalid.
     """
     section, *steps = key.split(".")
     if section != "claims" or not steps:
@@ -135,7 +135,7 @@ def read_claim(id_or_path: str, environments: Fields) -> Fields:
         hint = f"{' and '.join(FILES)} list the IDs"
         if similar:
             hint = f"did you mean {' or '.join(similar[:5])}?"
-        raise UserError(f"{id_or_path!r} is no published claim and no file; {hint}")
+        raise UserError(f"{id_or_path!r} is not a published claim and no file; {hint}")
     content = contents[ids[id_or_path]]
     _check_content(ids[id_or_path], content)
     return {
@@ -159,7 +159,7 @@ def _read_own_claim(path: str, environments: Fields) -> Fields:
     # The second check relies on the types that the schema ensures.
     schema = validation.load_schema("claim")
     validation.raise_findings(path, validation.find_faults(schema, content, names=names))
-    validation.raise_findings(path, [*_list_own_mistakes(content)])
+    validation.raise_findings(path, [*_list_user_claim_mistakes(content)])
     return {
         # The format of schemas/claims.schema.json.
         "format": 2,
@@ -214,13 +214,15 @@ def _convert_own_claim(path: str, content: Fields) -> Fields:
     return claim
 
 
-def _list_own_mistakes(content: Fields) -> Iterator[Finding]:
-    """Yield the mistakes that the schema of a user's own file cannot express.
+def _list_user_claim_mistakes(content: Fields) -> Iterator[Finding]:
+    """Yield the mistakes of a user's claim that the schema cannot find.
 
-    content: the content of the file, which matches the schema.
+    They are unknown metrics, and bounds and a value that contradict one another.  Of the latter
+    only the first mistake is given.
+    content: the content of the claim's file, which matches the schema.
     """
     name, metric = content["workload"], content["metric"]
-    # A single metric, which is no list, has no position in its key.
+    # A single metric is not in a list, and so its key has no position.
     for key, sentence in _list_unknown_metrics("metric", as_list(metric), name, [name]):
         yield (key if isinstance(metric, list) else "metric"), sentence
     low, high, value = (content.get(key) for key in ("low", "high", "value"))

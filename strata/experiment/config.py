@@ -301,7 +301,7 @@ def _list_mistakes(settings: Fields) -> Iterator[Finding]:
 
 
 def _list_image_mistakes(image: Fields) -> Iterator[Finding]:
-    """Yield a mistake for each key of `image` that contradicts an image of the user's own."""
+    """Yield a mistake for each key of `image` that contradicts the user's own image."""
     if "docker" not in image:
         return
     for key, value in image.items():

@@ -162,13 +162,14 @@ def _start_snakemake(folder: str, arguments: Sequence[str]) -> "subprocess.Popen
 
     arguments: its options and targets.
     Its output and errors come through one pipe, `stdout` of the result, which the caller closes.
-    The kernel ends it by SIGTERM if this process is killed.
+    If this process is killed, the kernel sends Snakemake SIGTERM.
     """
     command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
     variables = {**os.environ, "PYTHONPATH": paths.PROJECT}
     for name in (run.OWNER, run.COMMAND):
         # The experiment is a separate run; its Snakemake sets these variables (util/run.py).
         variables.pop(name, None)
+    # Otherwise a signal could end this function before the caller has the process, to end it.
     with signals.delay_signals():
         return subprocess.Popen(
             command, cwd=folder, env=variables, stdin=subprocess.DEVNULL,
@@ -189,7 +190,7 @@ def _end_snakemake(process: "subprocess.Popen[str]") -> None:
 
     SIGTERM comes first, and after SECONDS_TO_END SIGKILL.  They may ignore SIGINT, as programs do
     that a shell started in the background.
-    process: as of :func:`_start_snakemake`; it may have ended.
+    process: see :func:`_start_snakemake`; it may have ended.
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):

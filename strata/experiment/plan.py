@@ -15,8 +15,8 @@ from strata.util.placeholders import as_list
 
 # The version of the plan's format: a plan with another one is rejected.
 FORMAT = 11
-# The ways in which a run of a lap is taken: in slices, during each of which the runs of other
-# environments are frozen, or whole, without an interruption.
+# How a run of a lap is taken: in slices, with the runs of other environments frozen meanwhile, or
+# whole, without an interruption.
 SLICES, WHOLE = "slices", "whole"
 # The most systems that run one workload at the same time (schemas/workload.schema.json).
 MAX_SYSTEMS = 64
@@ -26,7 +26,7 @@ LAST_PORT = 65535
 def list_daemons(plan: Plan) -> set[str]:
     """Return the names of the daemons that serve the environments of the plan.
 
-    Their CPU time is no interference (measure/interference.py).
+    Their CPU time is not interference (measure/interference.py).
     """
     return {
         name for environment in plan["environments"].values() for name in environment["daemons"]
@@ -113,7 +113,7 @@ def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
 def _list_deciding_parts(step: Step) -> list[Any]:
     """Return the parts of a planned step that decide a result; its time limit does not.
 
-    The format must stay: it is hashed in the fingerprints of cells.
+    Fingerprints of cells hash this list: if its format changes, all cells count as changed.
     """
     if "argv" in step:
         settings = [
@@ -338,7 +338,7 @@ def _list_parameter_mistakes(workloads: dict[str, PlannedWorkload]) -> Iterator[
         cell, values = planned["cell"], planned["parameters"]
         key = f"workloads.{workload}.parameters"
         for name in [cell.get("systems"), cell.get("laps")]:
-            # The type of True is no int, although True is an instance of it.
+            # The type of True is not int, although True is an instance of it.
             if name is not None and (type(values.get(name)) is not int or values[name] < 1):
                 yield f"{key}.{name}", "missing, or no whole number above 0"
         roles = cell.get("roles")
@@ -357,7 +357,10 @@ def write_plan(plan: Plan) -> None:
 
 
 def write_cell_order(plan: Plan) -> None:
-    """Write results/plan.csv, the cells in their order as far as it is decided, if it changed."""
+    """Write results/plan.csv: the cells whose order is decided, in this order.
+
+    The file is for people.  It keeps its modification time if its content stays the same.
+    """
     write_if_changed(paths.PLAN.replace(".json", ".csv"), blocks.Order(plan).format_csv())
 
 
@@ -371,7 +374,7 @@ def read_plan() -> Plan:
     if plan is None or plan.get("format") != FORMAT:
         problem = "there is no plan yet:"
         if os.path.exists(paths.PLAN):
-            problem = f"is no plan of format {FORMAT}: remove it;"
+            problem = f"is not a plan of format {FORMAT}: remove it;"
         raise UserError(
             f"{paths.PLAN}: {problem} `snakemake --cores 1 cells` writes one and measures it"
         )

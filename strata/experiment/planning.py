@@ -16,7 +16,7 @@ from strata.util.data_types import Any, Fields, HostFacts, Plan, Stack
 from strata.util.errors import UserError
 from strata.util.units import parse_amount, parse_size
 from strata.util.validation import Finding
-from strata.vm.settings import GIB, MOST_OF_MEMORY
+from strata.vm.settings import GIB, MAX_MEMORY_SHARE
 
 # Keys of `repetitions` that may hold a share or a duration.
 _AMOUNTS = ("target", "margin", "budget", "claims")
@@ -122,8 +122,8 @@ def _list_memory_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Ite
         key = f"vm.profiles.{profile}.memory"
         if parse_size(memory) > host_bytes:
             yield key, f"is {memory}; this machine has {host_bytes / GIB:.1f} GiB: choose less"
-        elif needed_bytes > MOST_OF_MEMORY * parse_size(memory):
-            smallest = math.ceil(needed_bytes / MOST_OF_MEMORY / GIB)
+        elif needed_bytes > MAX_MEMORY_SHARE * parse_size(memory):
+            smallest = math.ceil(needed_bytes / MAX_MEMORY_SHARE / GIB)
             yield (
                 key,
                 f"is {memory}; {workload_name} takes {needed_bytes / GIB:.1f} GiB of it: choose "
@@ -280,7 +280,7 @@ def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -
     is_emulated = facts.get("accelerator") == "tcg"
     if is_emulated and not config["emulation"] and reason is None:
         reason = "KVM runs no guest here, and emulation is switched off (emulation: false)"
-    # A layer of virtual machines describes itself by `shown`, which is no key of the plan.
+    # A layer of virtual machines describes itself by `shown`, which is not a key of the plan.
     label = environment["label"].replace("{vm}", facts.pop("shown", "VM"))
     if "otherwise" in facts:
         label = f"{label} ({facts['otherwise']})"

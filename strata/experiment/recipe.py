@@ -52,7 +52,7 @@ def strip_comments(name: str, content: bytes) -> bytes:
         text = _C_TOKENS.sub(lambda token: " " if token[0].startswith("/") else token[0], text)
     lines = [line.rstrip() for line in text.splitlines()]
     if kind in (".sh", ".hcl", ".rb"):
-        # The first line of a script, which begins with "#!", is no comment.
+        # The first line of a script, which begins with "#!", is not a comment.
         lines = [line for line in lines if not re.match(r"\s*#(?!!)", line)]
     return "\n".join(filter(None, lines)).encode(errors="surrogateescape")
 
@@ -78,8 +78,8 @@ def list_files(image: Fields) -> list[str]:
     """Return the sorted paths, relative to the project, of the files that the build uses.
 
     Files that git ignores (.gitignore) are left out; outside a git repository every file counts.
-    For an image of the user's own they are the files of portable workloads.
-    image: as of :func:`list_workloads_in_image`.
+    For the user's own image they are the files of portable workloads.
+    image: see :func:`list_workloads_in_image`.
     The recipe hashes them in this order, and image/build.py copies them.
     """
     if "docker" in image:
@@ -164,7 +164,7 @@ def _hash_files(files: list[str]) -> list[str]:
 def list_packages(image: Fields) -> list[str]:
     """Return the sorted names of the packages that the workloads and the build need.
 
-    image: as of :func:`list_workloads_in_image`; `packages` adds some.
+    image: see :func:`list_workloads_in_image`; `packages` adds some.
     """
     names = {*BASE_PACKAGES, *image.get("packages", [])}
     for name in list_workloads_in_image(image):
@@ -176,7 +176,7 @@ def list_base_packages(image: Fields, chosen: Chosen) -> list[str]:
     """Return the sorted names of all packages in the base root filesystem.
 
     The packages that these need come with them.  The base's hash contains the list.
-    image: as of :func:`list_workloads_in_image`.
+    image: see :func:`list_workloads_in_image`.
     chosen: ``{distribution, release}`` of the image.
     """
     names = {*list_packages(image), *MACHINE_PACKAGES}
@@ -191,13 +191,13 @@ def list_base_packages(image: Fields, chosen: Chosen) -> list[str]:
 def list_portable_workloads(image: Fields) -> list[str]:
     """Return the names of the plan's workloads whose programs run in any image.
 
-    image: as of :func:`list_workloads_in_image`.
+    image: see :func:`list_workloads_in_image`.
     """
     return [name for name in image.get("workloads", []) if workload.is_portable(name)]
 
 
 def _describe_own_image(image: Fields) -> Described:
-    """Return the description of a Docker image of the user's own, as :func:`describe_image` does.
+    """Return the description of the user's own Docker image, as :func:`describe_image` does.
 
     Its recipe follows from its ID, and from the files of portable workloads.  If Docker does not
     have it any more, it is the one of the last plan with the same name: papers are made without it.
@@ -226,7 +226,7 @@ def describe_image(image: Fields) -> Described:
     built and cells be measured again.
     The key ``workloads`` is added if the image has some workloads only because they are in the
     plan.
-    An image of the user's own (`docker`) has its name as the release, and a recipe that follows
+    The user's own image (`docker`) has its name as the release, and a recipe that follows
     from its ID.  Raises UserError if Docker does not have it.
     """
     if "docker" in image:

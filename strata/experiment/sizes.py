@@ -136,7 +136,7 @@ def _collect_quantities(
         # The first value, which is the smallest, stays.
         quantities.setdefault(name, value)
     for name, value in values.items():
-        # The type of True is no int, although True is an instance of it.
+        # The type of True is not int, although True is an instance of it.
         numbers = [item for item in as_list(value) if type(item) in (int, float)]
         quantities[name] = max(numbers, default=None)
     # A declared fact is looked up: the parameter `of` is the position in the list `each`.

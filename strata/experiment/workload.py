@@ -13,7 +13,7 @@ from strata.util.data_types import Fields, HostFacts, Step
 from strata.util.errors import UserError
 from strata.util.placeholders import BUILT_IN, as_list, find_parameter
 from strata.util.validation import Finding, find_unknown, show_value
-from strata.vm.settings import MOST_OF_MEMORY
+from strata.vm.settings import MAX_MEMORY_SHARE
 
 FOLDER = "workloads"
 # Keys of a parameter's declaration that hold values: one for all scales, or one for each.
@@ -272,7 +272,7 @@ def read_pattern(text: str) -> tuple[str, Fields]:
     try:
         groups = re.compile(regex).groups
     except re.error as error:
-        raise UserError(f"{name}: {regex!r} is no regular expression: {error}") from None
+        raise UserError(f"{name}: {regex!r} is not a regular expression: {error}") from None
     if groups != 1:
         raise UserError(
             f"{name}: {regex!r} has {groups} groups; put the number alone into parentheses, as in "
@@ -343,14 +343,14 @@ def resolve_parameters(
 
 
 def _check_memory(name: str, values: Fields, systems: int, machine_bytes: int) -> None:
-    """Raise UserError if a parameter needs more than MOST_OF_MEMORY of the machine's memory.
+    """Raise UserError if a parameter needs more than MAX_MEMORY_SHARE of the machine's memory.
 
     values: the parameters by name.
     systems: the number of equal systems; each needs the memory.
     machine_bytes: the memory of the machine.
     """
     for key, needed_bytes in _list_memory_needs(name, values):
-        if needed_bytes * systems > MOST_OF_MEMORY * machine_bytes:
+        if needed_bytes * systems > MAX_MEMORY_SHARE * machine_bytes:
             count = f" in {systems} systems" if systems > 1 else ""
             raise UserError(
                 f"config.yaml: workloads.{name}.{key}: {values[key]}{count} needs "

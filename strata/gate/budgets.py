@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from strata.archive.compare import SESSIONS, list_sessions
+from strata.archive.compare import MIN_SESSIONS, list_sessions
 from strata.experiment import blocks, workload
 from strata.util import validation, yaml_files
 from strata.util.data_types import Fields
@@ -21,7 +21,7 @@ class Budget:
     at_most: the largest cost, as a share of the reference's performance, or, with a baseline, of
     the performance relative to native in the baseline.
     baseline: the path of a folder of sessions, as the file gives it; "" without one.
-    sessions: the paths of the baseline's sessions; empty without one.
+    sessions: the paths of the baseline's sessions; empty if there is none.
     """
 
     environment: str
@@ -53,7 +53,8 @@ def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
     """Read the file of budgets, and return the seconds for measuring and the budgets.
 
     path: the path of the file (schemas/gate.schema.json; docs/how-to/gate-a-change.md).
-    settings: the project's, as :func:`strata.experiment.config.read_config` returns them.
+    settings: the settings of the project, as :func:`strata.experiment.config.read_config` returns
+    them.
     Raises UserError with one line for each mistake: its file, its key, and what is accepted.
     """
     content = yaml_files.read_mapping(path)
@@ -104,7 +105,8 @@ def _list_mistakes(path: str, content: Fields, settings: Fields) -> Iterator[Fin
         key = f"budgets.{number}"
         reference = budget.get("reference", blocks.REFERENCE)
         if reference not in settings["environments"]:
-            yield f"{key}.reference", f"{reference} is no environment of the configuration; add it"
+            problem = f"{reference} is not an environment of the configuration; add it"
+            yield f"{key}.reference", problem
         if budget["environment"] == reference:
             yield f"{key}.environment", f"is {reference}, which cannot be compared with itself"
         if "metric" in budget:
@@ -123,10 +125,10 @@ def _list_mistakes(path: str, content: Fields, settings: Fields) -> Iterator[Fin
             yield f"{key}.baseline", f"there is no file or folder {folder}"
             continue
         session_count = len(list_sessions(folder))
-        if session_count < SESSIONS:
+        if session_count < MIN_SESSIONS:
             yield (
                 f"{key}.baseline",
-                f"{folder} holds {session_count} of the at least {SESSIONS} sessions that are "
+                f"{folder} holds {session_count} of the at least {MIN_SESSIONS} sessions that are "
                 "needed, each measured after a restart; two versions that can run side by side "
                 "need none: name the old one as `reference`",
             )

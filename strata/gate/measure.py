@@ -92,14 +92,14 @@ class Session:
 
         start: identifies the start of the kernel and of Docker; runs after one start are one
         session.
-        subject: a hash of the tested versions (kernels, engines, layers and image), by which
-        sessions of the same versions are found; stored sessions contain it.
+        subject: a hash of the tested versions (kernels, engines, layers and image).  Stored
+        sessions contain it, and those of the same versions are found by it.
         layers: each environment's layers, with the digests of programs.
         logs: a hash of all logs.
         """
         records = measuring.read_records(self.results)
         starts = sorted(read_starts(self.results))
-        subjects = {str(_describe_subject(record)) for record in records}
+        subjects = {str(_list_versions(record)) for record in records}
         pattern = os.path.join(glob.escape(self.results), "raw/*/*/*.log")
         logs = [
             f"{os.path.relpath(log, self.folder)} {hash_file(log)}" for log in glob.glob(pattern)
@@ -117,10 +117,11 @@ def _hash_lines(lines: Iterable[str]) -> str:
     return sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
-def _describe_subject(record: Fields) -> Any:
-    """Return environment, kernels, layers, engines and the image's recipe of a cell's record.
+def _list_versions(record: Fields) -> Any:
+    """Return environment, kernels, layers, versions of Docker and the image's recipe of a record.
 
-    The form must stay: a hash of its text decides which stored sessions are of the same versions.
+    Do not change order or form: the gate compares a hash of the list's text to find stored
+    sessions with the same versions.
     """
     observed = record["observed"]
     facts = record["system"].get("docker") or {}

@@ -11,7 +11,7 @@ from strata.util.process import capture
 def read_host_routes() -> str:
     """Return the host's IPv4 addresses and routes as `ip` prints them.
 
-    :func:`find_free_subnet` parses the text.  Raises UserError where `ip` fails.
+    :func:`find_free_subnet` parses the text.  Raises UserError if `ip` fails.
     """
     return capture(["ip", "-4", "-o", "address"]).stdout + capture(["ip", "-4", "route"]).stdout
 
@@ -20,10 +20,10 @@ def find_free_subnet(routes: str, first: int = 120) -> str:
     """Return a private /24 network, as text, that overlaps with no address and no route.
 
     Nothing reserves the network: the caller must use it before the next search.
-    routes: the host's, as :func:`read_host_routes` returns them.
+    routes: the routes of the host, as :func:`read_host_routes` returns them.
     first: the third byte, from 120 to 249, at which the search begins; after 249 the search goes on
     with 120.  Different callers begin at different bytes.
-    Raises UserError where none of 192.168.120.0/24 … 192.168.249.0/24 is free.
+    Raises UserError if none of 192.168.120.0/24 … 192.168.249.0/24 is free.
     """
     networks_in_use = []
     for word in routes.replace(",", " ").split():
@@ -48,7 +48,7 @@ def address_in(subnet: str, number: int) -> str:
 
     subnet: the network or any address in it, with its prefix length, such as 192.168.120.10/24.
     number: from 0, which is the network's own; it is not checked against the network's size.
-    Raises ValueError where the subnet is no such text.
+    Raises ValueError if the subnet is not such a text.
     """
     return str(ipaddress.ip_network(subnet, strict=False).network_address + number)
 
@@ -58,7 +58,7 @@ def list_physical_addresses() -> set[str]:
 
     The interfaces of its default routes are included; other bridges, veth pairs and virtual
     interfaces are not.  Archives are searched for these addresses, which must not be published
-    (:mod:`strata.archive.private`).  Raises UserError where `ip` fails.
+    (:mod:`strata.archive.private`).  Raises UserError if `ip` fails.
     """
     routes = json.loads(capture(["ip", "-j", "route", "show", "default"]).stdout or "[]")
     interfaces = json.loads(capture(["ip", "-j", "-d", "address"]).stdout or "[]")

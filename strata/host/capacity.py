@@ -24,10 +24,10 @@ def read_host_facts() -> HostFacts:
     cpus: the number of CPUs that measurements may use.
     mask: a list such as ``0-1,3`` of the CPUs that the caller of Strata is restricted to
     (``taskset``, a cpuset); None where these are all that are online.
-    cache_bytes: the sum of the last-level caches of the usable CPUs; None where not known.
-    Raises UserError where the memory is not known: sizes follow from it.
+    cache_bytes: the sum of the last-level caches of the usable CPUs; None if not known.
+    Raises UserError if the memory is not known: sizes follow from it.
     """
-    memory = observe.parse_kib(observe.read_file(observe.MEMORY), "MemTotal")
+    memory = observe.parse_kib_as_bytes(observe.read_file(observe.MEMORY), "MemTotal")
     if not memory:
         raise UserError(
             f"{observe.MEMORY}: has no line 'MemTotal: … kB', and sizes follow from the memory: "
@@ -60,7 +60,7 @@ def parse_topology(printed: str, allowed: set[int]) -> list[Fields]:
     allowed: the numbers of the CPUs; one that `printed` does not list counts as a separate core
     on the first socket and NUMA node.
     """
-    # CPU → its socket, core and node, each None where the machine has no number for it.  The lines
+    # CPU → its socket, core and node, each None if the machine has no number for it.  The lines
     # of comments get the key None, which no CPU has.
     listed: dict[int | None, list[int | None]] = {}
     for line in printed.splitlines():

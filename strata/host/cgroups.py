@@ -140,7 +140,7 @@ def create_groups(system_id: str, mask: str | None) -> None:
     mask: a list such as ``0-1,3`` of the CPUs that the groups are restricted to; None: all.
     Where systemd manages the groups, a process that only sleeps is started to keep them, and a
     second call fails; otherwise it changes nothing.
-    Raises UserError where a group cannot be created.
+    Raises UserError if a group cannot be created.
     """
     if not is_managed_by_systemd():
         folders = group_folders(system_id)
@@ -171,8 +171,8 @@ def make_join_command(system_id: str) -> list[str]:
 def find_groups(name: str) -> list[str]:
     """Return the existing folders of a native system's or a container's control groups.
 
-    name: as of a layer's `find_cgroup`: the ID of the system or of the container; "" gives no
-    folders.
+    name: as a layer's `find_cgroup` returns it: the ID of the system or of the container; "" gives
+    no folders.
     """
     if not name:
         return []
@@ -253,10 +253,10 @@ def read_usage(names: Sequence[str]) -> Fields:
     """Return what systems' control groups have used so far, as logs hold it.
 
     The parsers of the workloads `command` and `quota` rely on the keys.
-    names: as of :func:`find_groups`.
+    names: see :func:`find_groups`.
     The keys are ``observed`` (the word "group"), ``user_seconds`` and ``system_seconds`` of CPU
     time, ``peak_bytes``, the most memory at once, with the page cache of files that were read first
-    there, and ``throttled``, the periods in which a quota of CPU time was used up; None where the
+    there, and ``throttled``, the periods in which a quota of CPU time was used up; None if the
     kernel does not count it.  In version 1 the peak begins again with every call, in version 2 with
     the group.
     """
@@ -290,7 +290,7 @@ def read_usage(names: Sequence[str]) -> Fields:
 
 
 def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
-    """Return what one system has used so far, by the files of its control groups.
+    """Return what one system has used so far, from the files of its control groups.
 
     files: (name of one of :data:`COUNTERS`, text) of each file that could be read.  Both versions
     have a file cpu.stat; its texts are joined.
@@ -339,10 +339,12 @@ def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
 
 
 def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
-    """Return ``user_seconds`` and ``system_seconds`` of a CPU time; empty if it is not known.
+    """Split a CPU time into ``user_seconds`` and ``system_seconds``; empty if it is not known.
 
-    used: as of :func:`parse_counters`, or the growth of each count.  The kernel counts the sum
-    exactly, and in version 1 the sum is split by the ticks of its two parts.
+    used: counts of :func:`parse_counters`, or their growth: ``cpu`` in seconds, and ``user`` and
+    ``system`` in a common unit.
+    The kernel counts the sum exactly.  Version 1 of control groups counts the two parts in ticks
+    only, so these give the shares.
     """
     if "cpu" not in used:
         return {}
@@ -357,9 +359,9 @@ def read_memory(names: Sequence[str]) -> Fields:
     """Return the memory that systems' control groups hold now, and the limit of the first of them.
 
     The parser of the workload `density` relies on the keys.
-    names: as of :func:`find_groups`.
+    names: see :func:`find_groups`.
     The keys are ``group_bytes``, for all of them together, page cache included, and
-    ``limit_bytes``; None where the kernel does not count it, and without a limit.
+    ``limit_bytes``; None if the kernel does not count it, and without a limit.
     """
     sizes: list[int] = []
     limits: list[int] = []
@@ -383,9 +385,9 @@ def read_memory(names: Sequence[str]) -> Fields:
 def set_burst(name: str, milliseconds: int) -> None:
     """Let a system use later as much of its quota of CPU time as it left unused before.
 
-    name: as of :func:`find_groups`.
+    name: see :func:`find_groups`.
     milliseconds: the CPU time that can be saved up at most.
-    Raises UserError where the kernel has no file for it, as before Linux 5.14.
+    Raises UserError if the kernel has no file for it, as before Linux 5.14.
     """
     paths = [f"{folder}/{file}" for folder in find_groups(name) for file in _BURST_FILES]
     existing = [path for path in paths if os.path.exists(path)]
@@ -398,9 +400,9 @@ def set_burst(name: str, milliseconds: int) -> None:
 def remove_groups(name: str) -> None:
     """Kill every process in a system's control groups, and remove the groups.
 
-    name: as of :func:`find_groups`, or the absolute path of a file that holds that name.
+    name: see :func:`find_groups`, or the absolute path of a file that holds that name.
     Thaws the groups first.  Groups that do not exist are no error.
-    Raises UserError where a group cannot be thawed, or, unless systemd manages the groups, cannot
+    Raises UserError if a group cannot be thawed, or, unless systemd manages the groups, cannot
     be removed because a process did not end within :data:`KILL_PATIENCE`.
     """
     if os.path.isabs(name):
@@ -437,8 +439,8 @@ def find_freezable_folders(name: str) -> list[str]:
 def freeze(folders: Sequence[str], frozen: bool = True) -> None:
     """Freeze or thaw all processes in control groups, and wait until that is done.
 
-    folders: as of :func:`find_freezable_folders`.  frozen: whether to freeze; otherwise to thaw.
-    Raises UserError where a folder takes longer than :data:`FREEZE_PATIENCE`.
+    folders: see :func:`find_freezable_folders`.  frozen: whether to freeze; otherwise to thaw.
+    Raises UserError if a folder takes longer than :data:`FREEZE_PATIENCE`.
     """
     for folder in folders:
         path = f"{folder}/{FREEZER_V1}"
@@ -476,7 +478,7 @@ def _has_state(folder: str, frozen: bool) -> bool:
 def _write_word(path: str, word: str) -> None:
     """Write a word to a control group's file, as root where this user may not.
 
-    Raises OSError where the kernel refuses the word or the file is gone, UserError for root.
+    Raises OSError if the kernel refuses the word or the file is gone, UserError for root.
     """
     try:
         with open(path, "w", encoding="utf-8") as file:

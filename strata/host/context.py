@@ -21,13 +21,13 @@ class Context:
     control group, folder).
     folder: the system's own folder on the host; the attribute `data` is the folder in it for the
     data of a system that keeps data outside of itself.
-    image: the content of the image's image.json (with `folder`), or None where no layer needs one.
+    image: the content of the image's image.json (with `folder`), or None if no layer needs one.
     address: the address where the client reaches the host.
     ports: the ports that servers in the system listen on.
     mask: a list of the CPUs that all that is measured is restricted to; None: all of the host.
     part, of: the system is number `part` (from 0) of `of` equal ones; `first` is the folder of
     number 0.
-    An image of the user's own sets further attributes: `own_image` is whether it is one; `user` is
+    The user's own image sets further attributes: `own_image` is whether it is one; `user` is
     ``{uid, gid, groups, name}`` of the user as whom programs run (None: root), `folder_inside` the
     one in which they start, `variables` their environment variables as NAME=VALUE, `entrypoint` the
     words before a command, `volumes` the folders that programs may write to in addition to /data

@@ -50,10 +50,10 @@ def format_cpu_line(cycle_counters: list[int]) -> str:
 
     It holds the seconds of the monotonic clock, the number of CPUs, their busy and steal seconds
     since the boot, and their cycles so far; steal and cycles are null where they are not known.
-    Busy and steal are as of :func:`strata.host.observe.split_ticks`.  Logs hold this line:
+    Busy and steal are those of :func:`strata.host.observe.split_ticks`.  Logs hold this line:
     workloads/kit/logs.py reads its keys from there.
     cycle_counters: the file descriptors of :func:`count_cycles`.
-    Raises UserError where /proc/stat has no such times.
+    Raises UserError if /proc/stat has no such times.
     """
     cpus = capacity.list_usable_cpus()
     ticks_per_second = os.sysconf("SC_CLK_TCK")

@@ -11,7 +11,7 @@ from strata.util.process import capture
 
 
 def find_program(*programs: str) -> str | None:
-    """Return the path of the first of these programs that is installed; None where none is.
+    """Return the path of the first of these programs that is installed; None if none is.
 
     The folders of system programs are searched after those of PATH.
     """
@@ -43,7 +43,7 @@ def is_listening(path: str) -> bool:
 def is_in_other_network(path: str) -> bool:
     """Return whether a Unix socket's listener has another network namespace than this process.
 
-    False where that cannot be determined: only root sees the namespace of root's processes.
+    False if that cannot be determined: only root sees the namespace of root's processes.
     """
     import socket
     import struct
@@ -64,7 +64,7 @@ def start_daemon(complaint: str, script: str, answers: Callable[[], bool]) -> No
     complaint: the beginning of the error's message.
     script: the name of a file in scripts/.
     answers: a function that returns whether the daemon answers.
-    Raises UserError where the script fails, or the daemon does not answer after it.
+    Raises UserError if the script fails, or the daemon does not answer after it.
     """
     if answers():
         return

@@ -33,11 +33,13 @@ def read_os_release() -> dict[str, str]:
 def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
     """Return ``{distribution, release}`` of the image that the configuration asks for.
 
-    Both are a part of the image's recipe: another choice on a host means another image.
-    image: the configuration's `image`; its distribution ``host`` means Debian 13 on Debian and the
-    host's own release on Ubuntu.  host: the fields of :func:`read_os_release`.
-    Raises UserError where the distribution is ``host`` and the host is neither, where another
-    distribution than the host's has no mirror, and where the release is unknown.
+    Both are part of the image's recipe: if a default changes, hosts build another image.
+    image: the configuration's `image`.  The default distribution, also written ``host``, is the
+    host's.  The default release is that of DEFAULT_RELEASE, but for Ubuntu on Ubuntu the host's.
+    host: the fields of :func:`read_os_release`.
+    Raises UserError if the distribution is ``host`` and the host is neither Debian nor Ubuntu.
+    Without a mirror, it also raises UserError if the distribution is not the host's, or if
+    :func:`list_releases` knows releases, but not this one.
     """
     requested = image.get("distribution", "host")
     host_distribution = host["ID"]
@@ -75,7 +77,7 @@ def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
 def list_releases(distribution: str) -> list[str]:
     """Return the code names of a distribution's releases, the oldest first.
 
-    They come from the package distro-info-data; the list is empty where that is not installed.
+    They come from the package distro-info-data; the list is empty if that is not installed.
     """
     rows = csv.DictReader((observe.read_file(f"{RELEASES}/{distribution}.csv") or "").splitlines())
     return [row["series"] for row in rows if row.get("series")]
@@ -84,17 +86,17 @@ def list_releases(distribution: str) -> list[str]:
 def make_sources_list(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
     """Return the text of the image's sources.list, for the chosen release.
 
-    chosen: as of :func:`choose_release`.
+    chosen: see :func:`choose_release`.
     mirror: the address of an archive; None: the host's own sources, as apt has read them, with
     the chosen release in place of the host's in its suites (the release, -updates, -security).
     host: the fields of :func:`read_os_release`.
-    Raises UserError where the host lacks the keys of another distribution, or a package source.
+    Raises UserError if the host lacks the keys of another distribution, or a package source.
     """
     distribution, release = chosen["distribution"], chosen["release"]
     keyring = f"/usr/share/keyrings/{distribution}-archive-keyring.gpg"
     if distribution != host["ID"] and not os.path.exists(keyring):
         raise UserError(
-            f"{keyring} is missing, by which packages of {distribution} are checked: install "
+            f"{keyring} is missing, which checks packages of {distribution}: install "
             f"{KEY_PACKAGES[distribution]}, or take the file from the package of this name in "
             f"{mirror}"
         )

@@ -44,7 +44,7 @@ def allow_packets(context: Context, *matches: list[str]) -> None:
     """Add firewall rules that accept forwarded packets, which stay until the system is removed.
 
     matches: options of iptables, one list for each rule.
-    Does nothing where iptables is not installed.  Raises UserError where a rule is refused.
+    Does nothing where iptables is not installed.  Raises UserError if a rule is refused.
     """
     if find_program("iptables"):
         _insert_rules(context, "filter", "FORWARD", "ACCEPT", *matches)
@@ -54,7 +54,7 @@ def skip_translation(context: Context, address: str) -> None:
     """Add rules that keep the context's ports at an address from being translated to others.
 
     They stay until the system is removed.  :meth:`PacketFilter.translates_port` recognizes them.
-    Raises UserError where iptables is not installed or refuses a rule.
+    Raises UserError if iptables is not installed or refuses a rule.
     """
     matches = [
         ["--destination", address, "--protocol", protocol, "--dport", str(port)]
@@ -69,7 +69,7 @@ def add_idle_rules(context: Context, address: str, count: int) -> None:
 
     The rules are in a chain with the system's ID as its name, and stay until the system is removed.
     count: their number, at most 65,535: each is for another address of 198.18.0.0/16.
-    Raises UserError where iptables is not installed or refuses a rule.
+    Raises UserError if iptables is not installed or refuses a rule.
     """
     iptables = _find_iptables()
     _note_removal(context, REMOVE_CHAIN, "filter")
@@ -131,7 +131,7 @@ class PacketFilter:
     """The packet filter that packets to a container pass, parsed from its printed rules.
 
     printed: the output of :data:`LIST_COMMAND` on the machine that runs the container's engine;
-    empty where the user may not read the rules.
+    empty if the user may not read the rules.
     The attribute `known` says whether the rules could be read.
     """
 
@@ -175,23 +175,24 @@ class PacketFilter:
             facts[name] = {"0": "off", "1": "on"}.get(text)
         return {key: NOT_AVAILABLE if value is None else value for key, value in facts.items()}
 
-    def serves_bridge(self, bridge: str) -> bool | None:
-        """Return whether a container engine made rules for its bridge; None where not known.
+    def has_rules_for_bridge(self, bridge: str) -> bool | None:
+        """Return whether the firewall has a container engine's rules for a bridge.
 
         bridge: the name of the bridge's interface, such as docker0.
+        Returns None if the rules could not be read.
         """
         if not self.known:
             return None
         name = re.escape(bridge)
-        # A rule of iptables that names a chain of Docker's, or an element of a map from bridges to
-        # chains in nft.
-        rule = rf'(?m)^-A (?=.*\bDOCKER).*-[io] {name}\b|"{name}" : jump '
+        # An iptables rule that names a Docker chain and the bridge, or an element of an nft map
+        # from bridges to chains.
+        rule = rf'(?m)^-A (?=.*\bDOCKER).*-[io] {name}(?!\S)|"{name}" : jump '
         return bool(re.search(rule, self._all))
 
     def translates_port(self, address: str, port: int, exempt: str = "") -> bool | None:
         """Return whether a rule translates a published port to a container's address and port.
 
-        None where that is not known.  address, port: the container's own.
+        None if that is not known.  address, port: the container's own.
         exempt: ID of a system whose rules of :func:`skip_translation` come before iptables' rule;
         empty: none.
         """
@@ -208,7 +209,7 @@ class PacketFilter:
     def proxies_port(self, address: str, port: int) -> bool | None:
         """Return whether a docker-proxy process forwards a published port to a container.
 
-        None where that is not known.  address, port: the container's own.
+        None if that is not known.  address, port: the container's own.
         """
         if "/pgrep" not in self._files:
             return None
@@ -220,7 +221,7 @@ class PacketFilter:
 def read_packet_filter() -> PacketFilter:
     """Return this host's packet filter, read as root.
 
-    Its `known` is false where this user may not read the rules: that is no error.
+    Its `known` is false if this user may not read the rules: that is not an error.
     """
     with contextlib.suppress(UserError):
         return PacketFilter(capture(as_root(LIST_COMMAND), check=False).stdout)
@@ -235,8 +236,8 @@ def _count_rules(saved: str) -> int:
 def _extract_chains(ruleset: str) -> str:
     """Return the bodies of all chains in the output of ``nft list ruleset``.
 
-    Sets and maps are left out, since they hold no rules.  The lines keep their two tabs, by which
-    :meth:`PacketFilter.collect_facts` counts the rules.
+    Sets and maps are left out, since they hold no rules.  The lines keep their two tabs:
+    :meth:`PacketFilter.collect_facts` counts the rules by them.
     """
     # nft indents a chain by one tab, and the brace that ends it, too.
     return "\n".join(re.findall(r"(?ms)^\tchain [^\n]*\{\n(.*?)^\t\}", ruleset))

@@ -32,7 +32,7 @@ def end_holders(folder: str) -> None:
     """Kill the processes that keep a folder open, and the members of the sessions that they lead.
 
     folder: as given to :func:`make_holding_command`.
-    Raises UserError where a process does not end within :data:`PATIENCE`, or belongs to root and
+    Raises UserError if a process does not end within :data:`PATIENCE`, or belongs to root and
     this user lacks root's rights.
     """
     deadline = time.monotonic() + PATIENCE

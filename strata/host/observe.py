@@ -62,7 +62,7 @@ def split_files(text: str) -> dict[str, str]:
 
 
 def read_file(path: str) -> str | None:
-    """Return a file's text without line ends around it; None where the file cannot be read."""
+    """Return a file's text without line ends around it; None if the file cannot be read."""
     try:
         # Unbuffered reading takes a third of the time.
         with open(path, "rb", buffering=0) as file:
@@ -87,14 +87,14 @@ def read_files(paths: list[str]) -> dict[str, str]:
 def parse_number(text: str | None) -> int | None:
     """Return the whole number at the beginning of a text such as ``16384 kB``.
 
-    None where the text is None or does not begin with one of at most 18 digits.
+    None if the text is None or does not begin with one of at most 18 digits.
     """
     digits = re.match(r"\s*([0-9]{1,18})(?![\w.])", text or "")
     return int(digits[1]) if digits else None
 
 
 def parse_cpu_list(text: str | None) -> set[int]:
-    """Return the CPUs in a list such as ``0-3,8``; an empty set where the text is no such list."""
+    """Return the CPUs in a list such as ``0-3,8``; an empty set for any other text."""
     part = "[0-9]{1,5}(-[0-9]{1,5})?"
     if not re.fullmatch(f"{part}(,{part})*", text or ""):
         return set()
@@ -152,7 +152,7 @@ def parse_facts(files: dict[str, str]) -> Fields:
         "sockets": len(sockets) or None,
         "cores_per_socket": cores or None,
         "threads_per_core": threads // cores if cores and threads else None,
-        "memory_bytes": parse_kib(files.get(MEMORY), "MemTotal") or None,
+        "memory_bytes": parse_kib_as_bytes(files.get(MEMORY), "MemTotal") or None,
         "huge_pages": setting and setting[1],
         "clocksource": clock,
         "virtualization": GUEST if "hypervisor" in flags else BARE if flags else None,
@@ -183,11 +183,13 @@ def _count_cpus(cpuinfo: str, status: dict[str, str]) -> int:
     return len(usable or online)
 
 
-def parse_kib(text: str | None, name: str) -> int | None:
-    """Return the bytes of an entry of a file such as /proc/meminfo, which has them in kB.
+def parse_kib_as_bytes(text: str | None, name: str) -> int | None:
+    """Return an entry of a file such as /proc/meminfo in bytes.
 
-    text: the whole file, or None.  name: the entry's name.
-    None where the file has no such entry.
+    The file gives kB; the kernel means KiB.
+    text: the whole file, or None if there is none.  name: the name of the entry, such as
+    "MemTotal".
+    Returns None if text is None, or if the entry is missing or no number.
     """
     size = parse_number(parse_fields(text or "").get(name))
     return None if size is None else size * 1024
@@ -278,11 +280,11 @@ def find_emulated_host_mark() -> str | None:
 
 
 def read_available_memory() -> int | None:
-    """Return the bytes of memory that programs could still use; None where not known.
+    """Return the bytes of memory that programs could still use; None if not known.
 
     The kernel's estimate counts page cache that it could drop.
     """
-    return parse_kib(read_file(MEMORY), "MemAvailable")
+    return parse_kib_as_bytes(read_file(MEMORY), "MemAvailable")
 
 
 def wait_for_freed_memory() -> None:
@@ -311,7 +313,7 @@ def read_cpu_times(cpus: set[int]) -> tuple[int, ...]:
     for line in (read_file(STAT) or "").splitlines():
         if line.startswith("cpu"):
             name, *columns = line.split()
-            # The columns end at the first that is no number.
+            # The columns end at the first that is not a number.
             ticks = itertools.takewhile(lambda tick: tick is not None, map(parse_number, columns))
             rows[name] = [tick or 0 for tick in ticks]
     chosen = [rows[f"cpu{cpu}"] for cpu in cpus if f"cpu{cpu}" in rows]
@@ -321,11 +323,11 @@ def read_cpu_times(cpus: set[int]) -> tuple[int, ...]:
 
 
 def split_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
-    """Return the busy ticks and the steal ticks among ticks of CPUs; None where not known.
+    """Return the busy ticks and the steal ticks among ticks of CPUs; None if not known.
 
-    ticks: as of :func:`read_cpu_times`, or the growth of each number.
+    ticks: see :func:`read_cpu_times`, or the growth of each number.
     Busy are all ticks but those of idle, iowait and steal; they include those of virtual machines.
-    The steal ticks are None where the kernel does not count them.
+    The steal ticks are None if the kernel does not count them.
     """
     # user, nice, system, idle, iowait, irq, softirq, steal: old kernels have only the first.
     # Later columns are parts of user and nice.
@@ -339,7 +341,7 @@ def split_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
 def count_context_switches() -> int | None:
     """Return how often the machine has switched between tasks since the boot.
 
-    None where the kernel does not count it.
+    None if the kernel does not count it.
     """
     count = re.search(r"^ctxt (\d+)", read_file(STAT) or "", re.MULTILINE)
     return int(count[1]) if count else None
@@ -348,7 +350,7 @@ def count_context_switches() -> int | None:
 def compute_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
     """Return ``{steal_share, busy_share}`` of the CPUs' time between two readings, from 0 to 1.
 
-    before, after: as of :func:`read_cpu_times`.
+    before, after: see :func:`read_cpu_times`.
     A share that cannot be computed is :data:`NOT_AVAILABLE`.
     """
     # Some of these counters, such as iowait, sometimes go back.
@@ -375,8 +377,8 @@ def observe_moment(cpus: set[int]) -> Fields:
     """
     load = re.match(r"[0-9]{1,6}\.[0-9]{1,6}(?=\s|$)", read_file("/proc/loadavg") or "")
     memory = read_file(MEMORY)
-    total = parse_kib(memory, "SwapTotal")
-    free = parse_kib(memory, "SwapFree")
+    total = parse_kib_as_bytes(memory, "SwapTotal")
+    free = parse_kib_as_bytes(memory, "SwapFree")
     millidegrees = re.fullmatch("-?[0-9]{1,6}", read_file(TEMPERATURE) or "")
     kilohertz = parse_number(read_file(_find_cpufreq_file(cpus, "scaling_cur_freq")))
     return {

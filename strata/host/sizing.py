@@ -42,7 +42,7 @@ def select_fitting_orders(
     (missing: 1).
     values: the published orders; a matrix takes `element_bytes` times the order to the `power`.
     multiple: where no order fits, the largest multiple of this number that does is returned.
-    The sentence is None where all orders fit.
+    The sentence is None if all orders fit.
     """
     available_bytes = machine["memory_bytes"] * fraction
     fitting_orders = [order for order in values if element_bytes * order**power <= available_bytes]
@@ -67,7 +67,7 @@ def compute_laps(machine: Fields, most: int, mib: int) -> tuple[int, str | None]
     This is the rule ``by-cache``: workload.yaml has the parameters' names as keys.
     machine: only `cache_bytes` is read.
     most: the number of laps where the last-level caches have at most `mib` MiB.
-    Large caches make each run longer.  The sentence is None where nothing is reduced.  Caches of
+    Large caches make each run longer.  The sentence is None if nothing is reduced.  Caches of
     unknown size count as small.
     """
     cache_mib = (machine["cache_bytes"] or 0) / 1024**2
@@ -107,7 +107,7 @@ def resolve_rule(value: object, machine: Fields) -> tuple[object, str | None]:
     """Return a parameter's value on a machine, and a sentence on it for the paper or None.
 
     value: as in workload.yaml; literals, ``smallest`` and the rules :data:`OF_THE_CELL` stay.
-    machine: as of :func:`strata.host.capacity.read_host_facts`; where several systems run at once,
+    machine: see :func:`strata.host.capacity.read_host_facts`; where several systems run at once,
     the share of one, and `systems`, their number.
     The schema of workload.yaml has checked the rule's name and keys.
     """

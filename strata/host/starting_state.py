@@ -189,7 +189,7 @@ def _parse_status(text: str) -> dict[str, str]:
 def compare_states(observed: dict[str, str], native: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Return name → (native value, observed value) for each value that differs.
 
-    observed, native: states as of :func:`parse_state`; names that only one of them has are skipped.
+    observed, native: states, see :func:`parse_state`; names that only one of them has are skipped.
     """
     return {
         name: (native[name], observed[name])
@@ -231,7 +231,7 @@ HOST_PROCESS_STATE = (
 def find_undeclared_values(state: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Return name → (declared value, value in `state`) for each value that is not as declared.
 
-    state: as of :func:`parse_state`; values that it lacks are skipped.
+    state: see :func:`parse_state`; values that it lacks are skipped.
     """
     return compare_states(state, DECLARED_STATE)
 
@@ -261,7 +261,7 @@ def declare_state(processors: set[int]) -> None:
 
     processors: the numbers of the CPUs that the process is restricted to.
     Signals that the caller ignored stay ignored here, but not in child processes.
-    Raises nothing where root's rights are missing: that part of the state stays, and
+    Raises nothing if root's rights are missing: that part of the state stays, and
     :func:`find_undeclared_values` must be called to find it.
     """
     _set_own_state(processors)
@@ -376,7 +376,7 @@ def _set_limit(pid: int, number: int, value: int) -> None:
 
 
 def _read_process_file(name: str, process: str = "self") -> str:
-    """Return the text of /proc/PROCESS/NAME, or "" where the file cannot be read."""
+    """Return the text of /proc/PROCESS/NAME, or "" if the file cannot be read."""
     path = f"/proc/{process}/{name}"
     with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
         return file.read()
@@ -416,7 +416,7 @@ def main(argv: list[str]) -> None:
 
     scripts/daemons.sh starts daemons by it.
     argv: the command; or ``--process PID``, which sets the state of that process and returns.
-    Raises OSError where the command cannot be started.
+    Raises OSError if the command cannot be started.
     """
     if argv[:1] == ["--process"]:
         set_process_state(int(argv[1]))

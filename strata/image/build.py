@@ -140,7 +140,7 @@ def _mark_command(work: str, argv: Sequence[str], root: bool = False) -> list[st
     """Return the command that runs `argv` as a part of a build.
 
     work: the folder of the build, in which temporary files are put.  root: whether to run as root.
-    The command's environment has the mark by which :func:`_end_build_processes` finds processes.
+    The command's environment has a mark; :func:`_end_build_processes` finds processes by it.
     Raises MachineError if the program is not installed.
     """
     if not daemons.find_program(argv[0]):
@@ -322,7 +322,7 @@ def _make_bootstrap_error(described: Described, mirror: str | None, printed: str
 def _save_image_files(name: str, work: str) -> str:
     """Save Docker's image and its files into the folder `work`, as ``image.tar`` and ``tree``.
 
-    name: Docker's name or ID of the image, by which ``image.tar`` has it too.
+    name: Docker's name or ID of the image; ``image.tar`` has the image under it.
     Returns the path of a tar archive of these files, which the caller removes.
     """
     tree, archive = os.path.join(work, "tree"), os.path.join(work, "tree.tar")
@@ -419,9 +419,10 @@ def publish_image(image: Image) -> None:
 
 
 def prune_images(keep: int = KEPT) -> list[str]:
-    """Remove all images but the last used, and what belongs to no image; return a phrase for each.
+    """Remove all images but those used last; return a phrase for each thing that was removed.
 
-    keep: the number of built images that stay, and of images of the user's own.
+    Also removes what killed builds left, and volumes without an image.
+    keep: how many images stay of each kind: built ones, and the user's own.
     Removes nothing while another process holds the cache's lock, and prints that.  The caller
     ensures that no system is up.
     """
@@ -435,7 +436,8 @@ def prune_images(keep: int = KEPT) -> list[str]:
         built, taken_over = [], []
         for recipe_hash in cache.list_image_recipes():
             image = cache.find_image(recipe_hash)
-            # Images of the user's own displace none that took minutes to build.
+            # Recipes come with those used last first.  The user's own images, which alone have
+            # the key `run`, count apart: they are taken over in seconds, others take minutes.
             if image is not None and "run" in image:
                 taken_over.append(recipe_hash)
             else:

@@ -31,7 +31,7 @@ def find_image(recipe: str) -> Image | None:
 
 
 def require_image(recipe: str) -> Image:
-    """Return the facts of a recipe's image, and its `folder`, as :func:`find_image`.
+    """Return the facts of a recipe's image and its `folder`, as :func:`find_image` does.
 
     recipe: the recipe's hash.  Raises UserError with the remedy if the image is not in the cache.
     """

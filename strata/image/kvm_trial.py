@@ -23,11 +23,12 @@ def needs_trial(plan: Plan, environments: Iterable[str]) -> bool:
 
 
 def make_plan_after_trial(overrides: Fields) -> Plan:
-    """Return the plan of the current folder's configuration, after KVM was tried where it matters.
+    """Make the plan of the current folder's configuration; try KVM first if the plan depends on it.
 
     overrides: values that replace those of config.yaml.
-    The environments that are available may depend on whether KVM runs a guest here.  If that is
-    unknown, :func:`find_accelerator` builds the image if necessary, and boots a guest.
+    Some environments are available only if KVM runs a guest here.  If that is unknown,
+    :func:`find_accelerator` builds the image if necessary, which takes minutes, boots a guest, and
+    keeps what it finds, which the second plan reads.
     """
     plan = planning.make_plan(config.read_config(overrides), capacity.read_host_facts())
     if needs_trial(plan, plan["environments"]):

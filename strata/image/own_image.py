@@ -1,4 +1,4 @@
-"""What is taken over of a Docker image of the user's own: how its programs run, and its folders."""
+"""What is taken over of the user's own Docker image: how its programs run, and its folders."""
 
 import hashlib
 import os
@@ -26,9 +26,9 @@ WITHOUT_EFFECT = {
 
 # Arguments: names of programs.  Prints the missing ones, one a line.
 PRINT_MISSING = 'for name; do command -v "$name" >/dev/null || echo "$name"; done'
-# Arguments: the image's files, and absolute paths of folders.  Makes the folders; prints a path
-# that leads over a symbolic link, by which the host's own folder would be mounted over, or the
-# first file in /data.
+# Arguments: the image's files, and absolute paths of folders.  Makes the folders.  Prints a path
+# that leads over a symbolic link, since the host's own folder could be mounted over, or the first
+# file in /data.
 MAKE_FOLDERS = """
 tree=$1
 shift
@@ -53,10 +53,10 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
     the name in config.yaml.
     tree: the folder with the image's files.
     Returns ``{variables, user, folder, entrypoint, volumes, without_effect}``: the variables as
-    NAME=VALUE, the user as of :func:`resolve_user` (None: root), the folder in which programs
+    NAME=VALUE, the user (see :func:`resolve_user`; None: root), the folder in which programs
     start, the words before a command, the folders of its volumes, and the instructions that have
-    no effect.  image.json keeps it as `run`, by which :class:`strata.host.context.Context` starts
-    programs.
+    no effect.  image.json keeps it as `run`, and :class:`strata.host.context.Context` starts
+    programs as it says.
     Raises UserError if a part of the image cannot be taken over.
     """
     reference = inspected["reference"]
@@ -96,7 +96,7 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
 def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
     """Build the programs of portable workloads on this host, for an image that lacks them.
 
-    names: of the workloads.
+    names: the names of the workloads.
     folder: the folder to write, which every system sees as /opt/strata; it must lack ``workloads``.
     Each workload's build.sh is called with its output folder.
     Returns the path of each program in a system, without the first slash, → ``sha256:…``, as the
@@ -175,7 +175,7 @@ def _make_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> No
 
     reference: the image's name, as configured.  tree: the folder of its files.
     volumes: the absolute paths of its volumes; `MOUNTED` is added to them.
-    Raises UserError if one of them is no folder, or if the image has files in /data.
+    Raises UserError if one of them is not a folder, or if the image has files in /data.
     """
     argv = ["sh", "-euc", MAKE_FOLDERS, "strata", tree, *MOUNTED, *volumes]
     path = capture(as_root(argv)).stdout.strip()
@@ -184,7 +184,7 @@ def _make_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> No
     if path:
         kind = f"VOLUME {path}" if path in volumes else path
         raise _make_refusal(
-            reference, f"{kind} is no folder or behind a symbolic link: make it a folder"
+            reference, f"{kind} is not a folder or behind a symbolic link: make it a folder"
         )
 
 
@@ -226,7 +226,7 @@ def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
 def _split_entries(text: str, count: int) -> list[list[str]]:
     """Return the entries of /etc/passwd or /etc/group, without lines of fewer than `count` columns.
 
-    text: of the file.
+    text: the text of the file.
     """
     entries = [line.split(":") for line in text.splitlines()]
     return [entry for entry in entries if len(entry) >= count]

@@ -84,14 +84,13 @@ class Inputs:
         assert layer
         return layer
 
-    def list_system_values(self, part: int, values: Fields) -> Fields:
-        """Return the values for commands in one system.
+    def make_placeholder_values(self, part: int, values: Fields) -> Fields:
+        """Return the values of the placeholders in the commands of one system, by their names.
 
-        They hold the system's own ports and address, and those of the systems with each role.
-        The names are those of placeholders in workload.yaml
-        (:data:`strata.util.placeholders.BUILT_IN`, `address.ROLE` and the parameters).
-        part: the number of the system (from 0).
-        values: parameters by name; they are not changed.
+        part: the number of the system, from 0.
+        values: the parameters by name; the mapping is not changed.
+        The result holds the parameters, :data:`strata.util.placeholders.BUILT_IN` for this system,
+        and `address.ROLE` of each role.  Ports get the offset of the system that listens on them.
         """
         top, offset = self.system.tops[part], self.system.port_offset
         result = {
@@ -118,7 +117,7 @@ class Inputs:
         serves for its group.  Only `address.ROLE` has one address for each group.
         values: parameters by name; they are not changed.
         """
-        systems = [self.list_system_values(part, values) for part in range(self.system_count)]
+        systems = [self.make_placeholder_values(part, values) for part in range(self.system_count)]
         # The first system of each group.
         first_systems = systems[:: len(self.groups)]
         result = dict(values)

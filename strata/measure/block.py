@@ -264,7 +264,7 @@ class Block:
         first = self.first
         if _count_freed_bytes(first) > QUICKLY_FREED:
             interference.wait_for_reclaim(first.plan["interference"]["thresholds"]["steal"])
-        # Its first reading begins the time that is judged as before the run.
+        # The monitor takes its first reading now: the time before the run begins.
         monitor = interference.InterferenceMonitor(first.plan["interference"])
         lifecycle.take_down_systems()
         self._for_each_cell(Cell.start_record)

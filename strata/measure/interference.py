@@ -381,7 +381,7 @@ class InterferenceMonitor:
         """Take the reading before the first command of the run, and add to `host` and `report`.
 
         daemons: the names of the daemons that serve any environment of the experiment: their
-        start-up is no interference.
+        start-up is not interference.
         """
         self.host["before"] |= self._judge_interval("before", self.host["before"], daemons)
 
@@ -389,8 +389,8 @@ class InterferenceMonitor:
         """Take the reading after the last command, and complete `host` and `report`.
 
         daemons: the names of the daemons that serve the environments of the cells.
-        judged: the thresholds by which laps were judged (:attr:`LapMonitor.judged`), which flag
-        nothing here: :func:`strata.measure.laps.flag_disturbed_laps` flags them.
+        judged: the thresholds that laps were judged by (:attr:`LapMonitor.judged`).  They flag
+        nothing here: :func:`strata.measure.laps.flag_disturbed_laps` applies them.
         Raises CellFailed if the machine's clock was set during the run.
         """
         after = observe.observe_moment(list_usable_cpus())
@@ -415,7 +415,7 @@ class InterferenceMonitor:
         """Take a reading, flag each disturbance since the last reading, and return the facts.
 
         when: "before" or "during" the run.
-        moment: the facts of the host at this moment, by which load and temperature are judged.
+        moment: the facts of the host at this moment; load and temperature are judged by them.
         judged: the thresholds that flag nothing.
         Adds the flags to `report`.  The next call begins with the reading of this one.
         """

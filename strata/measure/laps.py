@@ -139,7 +139,7 @@ class LapMonitor:
     judges: whether laps are judged.
     costs: environment → the costs of each of its runs, as
     :func:`strata.measure.costs.compare_counts` returns them, with `lap` and `how`.
-    judged: the names of the thresholds by which runs could be judged on this machine so far.
+    judged: the names of the thresholds that could be applied on this machine so far.
 
     The keys of `laps` and `costs` are those of the record (schemas/record.schema.json), which
     analysis/costs.R and analysis/statistics.R read.

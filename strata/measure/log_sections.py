@@ -119,7 +119,7 @@ class Log:
     def begin_lap(self, number: int, way: str) -> None:
         """Write the marker of a lap.
 
-        number: the lap's, from 1.  way: how its run is taken, `whole` or `slices`.
+        number: the number of the lap, from 1.  way: how its run is taken, `whole` or `slices`.
         :func:`split_laps` reads the marker by LAP_MARKER.
         """
         self.write(json.dumps({"lap": number, "how": way}))

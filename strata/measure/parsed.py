@@ -21,7 +21,7 @@ from strata.util.files import read_json, write_json
 def store_outcome(cell: Cell, record: Record, planned: PlannedWorkload, outcome: Fields) -> None:
     """Store the outcome of a cell's log in results/parsed, as ``{follows_from, outcome}``.
 
-    record: the cell's, with its `log`, `commands` and laps, which the digest includes.
+    record: the record of the cell, with its `log`, `commands` and laps, which the digest includes.
     planned: the workload as planned for the cell's environment.
     outcome: as :func:`strata.measure.parsing.parse_cells` yields it.
     """
@@ -35,7 +35,7 @@ def read_outcomes(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) ->
     given: the log, the record and the planned workload of each cell, in the same order.
     A log without valid stored values is parsed, and its values are stored.  Each outcome is as
     :func:`strata.measure.parsing.parse_cells` yields it.
-    Raises as :func:`strata.measure.parsing.parse_cells`.
+    Raises as :func:`strata.measure.parsing.parse_cells` does.
     """
     logs = list(given)
     stored = []

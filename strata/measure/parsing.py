@@ -91,9 +91,10 @@ def find_program(log: bytes) -> Fields:
     line = re.search(rb'^\{.*"tool":.*\}$', log, re.MULTILINE)
     try:
         facts: Fields = json.loads(line[0]) if line else {}
-    except ValueError as error:
-        raise BrokenLogError(f"the line with the key tool is no JSON: {error}") from error
-    pages = [int(size) for size in re.findall(rb'"huge_page_bytes": ([0-9]+)', log)]
+    # A log may be anybody's: JSON that is nested too deeply raises the second.
+    except (ValueError, RecursionError) as error:
+        raise BrokenLogError(f"the line with the key tool is not JSON: {error}") from error
+    pages = [int(size) for size in re.findall(rb'"huge_page_bytes": ([0-9]{1,18})\b', log)]
     if pages:
         facts["huge_page_bytes"] = max(pages)
     return {"program": facts} if facts else {}
@@ -183,8 +184,8 @@ def _parse_systems(lines: list[str], record: Record, parse: Parser) -> list[Valu
     """Return the values of one run, parsed for each system, or once for the client of all systems.
 
     lines: the lines of the run, in sections if there are several systems.
-    record: the cell's; `commands` say whether the run was at the client, which then measured all
-    systems together.
+    record: the record of the cell; `commands` say whether the run was at the client, which then
+    measured all systems together.
     Raises BrokenLogError, which names the system if there are several.
     """
     parameters = record["parameters"]
@@ -212,7 +213,7 @@ def _average_laps(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value,
     laps: the values of each lap that counts.
     Values of different laps belong together if they have the same metric and the same factors.
     A percentile that some lap lacks is left out.  Raises BrokenLogError if some lap lacks a value
-    that is no percentile.
+    that is not a percentile.
     metrics: the declared metrics; `statistic` of a metric says how its laps are averaged.
     """
     values_by_key: dict[tuple[str, ...], list[Value]] = {}
@@ -235,15 +236,15 @@ def _average_value(numbers: Sequence[float], statistic: str | None) -> float:
     """Return the average of a value over the laps.
 
     numbers: the value in each lap, at least one; all are positive.
-    statistic: the metric's, as workload.yaml declares it: "harmonic" for the harmonic mean,
-    "percentile" for the median, otherwise the arithmetic mean.
+    statistic: the statistic of the metric, as workload.yaml declares it: "harmonic" for the
+    harmonic mean, "percentile" for the median, otherwise the arithmetic mean.
     """
     if statistic == "harmonic":
         # The rate of all work over all time: J. E. Smith, Characterizing computer performance with
         # a single number, Communications of the ACM 31, 1988.
         return len(numbers) / sum(1 / number for number in numbers)
     if statistic == "percentile":
-        # The median, since a mean of percentiles is no percentile.  The module statistics would
+        # The median, since a mean of percentiles is not a percentile.  The module statistics would
         # take a cell's time.
         ordered = sorted(numbers)
         middle = len(numbers) // 2
@@ -259,7 +260,7 @@ def _check_values(values: list[Value], metrics: Fields) -> None:
     metrics: the metrics by name, with `unit`; one that is not `optional` needs a value.
     """
     for metric, unit, number, _ in values:
-        require(metric in metrics, f"the parser returns {metric}, which is no declared metric")
+        require(metric in metrics, f"the parser returns {metric}, which is not a declared metric")
         declared = metrics[metric]["unit"]
         reason = f"{metric} should be in {declared}, and the parser returns it in {unit}"
         require(unit == declared, reason)

@@ -54,7 +54,7 @@ class Server:
 
     def _fill_command(self, argv: list[str]) -> list[str]:
         """Return a declared command with the values of the server's system."""
-        values = self._inputs.list_system_values(self._part, self._inputs.values)
+        values = self._inputs.make_placeholder_values(self._part, self._inputs.values)
         return fill_command(argv, values, self._inputs.workload)
 
     def _run_serve(self, action: str, *arguments: str) -> str:

@@ -240,7 +240,7 @@ class Steps:
         if part is None:
             values = self.inputs.list_client_values(values)
         else:
-            values = self.inputs.list_system_values(part, values)
+            values = self.inputs.make_placeholder_values(part, values)
             if self.inputs.system_count > 1:
                 record["system"] = part
         argv = fill_command(step["argv"], values, self.inputs.workload)
@@ -309,10 +309,10 @@ class Steps:
         return "".join(clauses)
 
     def _run_in_new_system(self, step: Step, values: Fields) -> None:
-        """Bring the system up again, execute the step's command in it, and log the times of both.
+        """Restart the system, run the step's command in it, and log how long both took.
 
-        The parameter that `fresh` names is the start method.  Sets the system of ``inputs``, and
-        adds to ``commands``.  workloads/startup/parse.py reads the keys of the logged line.
+        The parameter that `fresh` names says how it starts.  Replaces ``inputs.system``, and adds
+        to ``commands``.  workloads/startup/parse.py reads the keys of the logged line.
         Raises CommandFailed if the command fails.
         """
         system = self.restart_system(values[step["fresh"]])

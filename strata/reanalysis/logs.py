@@ -18,7 +18,7 @@ from strata.reanalysis.reading import (
 # The number of CPU sockets that a number of threads occupies.
 SOCKETS = {32: 2, 16: 1}
 # Synchronisation between sockets bounds RandomAccess: a run below this rate, in GUPS, was on both.
-MOST_GUPS_OF_TWO_SOCKETS = 0.025
+MAX_GUPS_OF_TWO_SOCKETS = 0.025
 # Trials of Linpack behind a published mean.
 TRIALS = 10
 # Jobs of fio that no figure shows.
@@ -49,7 +49,7 @@ def read_randomaccess(lines: Sequence[str]) -> Readings:
     """Yield the rate (GUPS) of each run of RandomAccess; a refusal if it failed its verification.
 
     The log does not name the number of sockets: it follows from the rate
-    (`MOST_GUPS_OF_TWO_SOCKETS`).
+    (`MAX_GUPS_OF_TWO_SOCKETS`).
     """
     # Logs without the authors' heading are cut at the program's own.
     for block in find_blocks(lines, "^Running gups", "^Main table size"):
@@ -59,7 +59,7 @@ def read_randomaccess(lines: Sequence[str]) -> Readings:
         elif not block.contains(r"^Found \d+ errors in \d+ locations \(passed\)"):
             yield Refusal(block.first, "a run whose verification did not pass or is missing")
         else:
-            sockets = 2 if rate < MOST_GUPS_OF_TWO_SOCKETS else 1
+            sockets = 2 if rate < MAX_GUPS_OF_TWO_SOCKETS else 1
             line = block.find_line("Updates +per second")
             selection = _choose_selection(sockets)
             yield Value("gups", "GUPS", {"sockets": sockets}, rate, line, selection)
@@ -99,7 +99,7 @@ def read_stream(lines: Sequence[str]) -> Readings:
 class LinpackStart(NamedTuple):
     """One start of Linpack in a log, with the trials that passed.
 
-    number: of the start in the log, from 1.
+    number: the number of the start in the log, from 1.
     is_tuned: whether its machine saw the topology of the host's CPUs.
     sockets: the number of CPU sockets that it ran on.
     is_complete: whether the original may show its mean: it ran on both sockets to its end, and all
@@ -117,8 +117,8 @@ class LinpackStart(NamedTuple):
 def read_linpack(lines: Sequence[str], name: str) -> Readings:
     """Yield the rate (GFLOPS) of each trial that passed, and a refusal for each problem of a start.
 
-    name: of the log.  vm.log holds the starts of two virtual machines: the tuned one, which sees
-    the topology of the host's CPUs, is the environment ``vm-tuned``.
+    name: the name of the log.  vm.log holds the starts of two virtual machines: the tuned one,
+    which sees the topology of the host's CPUs, is the environment ``vm-tuned``.
     The original shows the last complete start of each machine: only its values have the selection
     ``paper``, and all others have the factor `run`, LOG:NUMBER, so that each start is a series.
     """
@@ -166,7 +166,7 @@ def _find_linpack_starts(lines: Sequence[str]) -> list[Block]:
 def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None, list[str]]:
     """Return a start of Linpack, and a phrase for each problem with it.
 
-    number: of the start in the log, from 1.
+    number: the number of the start in the log, from 1.
     block: the lines of the start.
     The start is None if nothing of it can be used.
     """

@@ -50,7 +50,7 @@ def hash_files(path: str) -> str:
 
 
 def _list_files(path: str) -> list[str]:
-    """Return the relative paths of all files in the folders `FOLDERS`."""
+    """Return the paths of all files in the folders `FOLDERS` below a path, beginning with it."""
     file_paths = []
     for folder in FOLDERS:
         for parent, _, names in os.walk(os.path.join(path, folder)):
@@ -77,7 +77,7 @@ def require_folder(settings: Fields) -> str:
 def check_folder(settings: Fields) -> None:
     """Raise UserError if the settings name a folder that does not hold the published results.
 
-    settings: as of :func:`require_folder`.  Settings that name no folder pass.
+    settings: see :func:`require_folder`.  Settings that name no folder pass.
     """
     path = settings["published_raw"]
     if path is not None and (wrong := explain_refusal(path)):

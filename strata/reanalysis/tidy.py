@@ -70,7 +70,7 @@ def write_tables(folder: str, to: str, paper: str | None = None) -> None:
         for row in rows
         if isinstance(row.reading, Refusal)
     ]
-    columns, values = _number_values(rows)
+    columns, values = _build_table(rows)
     if not values:
         raise UserError(
             f"{folder}: holds none of the logs and workbooks that the original's figures rest on"
@@ -93,11 +93,12 @@ def write_tables(folder: str, to: str, paper: str | None = None) -> None:
         programs.run_r(os.path.join(paths.PROJECT, "analysis/reanalyse.R"), to, paper)
 
 
-def _number_values(rows: list[Row]) -> tuple[list[str], list[tuple[object, ...]]]:
-    """Return the columns of tidy.csv and its rows, with a column for each factor of any value.
+def _build_table(rows: list[Row]) -> tuple[list[str], list[tuple[object, ...]]]:
+    """Return the names of the columns of tidy.csv, and its rows.
 
-    rows: values and refusals; the latter are left out.
-    Repetitions of a series are numbered, from 1, in the order in which its values are read.
+    rows: readings of the logs.  Those that are not values (refusals) are left out.
+    Each factor of any value has a column, which is empty for values without the factor.
+    The values of a series are numbered from 1, in the order of `rows`.
     The tuples must have the order of `SERIES_COLUMNS`, factors and `VALUE_COLUMNS`.
     """
     values = [(row, row.reading) for row in rows if isinstance(row.reading, Value)]
@@ -114,7 +115,7 @@ def _number_values(rows: list[Row]) -> tuple[list[str], list[tuple[object, ...]]
             value.selection,
         )
         repetitions[series] += 1
-        # 15 digits, which is what a float holds of any decimal number.
+        # A float keeps 15 significant digits of any decimal number.
         number = f"{value.value:.15g}"
         table.append((*series, repetitions[series], number, row.file, value.line))
     return [*SERIES_COLUMNS, *(f"{FACTOR}{name}" for name in factors), *VALUE_COLUMNS], table
@@ -172,7 +173,8 @@ def _read_file(
 ) -> Iterator[Row]:
     """Yield the rows of a file; one refusal if the file is missing, empty or unreadable.
 
-    file: its path in `source`.  environment: of the values that name none themselves.
+    file: its path in `source`.  environment: the environment of the values that name none
+    themselves.
     read: the reader; it is given the lines of the file or, unless `is_text`, its bytes, and raises
     ValueError for content of another kind.
     """
@@ -224,7 +226,7 @@ def _set_selection(rows: Iterator[Row], selection: str) -> Iterator[Row]:
 def _read_database(source: Files, folder: str, environment: str) -> Iterator[Row]:
     """Yield the values of MySQL in an environment, and the host's CPU usage during its runs.
 
-    folder: of the outputs of sysbench (``records-…``) and dstat (``dstat….csv``).
+    folder: the folder of the outputs of sysbench (``records-…``) and dstat (``dstat….csv``).
     The order binds: sysbench's outputs give the factors of the runs that dstat shows.
     """
     sysbench_files, dstat_files = [], []

@@ -1,4 +1,4 @@
-"""Read the workbooks of netperf and nuttcp, into which the authors typed their results.
+"""Read the workbooks of netperf and nuttcp, where the authors typed their results.
 
 The line of a value is its row in the first sheet.
 """
@@ -33,7 +33,7 @@ def read_netperf(content: bytes) -> Readings:
     """Yield the rate (tx/s) and its reciprocal, the latency (µs), by test and environment.
 
     content: of netperf's workbook.  Yields a refusal for each test without a rate.
-    Raises ValueError if the content is no workbook.
+    Raises ValueError if the content is not a workbook.
     """
     sheet = _open_sheet(content)
     columns = {
@@ -59,7 +59,7 @@ def read_nuttcp(content: bytes) -> Readings:
     """Yield the throughput by direction (Mbit/s), and by number of connections (Gbit/s).
 
     content: of nuttcp's workbook.  Its rows have fixed places, which `NUTTCP_ROWS` and the
-    constants above it name.  Raises ValueError if the content is no workbook.
+    constants above it name.  Raises ValueError if the content is not a workbook.
     """
     sheet = _open_sheet(content)
     for row in NUTTCP_ROWS:
@@ -92,7 +92,7 @@ def _read_throughput(
 def _open_sheet(content: bytes) -> Any:
     """Return the first sheet of an Excel workbook, with the values of its formulas.
 
-    Raises ValueError if the content is no workbook: the caller yields a refusal then.
+    Raises ValueError if the content is not a workbook: the caller yields a refusal then.
     """
     try:
         with warnings.catch_warnings():
@@ -131,7 +131,7 @@ def _read_text(sheet: Any, row: int, column: int) -> str:
 def _read_number(sheet: Any, row: int, column: int) -> float | None:
     """Return the positive number in a cell; None for any other content.
 
-    Formulas that refer to empty cells have the value 0, which is no result.
+    Formulas that refer to empty cells have the value 0, which is not a result.
     """
     value = sheet.cell(row, column).value
     return float(value) if isinstance(value, int | float) and value > 0 else None

@@ -32,7 +32,7 @@ _STATUS = {"agrees": 0, "differs": 1, "not testable here": 2, "undecided": UNDEC
 FOLDER = "reproduce"
 PAGE, CARD = "index.html", "card.md"
 # Blocks of a workload: at least, and at most.
-FEWEST_BLOCKS, MOST_BLOCKS = 5, 300
+FEWEST_BLOCKS, MAX_BLOCKS = 5, 300
 # Intervals are measured to this share of the change that must not be overlooked: the original's
 # error, the power of the test and what sessions change take the rest.
 SHARE_OF_EFFECT = 0.25
@@ -80,7 +80,7 @@ def reproduce(
             )
         _, base = config.read_nearest()
         with contextlib.chdir(paths.PROJECT):
-            restored = settings.restore_experiment(
+            restored = settings.make_configuration(
                 original, base, repetitions, capacity.read_host_facts()
             )
         is_trusted = trust or not restored.foreign
@@ -96,7 +96,7 @@ def reproduce(
             _measure_experiment(folder, budget)
         request = {
             **_describe_archive(archive, results),
-            **_collect_results(folder, restored),
+            **_make_and_describe_tables(folder, restored),
             "effect": effect_share,
             "differences": differences,
         }
@@ -145,7 +145,7 @@ def _plan_repetitions(budget: str, effect: float) -> Fields:
     """
     repetitions = {
         "min": FEWEST_BLOCKS,
-        "max": MOST_BLOCKS,
+        "max": MAX_BLOCKS,
         "target": f"{100 * SHARE_OF_EFFECT * effect:.2f}%",
         "budget": budget,
     }
@@ -330,13 +330,15 @@ def _add_failures(folder: str, restored: Restored) -> None:
         restored.omitted[environment, workload_name] = reason
 
 
-def _collect_results(folder: str, restored: Restored) -> Fields:
-    """Make the tables of a reproduction, and return ``{replication, logs, omitted}`` for R.
+def _make_and_describe_tables(folder: str, restored: Restored) -> Fields:
+    """Make the tables of what a reproduction measured, and return their description for R.
 
-    replication: the absolute path of the folder of results; empty if nothing was measured.
-    logs: the SHA-256 over all logs and records; empty if nothing was measured.
-    omitted: ``[{environment, workload, reason}, …]``, "" for any; the failures here are first added
-    to `restored`.
+    It is ``{replication, logs, omitted}``; analysis/reproduce.R reads these keys.
+    replication: the absolute path of the folder of results; "" if nothing was measured.
+    logs: the SHA-256 over all logs and records; "" if nothing was measured.
+    omitted: ``[{environment, workload, reason}, …]``; environment or workload is "" if the reason
+    holds for all.
+    Adds the failures of this reproduction to `restored` first.
     """
     _add_failures(folder, restored)
     omitted = [
@@ -354,8 +356,8 @@ def _collect_results(folder: str, restored: Restored) -> Fields:
 def _judge_replication(folder: str, request: Fields) -> Fields:
     """Return the answer of analysis/reproduce.R, with those keys of the request that it rests on.
 
-    folder: the folder of the reproduction, into which R writes the page, the card and tables; these
-    stay as they were if R fails.
+    folder: the folder of the reproduction.  R writes page, card and tables into it; they stay as
+    they were if R fails.
     request: the content of REQUEST.json, which the head of analysis/reproduce.R describes.
     ``--json`` prints the answer, whose keys docs/files.md lists.
     """

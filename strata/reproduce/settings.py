@@ -40,17 +40,18 @@ class Restored:
     files: set[str] = field(default_factory=set)
 
 
-def restore_experiment(
+def make_configuration(
     original: Plan, base: Fields, repetitions: Fields, machine: HostFacts
 ) -> Restored:
-    """Return the experiment of a checked plan as a configuration for this machine.
+    """Turn the plan of another machine's experiment into a configuration for this machine.
 
-    original: the plan.
-    base: the content of config.yaml here; its client, mirror and thresholds of interference count.
-    repetitions: how many blocks are measured, as in config.yaml.
+    original: the plan, which was checked.
+    base: the content of config.yaml here; only `client`, `image.mirror` and `interference` are
+    taken from it.
+    repetitions: how many blocks are measured, in the form of config.yaml.
     machine: the facts of :func:`strata.host.capacity.read_host_facts`.
-    Parameters that the plan's machine decided follow this machine.  The working directory is the
-    project, whose workloads are read.
+    Parameters that followed from the plan's machine are computed again for this machine.
+    The working directory must be the project, whose workloads are read.
     Raises UserError if the load came from a second machine, and config.yaml names none.
     """
     restored = Restored({key: value for key, value in original.items() if key in _SAME_KEYS})
@@ -62,17 +63,17 @@ def restore_experiment(
         image["mirror"] = base["image"]["mirror"]
     if "docker" in image:
         restored.foreign.append(f"image.docker: {image['docker']}")
-    # The image holds the programs of all workloads of a configuration: with those of the plan's
-    # image that are not measured it is the same image.
-    known_names = set(workload.list_workloads()) - set(workloads)
+    # The image holds the programs of all workloads of a configuration.  So the configuration names
+    # workloads of the plan's image that are not measured, too.
+    unmeasured_names = set(workload.list_workloads()) - set(workloads)
     names_in_image = settings_of_image.get("workloads", [])
-    unmeasured: Fields = {name: {} for name in names_in_image if name in known_names}
+    unmeasured: Fields = {name: {} for name in names_in_image if name in unmeasured_names}
     leave_out: dict[str, list[str]] = {}
     for environment in environments:
         left_out = original.get("leave_out", {}).get(environment, [])
         if names := [name for name in left_out if name in workloads]:
             leave_out[environment] = names
-    # Each layer is a mapping of its name alone.
+    # Each layer is a mapping with one key, the layer's name.
     layers = [layer for environment in environments.values() for layer in environment["layers"]]
     uses_vm = any("vm" in layer for layer in layers)
     restored.settings |= {
@@ -158,7 +159,7 @@ def _restore_client(original: Plan, base: Fields) -> str | Fields:
 def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -> Fields:
     """Return ``{workload: {parameter: value}}`` with the parameters that a configuration set.
 
-    machine: as for :func:`restore_experiment`.
+    machine: as for :func:`make_configuration`.
     Workloads that do not fit this version or machine, for one of their parameters too, are left out
     and added to ``omitted`` of `restored`.  Adds free texts to its ``foreign``, and names of files
     to its ``files``.
@@ -194,7 +195,7 @@ def _find_overrides(name: str, original: Plan, declared: Fields) -> Fields:
     """Return ``{parameter: value}`` for the parameters that a workload's configuration set.
 
     Any other parameter has the value that the workload's rules give on the plan's machine.
-    name: the workload's.  declared: the parameters of its declaration, in this version.
+    name: the name of the workload.  declared: the parameters of its declaration, in this version.
     Raises UserError for a parameter that the workload no longer has.
     """
     values: Fields = dict(original["workloads"][name]["parameters"])
@@ -258,7 +259,7 @@ def find_files(restored: Restored, results: str) -> dict[str, str]:
 def list_differences(there: Fields, here: Fields) -> list[Fields]:
     """Return ``[{item, there, here}, …]`` of the facts that are not the same.
 
-    there, here: nested mappings; a fact that one side lacks is no difference.
+    there, here: nested mappings; a fact that one side lacks is not a difference.
     item: the keys that lead to the fact, with spaces between.  The other values are texts.
     analysis/reproduce.R reads the rows, in the order of `there`.
     """
@@ -273,7 +274,7 @@ def list_differences(there: Fields, here: Fields) -> list[Fields]:
 def _flatten_mapping(value: Any) -> dict[str, str]:
     """Return ``{keys that lead to a value, with spaces between: value as text}`` of a mapping.
 
-    Mappings may be nested at will; lists are texts.  A value that is no mapping has the key "".
+    Mappings may be nested at will; lists are texts.  A value that is not a mapping has the key "".
     """
     if not isinstance(value, dict):
         return {"": " ".join(str(value).split())}

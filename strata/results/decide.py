@@ -27,7 +27,7 @@ def decide_next_blocks(round_number: int) -> None:
     round_number: of the round that has been measured.
     Writes results/precision of that round, flushed to disk, and then the plan's order of cells,
     which :class:`strata.experiment.blocks.Order` computes from all decisions.
-    Raises UserError where no decision is due after the round, or its cells are not measured.
+    Raises UserError if no decision is due after the round, or its cells are not measured.
     """
     experiment = plan.read_checked_plan()
     order = blocks.Order(experiment)
@@ -59,7 +59,7 @@ class _Decision:
     def __init__(self, experiment: Plan, order: blocks.Order, cell_values: tidy.CellValues) -> None:
         """Decide which blocks are repeated; then spend the rest of the budget on further blocks.
 
-        order: of the plan; its last round is the one after which the decision is due.
+        order: the order of the plan; its last round is the one after which the decision is due.
         cell_values: of all measured cells.
         Runs R if blocks may be added.
         """
@@ -87,7 +87,7 @@ class _Decision:
         self._adds_blocks = (
             self._target is not None or self._margin is not None or bool(self._claims)
         )
-        # (Workload, ID of a claim or "") → the rows of its ratios, as of _measure_widths.
+        # (Workload, ID of a claim or "") → the rows of its ratios, see _measure_widths.
         self._ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
         if self._adds_blocks:
             for row in _measure_widths(cell_values, self.repeated_blocks):
@@ -169,7 +169,7 @@ class _Decision:
     def _select_ratios(self, workload: str, claim: str) -> tuple[list[Fields], bool]:
         """Return the rows of the ratios that need more blocks, and whether blocks hold only these.
 
-        claim: as of :meth:`_estimate_precision`.
+        claim: see :meth:`_estimate_precision`.
         Blocks hold only the environments of undecided ratios if a verdict is wanted, and of ratios
         wider than the target after the first stage.  Else they hold those of the claim, or all.
         """
@@ -188,7 +188,7 @@ class _Decision:
     def _find_deciding_width(self, row: Fields) -> float:
         """Return the half-width that decides a claim's part, or the one that the plan demands.
 
-        row: of the part's ratio.
+        row: the row of the part's ratio.
         """
         if self._claims is not True:
             return float(self._claims)
@@ -305,7 +305,7 @@ class _Decision:
     def _describe_added_blocks(self, workload: str, environments: Sequence[str] | None) -> str:
         """Return a phrase on how many blocks are added to a workload, or why none is.
 
-        environments: as of :meth:`_explain_blocks`.
+        environments: see :meth:`_explain_blocks`.
         """
         state, more = self.states[workload], self.more[workload]
         if more:
@@ -335,7 +335,7 @@ def _format_width(half_width: float) -> str:
 def _is_open(row: Fields) -> bool:
     """Return whether more blocks may decide a ratio: it is undecided, and varies between blocks.
 
-    row: as of :func:`_measure_widths`.  If a ratio still has no interval (`from` is None) after the
+    row: see :func:`_measure_widths`.  If a ratio still has no interval (`from` is None) after the
     first test, its blocks are all equal or give no number, and more blocks change nothing.
     """
     is_before_first_look: bool = row["n"] < precision.LOOKS[0]

@@ -50,11 +50,11 @@ def write_tidy_tables(partial: bool = False, to: str = "results") -> None:
     partial: whether cells may be missing.
     to: the folder, where analysis/read.R reads the tables.
     Prints which logs are left out, and writes the plan's order of cells.
-    Raises UserError as :func:`parse_cells`.
+    Raises UserError as :func:`parse_cells` does.
     """
     values = parse_cells(partial)
     write_value_tables(values, to)
-    write_csv(_locate_in_folder(to, result_path("left_out")), ("log", "reason"), values.left_out)
+    write_csv(_make_path_in_folder(to, result_path("left_out")), ("log", "reason"), values.left_out)
     _print_unplanned_logs(values.cells)
 
 
@@ -80,13 +80,13 @@ def _write_table(
     name: the table's key in schemas/constants/results.json.  columns: its columns, in their order.
     """
     lines = [[row.get(column, "") for column in columns] for row in rows]
-    write_csv(_locate_in_folder(folder, result_path(name, workload=workload)), columns, lines)
+    write_csv(_make_path_in_folder(folder, result_path(name, workload=workload)), columns, lines)
 
 
-def _locate_in_folder(folder: str, name: str) -> str:
-    """Return the path that a file has in another folder.
+def _make_path_in_folder(folder: str, name: str) -> str:
+    """Return the path of a file of results, with `folder` in the place of results/.
 
-    name: its path in the project, which begins with results/.
+    name: the file's path in the project, which begins with results/.
     """
     return os.path.join(folder, os.path.relpath(name, "results"))
 
@@ -163,7 +163,7 @@ def _read_records(
 ) -> dict[blocks.Cell, Any]:
     """Return measured cell → its record, in the order of cells, after checking records and logs.
 
-    partial: whether cells may be missing.  Raises UserError as :func:`parse_cells`.
+    partial: whether cells may be missing.  Raises UserError as :func:`parse_cells` does.
     """
     measured = validate.list_measured_cells(cells)
     missing = [paths.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))]
@@ -207,7 +207,7 @@ def _add_rows(
 def _find_split_blocks(records: dict[blocks.Cell, Fields]) -> set[blocks.Block]:
     """Return the blocks that were measured on several nodes, whose runs form no ratios.
 
-    records: of the cells that are in blocks.
+    records: the records of the cells that are in blocks.
     """
     nodes: dict[blocks.Block, set[str | None]] = {}
     for cell, record in records.items():

@@ -17,7 +17,7 @@ from strata.vm.acceleration import MACHINE_NAMES
 # The most files that a message names.
 SHOWN = 20
 # The most digits of a whole number in records and plans: no count or hash of ours has more.
-_MOST_DIGITS = 40
+_MAX_DIGITS = 40
 # Key of a value that records must share → the value and the first file that has it.
 SharedValues = dict[tuple[Any, ...], tuple[Any, str]]
 
@@ -34,9 +34,9 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_whole_number(digits: str) -> int:
-    """Return a whole number of JSON; raise ValueError if it has more than `_MOST_DIGITS` digits."""
-    if len(digits) > _MOST_DIGITS:
-        raise ValueError(f"a number has more than {_MOST_DIGITS} digits")
+    """Return a whole number of JSON; raise ValueError if it has more than `_MAX_DIGITS` digits."""
+    if len(digits) > _MAX_DIGITS:
+        raise ValueError(f"a number has more than {_MAX_DIGITS} digits")
     return int(digits)
 
 

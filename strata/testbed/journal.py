@@ -125,7 +125,7 @@ def remove_unfinished_files() -> list[str]:
 
 
 def remove_part(cleanup: Fields) -> None:
-    """Remove the part that a cleanup describes; a part that does not exist is no error.
+    """Remove the part that a cleanup describes; a part that does not exist is not an error.
 
     A cleanup of an unknown kind removes nothing, and a message is printed: another version of
     Strata may have written it.

@@ -33,7 +33,7 @@ PREFIXED_UNITS = {
     "MB": ((1e3, "GB"), (1.0, "MB"), (1e-3, "kB")),
 }
 # A ratio that needs more blocks than these is said to be too close to the margin.
-MOST_BLOCKS = 5000
+MAX_BLOCKS = 5000
 
 
 def read_table(folder: str, name: str) -> list[dict[str, str]]:
@@ -159,7 +159,7 @@ def format_verdict(row: Fields, margin: float, seconds: float) -> str:
         return row["reason"] or "not decided"
     if row["more"] is None:
         return f"undecided at {share}"
-    if row["more"] > MOST_BLOCKS:
+    if row["more"] > MAX_BLOCKS:
         return f"undecided at {share}: too close to it"
     needed = format_duration(row["more"] * seconds)
     return f"undecided at {share}: about {row['more']:.0f} more blocks ({needed}) would decide"

@@ -103,23 +103,25 @@ def _measure_experiment(
     Returns whether all was measured; None if a signal came meanwhile.  Unless it is True, the
     tables hold only what was measured, and there are none if nothing was.
     """
-    is_complete = _make_tables(folder, request, line)
+    is_complete = _measure_and_make_tables(folder, request, line)
     if is_complete is False and _leave_out_failing(folder, experiment):
-        is_complete = _make_tables(folder, request, line)
+        is_complete = _measure_and_make_tables(folder, request, line)
     if not is_complete and glob.glob(f"{glob.escape(folder)}/results/raw/*/{WORKLOAD}/*.log"):
         line.show("the tables of what was measured …")
-        _make_tables(folder, request, line, "--config", "partial=true")
+        _measure_and_make_tables(folder, request, line, "--config", "partial=true")
     return is_complete
 
 
-def _make_tables(
+def _measure_and_make_tables(
     folder: str, request: Request, line: measuring.ProgressLine, *options: str
 ) -> bool | None:
-    """Measure the missing cells, and make the answer's TABLES, by Snakemake.
+    """Measure the missing cells, and make the answer's TABLES, with Snakemake.
 
-    line: shows the results after each round.  options: more words for Snakemake, such as
-    ``--config partial=true``, by which tables are made of the cells so far.
-    Returns whether all tables were made; None if a signal came meanwhile.
+    folder: the folder of the experiment.  request: the request of the user, which the progress line
+    describes.
+    line: shows the results after each round.  options: further arguments of Snakemake; with
+    ``--config partial=true`` the tables are made from the cells measured so far.
+    Returns whether all tables were made; None if a signal interrupted the work.
     """
     try:
         return measuring.run_snakemake(
@@ -174,7 +176,7 @@ def _prepare_experiment(
             requests.write_settings(folder, {**settings, "repetitions": 1}, command_line)
             experiment = _make_plan(folder)
             _require_comparison(experiment)
-            seconds = _run_once(folder, request, experiment, line)
+            seconds = _time_native_run(folder, request, experiment, line)
             _get_command_parameters(settings).update(requests.choose_laps(seconds))
         requests.write_settings(folder, settings, command_line)
         experiment = _make_plan(folder)
@@ -239,16 +241,17 @@ def _require_comparison(experiment: Plan) -> None:
     raise UserError("there is nothing to compare on this machine:", *reasons)
 
 
-def _run_once(
+def _time_native_run(
     folder: str, request: Request, experiment: Plan, line: measuring.ProgressLine
 ) -> float:
     """Run the command once, natively, and return its wall time in seconds.
 
-    Writes the log and the parsed values of the first native cell below the experiment's folder.
-    Raises UserError with the command's last lines and remedies, if it fails.
+    It is the first native cell, with one run, one lap and no warm-ups: its log and values are
+    written below the experiment's folder.
+    Raises UserError with the last lines of the command's output, and remedies, if it fails.
     """
     available = list_available_environments(experiment)
-    # A command that is longer could not run once in every environment within the budget.
+    # A longer command could not run once in every environment within the budget.
     limit = request.budget_seconds / len(available)
     overrides = f"workloads={{{WORKLOAD}: {{runs: 1, warmups: 0, laps: 1, limit: {limit:.1f}}}}}"
     line.show("a first run, natively …")

@@ -74,7 +74,7 @@ class Request:
     patterns: further metrics, as :func:`strata.experiment.workload.read_pattern` takes them.
     packages: the packages of the distribution that the image holds in addition.
     margin, budget: as in config.yaml's `repetitions`, such as ``2%`` and ``5min``.
-    image: a Docker image of one's own; None: the project's image.
+    image: the user's own Docker image; None: the project's image.
     docker_options: options for Docker's containers.
     """
 
@@ -237,13 +237,15 @@ def place_files(argv: list[str], files: list[str]) -> list[str]:
 def pack_files(files: Sequence[str], target: str) -> str:
     """Pack files and folders of the host into a tar archive, and return its SHA-1.
 
-    files: their paths; given links are followed.  target: the archive to write or replace.
-    The bytes follow only from names, modes and contents, so that equal files are not measured
-    again.  workloads/command/prepare.sh compares the archive with the SHA-1.
-    Raises UserError for a file that cannot be read; nothing is left then.
+    files: their paths; a path that is a symbolic link is followed.
+    target: the archive to write or replace.
+    The archive has no times or owners, so that the same files give the same bytes and are not
+    measured again.  workloads/command/prepare.sh compares the archive with the SHA-1.
+    Raises UserError if a file cannot be read or the archive cannot be written; an older `target`
+    then stays.
     """
 
-    def remove_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    def clear_time_and_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
         """Return an entry of the archive without its time and its owner."""
         member.mtime = member.uid = member.gid = 0
         member.uname = member.gname = ""
@@ -254,7 +256,7 @@ def pack_files(files: Sequence[str], target: str) -> str:
         with tarfile.open(unfinished, "w", format=tarfile.GNU_FORMAT) as archive:
             for path in files:
                 name = os.path.basename(os.path.abspath(path))
-                archive.add(os.path.realpath(path), name, filter=remove_owner)
+                archive.add(os.path.realpath(path), name, filter=clear_time_and_owner)
         os.replace(unfinished, target)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -269,7 +271,7 @@ def make_configuration(request: Request, sha1: str) -> Fields:
     """Return the configuration of a request's experiment, before its trial run.
 
     The keys are those of config.yaml; the trial run adds :func:`choose_laps` to the parameters.
-    sha1: the SHA-1 of the archive of the given files; empty without one.
+    sha1: the SHA-1 of the archive of the given files; empty if there is none.
     Environments, image, machine and interference are those of the nearest config.yaml.
     Raises UserError if the request has options for Docker, and no environment uses Docker.
     """

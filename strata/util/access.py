@@ -102,7 +102,7 @@ def _is_in_folder(path: str, folder: str) -> bool:
 def require_project() -> None:
     """Check that a run can write to the project in the working directory; change nothing.
 
-    Raises UserError, with the remedy, where this user may not write to one of its output folders,
+    Raises UserError, with the remedy, if this user may not write to one of its output folders,
     or to a folder in one of them.  Snakemake's own is included: Snakemake would end with a
     traceback.
     """

@@ -40,7 +40,7 @@ def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
     it changes in memory stays in the other process.
     Prints, on standard error, what `work` printed, and kills all processes of its group, also where
     the caller stops early.
-    Raises UserError, with the name of the part, where `work` raises any error, exceeds a limit or
+    Raises UserError, with the name of the part, if `work` raises any error, exceeds a limit or
     ends its process.
     """
     for stream in (sys.stdout, sys.stderr):
@@ -83,7 +83,7 @@ def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
 def _describe_end(status: int, limit: float) -> str:
     """Return how the worker ended before it sent all values, as the rest of a sentence.
 
-    status: as of :func:`_end_worker`.  limit: seconds for each part of the work.
+    status: see :func:`_end_worker`.  limit: seconds for each part of the work.
     """
     if status == -signal.SIGALRM:
         return f"was ended: it came to no end within {limit:g} s"

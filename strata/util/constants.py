@@ -25,6 +25,6 @@ def result_path(name: str, **values: object) -> str:
 
     name: the file's key in schemas/constants/results.json.
     values: the values of the placeholders in its path, such as `workload`.
-    Raises KeyError where the key is unknown, or a placeholder has no value.
+    Raises KeyError if the key is unknown, or a placeholder has no value.
     """
     return f"results/{read_constants('results')[name].format(**values)}"

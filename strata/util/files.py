@@ -15,7 +15,7 @@ from strata.util.process import as_root, capture
 def read_json(path: str) -> Any:
     """Return the object in a JSON file; None if the file is missing, damaged or holds no object.
 
-    Raises OSError where the file exists and cannot be read.
+    Raises OSError if the file exists and cannot be read.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -30,7 +30,7 @@ def read_text(paths: Sequence[str]) -> str:
 
     All files are read by root where this user may not read one of them.  Bytes that are not UTF-8
     are replaced.
-    Raises OSError or UserError where a file cannot be read.
+    Raises OSError or UserError if a file cannot be read.
     """
     texts = []
     try:
@@ -48,7 +48,7 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
     Makes missing parent folders; an existing file's mode and owner are not kept.  The new content
     is in PATH.PID.part until it is whole; a killed process leaves that file.
     lasting: whether the new content is also flushed to disk, so that it survives a power failure.
-    Raises MachineError where the file cannot be written.
+    Raises MachineError if the file cannot be written.
     """
     partial = f"{path}.{os.getpid()}.part"
     folder = os.path.dirname(path) or "."
@@ -104,7 +104,7 @@ def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]
 def write_if_changed(path: str, text: str) -> None:
     """Write a file atomically, flushed to disk, unless it already holds this text.
 
-    An unchanged file keeps its modification time.  Raises as :func:`write_text`.
+    An unchanged file keeps its modification time.  Raises as :func:`write_text` does.
     """
     with (
         contextlib.suppress(FileNotFoundError, UnicodeDecodeError),
@@ -118,9 +118,9 @@ def write_if_changed(path: str, text: str) -> None:
 def remove_at_once(path: str, aside: str) -> None:
     """Remove a folder atomically: no process finds half of it at its path, not even after a kill.
 
-    aside: the path on the same file system to which the folder is first moved; a file or folder at
+    aside: the path on the same file system that the folder is moved to first.  A file or folder at
     that path is removed before, and its parent folders are made.
-    A missing folder is no error.  Raises UserError as :func:`remove_tree`.
+    A missing folder is not an error.  Raises UserError as :func:`remove_tree` does.
     """
     remove_tree(aside)
     os.makedirs(os.path.dirname(aside), exist_ok=True)
@@ -132,9 +132,9 @@ def remove_at_once(path: str, aside: str) -> None:
 def remove_tree(path: str, unmount: bool = False) -> None:
     """Remove a file, or a folder with all its content, with root's rights where this user may not.
 
-    A missing path is no error.
+    A missing path is not an error.
     unmount: whether file systems mounted in the folder are unmounted first.
-    Raises UserError where a file system is, or stays, mounted there, or the removal fails.
+    Raises UserError if a file system is, or stays, mounted there, or the removal fails.
     """
     try:
         try:

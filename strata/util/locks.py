@@ -17,7 +17,9 @@ TEST_FOLDER = os.environ.get("STRATA_TEST_LOCK")
 
 
 def hold_machine(wait: bool = True) -> contextlib.AbstractContextManager[bool]:
-    """Hold the machine's lock during the block; yield whether it is held, as :func:`hold_lock`.
+    """Hold the machine's lock during the block, and yield whether it is held.
+
+    See :func:`hold_lock`.
 
     No measurement of any run, user or checkout on this machine overlaps with a block that holds it.
     The lock's path must stay, since other checkouts lock the same file (docs/privileges.md).
@@ -37,8 +39,8 @@ def hold_lock(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]
     waiting: the message printed while another process holds the lock; that process and its folder
     are added.
     wait: whether to wait for the lock; otherwise the block runs even without it, and gets False.
-    The block also gets False where the file was removed meanwhile: its lock excludes nobody.
-    Raises UserError where the file can neither be made nor opened.
+    The block also gets False if the file was removed meanwhile: its lock excludes nobody.
+    Raises UserError if the file can neither be made nor opened.
     """
     is_held = True
     descriptor = _open_lock_file(path)
@@ -60,7 +62,7 @@ def _open_lock_file(path: str) -> int:
     """Open a lock file, which any user may read, and return its descriptor.
 
     Makes the file and its folder where they are missing.
-    Raises UserError where the file can neither be made nor opened.
+    Raises UserError if the file can neither be made nor opened.
     """
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)

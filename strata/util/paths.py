@@ -37,12 +37,12 @@ def home_folder() -> str:
     STRATA_HOME names the folder; without that variable, it is /var/cache/strata for root (which
     every service user may enter) and ``strata`` in the user's cache folder for others.
     The path is absolute and without symbolic links; the folder need not exist.
-    Raises UserError where STRATA_HOME is no absolute path, or the path leads to or through a file.
+    Raises UserError if STRATA_HOME is not an absolute path, or the path leads to or through a file.
     """
     configured = os.environ.get("STRATA_HOME")
     if configured and not os.path.isabs(configured):
         raise UserError(
-            f"STRATA_HOME: {configured} is no absolute path, which the folder of images must have: "
+            f"STRATA_HOME: {configured} is not an absolute path, as the folder of images needs: "
             f"write {os.path.abspath(configured)}, or a folder outside of the project"
         )
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")

@@ -14,7 +14,7 @@ from strata.util.errors import MachineError, UserError
 from strata.util.timeouts import stretch
 
 # The most bytes that a command may print: they are held in memory.
-MOST_PRINTED = 64 << 20
+MAX_OUTPUT_BYTES = 64 << 20
 # The number of the last printed characters that the message on a failed command holds.
 LAST_SHOWN = 4000
 # The most bytes that one call reads: more than a pipe holds.
@@ -22,7 +22,7 @@ READ_SIZE = 1 << 20
 
 
 def read_start_time(pid: int) -> str | None:
-    """Return the start time of a process; None where the process does not run.
+    """Return the start time of a process; None if the process does not run.
 
     The time is field 22 of /proc/PID/stat, as text: with the process ID, it identifies a process
     even after another has the same ID.  Callers only compare it.
@@ -42,7 +42,7 @@ def identify_process(pid: int) -> Fields:
     """Return ``{pid, start}``, which identifies a process even after another one has the same ID.
 
     The journal and other files keep it for :func:`is_alive`, which a later process calls.
-    start: as of :func:`read_start_time`.
+    start: see :func:`read_start_time`.
     """
     return {"pid": pid, "start": read_start_time(pid)}
 
@@ -50,7 +50,7 @@ def identify_process(pid: int) -> Fields:
 def is_alive(process: Fields | None) -> bool:
     """Return whether a process still runs; false for None and for a start time of None.
 
-    process: as of :func:`identify_process`.
+    process: see :func:`identify_process`.
     """
     if not process:
         return False
@@ -82,7 +82,7 @@ def _wait_for_events(
 ) -> tuple[set[int], set[int]]:
     """Sleep until a process ends, a file is readable or closed, or `timeout` seconds are over.
 
-    pids: process IDs.  descriptors: of the files.  timeout: None: no limit.
+    pids: process IDs.  descriptors: the descriptors of the files.  timeout: None: no limit.
     Returns the IDs of the ended processes, and the ready descriptors.
     """
     pid_of_descriptor: dict[int, int] = {}
@@ -149,7 +149,7 @@ ROOT_NEEDED = "run as root, or allow sudo without a password (docs/privileges.md
 DOCKER_GROUP = "`sudo usermod -aG docker $USER` lets you use Docker; then log in again"
 MORE_SPACE = "free some disk, or set STRATA_HOME to a folder on a larger one"
 # The most characters of a command that a message holds.
-MOST_OF_COMMAND = 300
+MAX_COMMAND_LENGTH = 300
 # Text that a program prints when it fails → what the user can do about the cause.
 REMEDIES = {
     "sudo: a password is required": ROOT_NEEDED,
@@ -166,7 +166,7 @@ REMEDIES = {
 def find_remedy(text: str) -> str:
     """Return what the user can do about the first known cause in a program's message.
 
-    The text begins with a semicolon, to follow the message; it is empty where no cause is known.
+    The text begins with a semicolon, to follow the message; it is empty if no cause is known.
     The causes of :data:`REMEDIES` are tried in their order, in any case of letters.
     """
     for cause, remedy in REMEDIES.items():
@@ -202,7 +202,7 @@ def run_together(
     either stream.  If one raises, all commands are ended, and the exception is raised here.
     timeout: seconds, which STRATA_PATIENCE multiplies, after which all commands are ended.
     needed: process IDs; the end of one of these processes ends all commands.
-    Returns for each command, in the given order, its exit code (None where the command was ended)
+    Returns for each command, in the given order, its exit code (None if the command was ended)
     and the seconds that it took.  No process of the commands' groups runs afterwards.
     """
     results: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
@@ -273,8 +273,8 @@ def capture(
     options: of subprocess.Popen: `cwd`, `env`, `umask`.
     The output is read as UTF-8 in every locale, and all its line ends become line feeds.  Where
     this call is interrupted or raises, the command's process group is ended.
-    Raises MachineError where the command cannot be started, exceeds its time or prints more than
-    :data:`MOST_PRINTED` bytes, and UserError with the end of its output where it fails under
+    Raises MachineError if the command cannot be started, exceeds its time or prints more than
+    :data:`MAX_OUTPUT_BYTES` bytes, and UserError with the end of its output where it fails under
     `check`.
     """
     process: subprocess.Popen[bytes] | None = None
@@ -285,7 +285,7 @@ def capture(
                 argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, start_new_session=True,
                 bufsize=0, **options,
             )  # fmt: skip
-        output, errors = _read_output(process, argv, stretch(timeout))
+        output, errors = _read_until_end(process, argv, stretch(timeout))
     except FileNotFoundError as error:
         if error.filename != argv[0]:
             raise MachineError(f"{error.filename}: {error.strerror}") from None
@@ -301,19 +301,21 @@ def capture(
     if check and process.returncode != 0:
         reason = (errors or output).strip()[-LAST_SHOWN:] or f"exit code {process.returncode}"
         command = " ".join(argv)
-        if len(command) > MOST_OF_COMMAND:
-            command = command[:MOST_OF_COMMAND] + " …"
+        if len(command) > MAX_COMMAND_LENGTH:
+            command = command[:MAX_COMMAND_LENGTH] + " …"
         raise UserError(f"`{command}` failed: {reason}{find_remedy(reason)}")
     return subprocess.CompletedProcess(argv, process.returncode, output, errors)
 
 
-def _read_output(
+def _read_until_end(
     process: subprocess.Popen[bytes], argv: Sequence[str], timeout: float
 ) -> tuple[str, str]:
-    """Return what a process prints on standard output and on standard error until it ends.
+    """Wait until a process ends and its streams are closed; return its output and its errors.
 
     argv: its command line, for messages.  timeout: seconds.
-    Raises MachineError where the process exceeds the timeout or :data:`MOST_PRINTED` bytes.
+    Bytes that are not UTF-8 are replaced, and all lines end in a line feed.  The caller must kill
+    the process if this function raises.
+    Raises MachineError if the process exceeds the timeout or :data:`MAX_OUTPUT_BYTES` bytes.
     """
     assert process.stdout
     assert process.stderr
@@ -322,8 +324,8 @@ def _read_output(
     deadline = time.monotonic() + timeout
     while open_streams or not wait_for_process(process.pid, 0):
         seconds_left = deadline - time.monotonic()
-        # A child process may keep the streams open after the end of the command itself: until they
-        # are closed, that end is no event.
+        # A child process may keep the streams open after the command has ended.  So the command's
+        # end counts only after the streams are closed.
         pids = () if open_streams else (process.pid,)
         _, ready = _wait_for_events(pids, open_streams, seconds_left)
         if seconds_left <= 0:
@@ -333,8 +335,8 @@ def _read_output(
             contents[descriptor] += piece
             if not piece:
                 open_streams.discard(descriptor)
-        if sum(map(len, contents.values())) > MOST_PRINTED:
-            limit = f"{MOST_PRINTED >> 20} MiB"
+        if sum(map(len, contents.values())) > MAX_OUTPUT_BYTES:
+            limit = f"{MAX_OUTPUT_BYTES >> 20} MiB"
             raise MachineError(f"`{' '.join(argv)}` was ended: it printed more than {limit}")
     process.wait()
     texts = [content.decode(errors="replace") for content in contents.values()]
@@ -361,7 +363,7 @@ def as_root(argv: Sequence[str]) -> list[str]:
 
     sudo never asks for a password: the command fails instead.
     docs/privileges.md lists every program that runs so: a new one must be added there.
-    Raises UserError where sudo is needed and not installed.
+    Raises UserError if sudo is needed and not installed.
     """
     if os.geteuid() == 0:
         return list(argv)

@@ -36,7 +36,7 @@ _GIT_FIXED = {
 _PROGRAM_SECONDS = 3600
 # When the time of `time_limit` is over, by time.monotonic(); None outside of it.
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
-# The command, such as that of a sandbox, to which the command lines of R and Python are appended.
+# A command such as that of a sandbox: the command lines of R and Python are appended to it.
 _wrapper: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("wrapper", default=())
 # The beginning of the names of temporary folders, also of those that scripts/scratch.sh makes.
 _SCRATCH = "strata-scratch-"
@@ -58,7 +58,7 @@ def temporary_folder(name: str, parent: str | None = None) -> Iterator[str]:
     The folder stays locked, which keeps :func:`remove_abandoned_folders` from removing it.
     First removes what killed processes left in the parent folder.
     name: a part of the folder's name.  parent: the parent folder; None: the usual one (TMPDIR).
-    Raises MachineError where the folder cannot be made.
+    Raises MachineError if the folder cannot be made.
     """
     remove_abandoned_folders(parent)
     lock = None
@@ -143,7 +143,7 @@ def wrap_programs(arguments: Sequence[str]) -> Iterator[None]:
     """Run R and Python through a command, such as a sandbox, during the block.
 
     git and :func:`run_tool` are not wrapped.
-    arguments: the command, to which the command lines of R and Python are appended.
+    arguments: the command; the command lines of R and Python are appended to it.
     """
     token = _wrapper.set(tuple(arguments))
     try:
@@ -157,7 +157,7 @@ def time_limit(seconds: float, task: str) -> Iterator[None]:
     """Limit the total time that R and Python may take during the block.
 
     seconds: the limit, which STRATA_PATIENCE multiplies.  task: the subject of the error's message.
-    Raises UserError, which says how to raise the limit, where R and Python exceed it.  Any
+    Raises UserError, which says how to raise the limit, if R and Python exceed it.  Any
     MachineError of the block counts as that once the time is over.
     """
     limit = timeouts.stretch(seconds)
@@ -176,7 +176,7 @@ def time_limit(seconds: float, task: str) -> Iterator[None]:
         _deadline.reset(token)
 
 
-def _remaining_seconds() -> float:
+def _compute_time_limit() -> float:
     """Return the seconds that R or Python may take now, before STRATA_PATIENCE multiplies them.
 
     They are :data:`_PROGRAM_SECONDS` outside of :func:`time_limit`.
@@ -189,11 +189,11 @@ def _remaining_seconds() -> float:
 
 
 def run_tool(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run a command in the clean environment, and return its exit code and output.
+    """Run a command without the caller's variables, and return its exit code and output.
 
-    An exit code other than 0 is no error.
-    Raises MachineError where the command cannot be started, or exceeds the time of
-    :func:`strata.util.process.capture`.
+    :func:`clean_environment` says which variables it has.  A non-zero exit code is not an error.
+    Raises MachineError if the command cannot be started, or runs longer than the default time limit
+    of :func:`strata.util.process.capture`.
     """
     with clean_environment() as options:
         return capture(argv, check=False, **options)
@@ -204,13 +204,13 @@ def run_r(*arguments: str, folder: str = ".") -> str:
 
     arguments: the arguments of Rscript: a script with its arguments, or options and an expression.
     folder: R's working directory.
-    Raises MachineError, with R's message, where R is not installed, fails or exceeds its time.
+    Raises MachineError, with R's message, if R is not installed, fails or exceeds its time.
     """
     if not shutil.which("Rscript"):
         raise MachineError("Rscript is not installed: run `make setup-paper`")
     with clean_environment() as options:
         argv = [*_wrapper.get(), "Rscript", "--vanilla", *arguments]
-        result = capture(argv, _remaining_seconds(), check=False, cwd=folder, **options)
+        result = capture(argv, _compute_time_limit(), check=False, cwd=folder, **options)
     if result.returncode != 0:
         raise MachineError(f"{os.path.basename(arguments[0])}: {_describe_failure(result)}")
     return result.stdout
@@ -230,7 +230,7 @@ def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]
     start = [_START, os.path.abspath(folder), "\n".join(package_folders)]
     with clean_environment() as options:
         argv = [*_wrapper.get(), sys.executable, "-I", "-c", *start, *arguments]
-        result = capture(argv, _remaining_seconds(), check=False, cwd=folder, **options)
+        result = capture(argv, _compute_time_limit(), check=False, cwd=folder, **options)
     if result.returncode != 0:
         # The exit codes of strata/__main__.py.
         error = UserError if result.returncode == 1 else MachineError
@@ -240,17 +240,18 @@ def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]
 
 
 def run_git(
-    project: str, *arguments: str, check: bool = False, **more: str
+    project: str, *arguments: str, check: bool = False, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run git in the clean environment, in a folder of any owner; return its exit code and output.
+    """Run git in a project's folder, and return its exit code and output.
 
-    git never connects to a remote repository.
+    In :func:`git_environment` it accepts another user's folder, and never connects to a remote
+    repository.
     project: the working directory.  arguments: git's arguments.
     check: whether an exit code other than 0 is an error.
-    more: additional environment variables.
-    Raises MachineError where git cannot be started, or fails under `check`.
+    variables: additional environment variables.
+    Raises MachineError if git cannot be started, or fails under `check`.
     """
-    with git_environment(project, **more) as options:
+    with git_environment(project, **variables) as options:
         result = capture(["git", "-C", project, *arguments], check=False, **options)
     if check and result.returncode != 0:
         raise MachineError(f"git failed: {_describe_failure(result)}")

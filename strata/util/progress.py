@@ -31,7 +31,7 @@ def count_cells() -> tuple[int, int, float | None]:
     """Return how many cells of the run are done, how many are planned, and the seconds that remain.
 
     The planned ones are those known so far.  The remaining time is an estimate by the pace since
-    the run began; None where no cell was measured since.
+    the run began; None if no cell was measured since.
     The plan and its list of cells must exist; :func:`record_start` must have been called.
     """
     run = read_json(PATH) or {"begun": time.time(), "done": 0}
@@ -79,7 +79,7 @@ def read_one_off_seconds() -> float:
 def print_line(text: str) -> None:
     """Print a line of a command's result on standard output, with control characters escaped.
 
-    Raises OSError where the output is closed or full, which strata/__main__.py handles.
+    Raises OSError if the output is closed or full, which strata/__main__.py handles.
     """
     print(escape_controls(text))
 

@@ -17,8 +17,8 @@ _KEPT_OPTIONS = (
     *("--configfile", "--configfiles", "--config", "-C", "--profile", "--workflow-profile"),
     *("--software-deployment-method", "--deployment-method", "--deployment", "--sdm"),
 )
-# Variables, or beginnings of their names, by which a caller could change what the programs do that
-# bring systems up.  Those that choose a daemon (DOCKER_HOST, DOCKER_CONTEXT) are not among them:
+# Variables, or beginnings of their names, that would change what the programs do that bring systems
+# up.  Those that choose a daemon (DOCKER_HOST, DOCKER_CONTEXT) are not among them:
 # Strata looks which daemon answers.
 _STEERING = (
     "CONTAINERS_", "STORAGE_", "DOCKER_DEFAULT_PLATFORM", "DOCKER_CONTENT_TRUST", "DOCKER_BUILDKIT",
@@ -88,9 +88,10 @@ def declare_run(argv: Sequence[str]) -> None:
 
 
 def _read_owner() -> Fields | None:
-    """Return the process that STRATA_OWNER names, ``{pid, start}``; None if that is unset.
+    """Return the process that STRATA_OWNER names as ``{pid, start}``, or None if it is unset.
 
-    Only :func:`declare_run` sets the variable, to ID:START.
+    Only :func:`declare_run` sets the variable, to PID:START.  START, the process's start time,
+    tells it from a later process with the same PID.
     """
     pid, _, start = os.environ.get(OWNER, "").partition(":")
     return {"pid": int(pid), "start": start} if pid else None
@@ -99,7 +100,7 @@ def _read_owner() -> Fields | None:
 def identify_run() -> Fields:
     """Return the process that owns the run, ``{pid, start}``; this process where there is no run.
 
-    Raises UserError where the run has ended.
+    Raises UserError if the run has ended.
     """
     process = _read_owner()
     if process is None:
@@ -117,7 +118,7 @@ def end_with_run() -> None:
     Starts a thread that waits for that, unless this process owns the run or there is none.
     :func:`strata.util.signals.raise_on_signals` must have been called: by its default action the
     signal would end this process without clean-up.
-    Raises UserError where the run has ended already.
+    Raises UserError if the run has ended already.
     """
     process = identify_run()
     if process["pid"] == os.getpid():

@@ -28,16 +28,16 @@ class MountedError(OSError):
 
 
 def remove_tree(path: str, unmount: bool = False) -> None:
-    """Remove a file, a link, or a folder with all its content; a missing path is no error.
+    """Remove a file, a link, or a folder with all its content; a missing path is not an error.
 
     Needs the rights itself: :func:`strata.util.files.remove_tree` asks root where they are missing.
     unmount: whether file systems mounted in the folder are unmounted first, even while in use.
-    Raises MountedError, before anything is removed, where a file system is mounted in the folder
+    Raises MountedError, before anything is removed, if a file system is mounted in the folder
     and `unmount` is false, and OSError where the removal fails.
     """
     parent_path, name = os.path.split(path.rstrip("/"))
     if name in ("", ".", ".."):
-        raise OSError(errno.EINVAL, "is no name of a file in a folder", path)
+        raise OSError(errno.EINVAL, "is not a name of a file in a folder", path)
     try:
         parent = os.open(parent_path or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def _remove_entries(parent: int, name: str) -> None:
     """Remove a tree that holds no mount point.
 
     parent: descriptor of the folder that holds the tree.  name: the tree's name in that folder.
-    Raises MountedError at a mount point, where a part may be removed already.
+    Raises MountedError at a mount point, if a part may be removed already.
     """
     for folder, entry, mount_point, is_folder in _walk_tree(parent, name):
         if mount_point:
@@ -83,7 +83,7 @@ def _walk_tree(parent: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
     Yields the descriptor of the folder that holds the entry, the name of the entry in it, the path
     of the entry where it is a mount point (otherwise ""), and whether it is a folder.  A mount
     point is not entered, and is yielded again as an ordinary entry once it is unmounted.
-    Raises OSError where a folder is moved, or mounted on, meanwhile.
+    Raises OSError if a folder is moved, or mounted on, meanwhile.
     """
     mount_id = _read_mount_id(parent)
     # For each folder between the tree and the present one: its name, the names that are left in the
@@ -143,7 +143,7 @@ def _read_mount_id(descriptor: int) -> int:
 def _unmount(path: str) -> None:
     """Unmount the file system at a path, with all that are mounted below, even while in use.
 
-    Raises OSError where the kernel refuses.
+    Raises OSError if the kernel refuses.
     """
     import ctypes
 

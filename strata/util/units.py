@@ -22,7 +22,7 @@ def parse_amount(value: str | float | None) -> float | None:
     """Return the number that a text with a unit stands for.
 
     It is a share (0.05) for %, seconds for s, min and h, and bytes for KiB, MiB and GiB.
-    A value that is no text is returned unchanged.
+    A value that is not text is returned unchanged.
     Raises ValueError or KeyError for other texts: callers have checked the value by a schema.
     """
     if not isinstance(value, str):
@@ -51,7 +51,7 @@ def format_ranges(values: Iterable[int]) -> str:
 def parse_ranges(text: str) -> list[int]:
     """Parse whole numbers as the kernel writes lists of CPUs: ``0-2,5`` gives 0, 1, 2, 5.
 
-    An empty text gives no numbers.  Raises ValueError where the text is no such list.
+    An empty text gives no numbers.  Raises ValueError if the text is not such a list.
     """
     values: list[int] = []
     for item in filter(None, text.strip().split(",")):

@@ -66,14 +66,14 @@ _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("d
 def _check_known_name(
     validator: Any, keyword: Fields, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
-    """Yield an error where a value is no declared name: the keyword `known` of Strata's schemas.
+    """Yield an error where a value is not a declared name: the keyword `known` of Strata's schemas.
 
     The signature is that of jsonschema's keywords.
     keyword: ``{in, what, like}``: the section of the document that declares the name, or a list of
     sections; the kind of thing that the name stands for, for messages; and, where there is one, a
     schema that the name's declaration must fit.
     The document is the one that :func:`find_faults` checks, and the sections that it adds.
-    No error is yielded where the value is no text, or the document has no such section.
+    No error is yielded where the value is not text, or the document has no such section.
     """
     if not isinstance(value, str):
         return
@@ -187,7 +187,7 @@ def load_schema(name: str) -> Any:
     """Return the validator of schemas/NAME.schema.json, loaded once for each process.
 
     The schema may refer to other schemas in that folder.  All callers share the validator: do not
-    change its schema.  Raises KeyError where there is no such schema.
+    change its schema.  Raises KeyError if there is no such schema.
     """
     schemas = {}
     for file_name in os.listdir(SCHEMAS):
@@ -208,8 +208,8 @@ def find_faults(
 ) -> list[Finding]:
     """Return a finding for each key at which data break the schema of a validator, sorted by key.
 
-    The list is empty where the data are valid; :func:`raise_findings` makes an error of it.
-    validator: as of :func:`make_validator` or :func:`load_schema`.
+    The list is empty if the data are valid; :func:`raise_findings` makes an error of it.
+    validator: see :func:`make_validator` or :func:`load_schema`.
     prefix: a text put before each key.
     names: sections that declare names for the keyword `known`, in addition to those of `data`.
     """
@@ -283,7 +283,7 @@ def _describe_demand(schema: Fields) -> str:
     """Return what a schema demands of a value, as the end of a sentence ("; must be …").
 
     A description that begins with "must " is the whole demand; any other is added in parentheses.
-    The text is empty where the schema declares nothing.
+    The text is empty if the schema declares nothing.
     """
     kinds = schema.get("type", [])
     description = schema.get("description")
@@ -355,7 +355,7 @@ def find_unknown(key: str, name: str, known: Collection[str], kind: str) -> list
 
 
 def raise_findings(source: str | Callable[[str], str], findings: list[Finding]) -> None:
-    """Raise UserError with a line for each finding; do nothing where there is none.
+    """Raise UserError with a line for each finding; do nothing if there is none.
 
     Equal lines are written once.
     source: the name of the file, or a function that returns the name of the file that has a key.

@@ -14,7 +14,7 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 
 # A few aliases of aliases can expand to more values than memory holds.
-MOST_VALUES = 100_000
+MAX_VALUES = 100_000
 _TAG = "tag:yaml.org,2002:"
 _Loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
 _Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
@@ -23,7 +23,7 @@ _Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
 def read_mapping(path: str) -> Fields:
     """Return the mapping in a YAML file.
 
-    Raises UserError, with file, line and reason, where the file is missing or is no valid mapping.
+    Raises UserError, with file, line and reason, if the file is missing or is not a valid mapping.
     """
     try:
         with open(path, "rb") as file:
@@ -39,20 +39,20 @@ def read_mapping(path: str) -> Fields:
 
 
 def parse_text(source: str, text: str | bytes) -> Any:
-    """Return the value of a YAML text; None where the text is empty.
+    """Return the value of a YAML text; None if the text is empty.
 
     source: the text's name in messages.
-    Raises UserError, with line and reason, where the text is not valid or its aliases expand to
-    more than :data:`MOST_VALUES` values.
+    Raises UserError, with line and reason, if the text is not valid or its aliases expand to
+    more than :data:`MAX_VALUES` values.
     """
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
             return None
-        if _count_values(node, {}) > MOST_VALUES:
+        if _count_values(node, {}) > MAX_VALUES:
             raise yaml.MarkedYAMLError(
-                problem=f"its aliases stand for more than {MOST_VALUES:,} values: write fewer",
+                problem=f"its aliases stand for more than {MAX_VALUES:,} values: write fewer",
                 problem_mark=node.start_mark,
             )
         _check_keys(node)
@@ -66,7 +66,7 @@ def parse_text(source: str, text: str | bytes) -> Any:
         raise UserError(f"{source}: {location}not valid YAML: {problem}") from None
     except yaml.reader.ReaderError:
         raise UserError(
-            f"{source}: is no text: a YAML file is needed, such as config.yaml"
+            f"{source}: is not text: a YAML file is needed, such as config.yaml"
         ) from None
     except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
         raise UserError(f"{source}: not valid YAML: {' '.join(str(error).split())[:200]}") from None

@@ -54,7 +54,7 @@ _BOUND_AREA = re.compile(
 def prepare_guest(folder: str) -> list[str]:
     """Mount the guest's data disk at /data, and set the resource limits of its ssh sessions.
 
-    folder: the system's, with the ssh configuration.  A second call changes nothing.
+    folder: the folder of the system, with the ssh configuration.  A second call changes nothing.
     Returns the lines of :data:`_GUEST_SCRIPT`: the number of queues of the network interface, the
     number of memory nodes, then a line for each cache of the first CPU.  :func:`observe_machine`
     reads them in this order.
@@ -68,7 +68,7 @@ def observe_machine(
 ) -> Fields:
     """Prepare the guest, and return the observed part of ``system.vm`` (docs/files.md).
 
-    folder: the system's, with the ssh configuration.
+    folder: the folder of the system, with the ssh configuration.
     requested: the settings that Vagrant and libvirt got.
     profile: the complete profile of the machine.
     refused: key of the profile → why the setting was left out before the start.
@@ -348,7 +348,7 @@ def _explain_emulation(requested: WantedMachine) -> str:
 
 
 def _format_pairs(template: str, by_number: Mapping[str, object]) -> str | None:
-    """Return numbers and their values as a text, in the order of the numbers; None without any.
+    """Return numbers and their values as a text, in the order of the numbers; None for none.
 
     template: the text of one pair, with fields 0 for the number and 1 for its value.
     by_number: number, as text → value.

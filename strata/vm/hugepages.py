@@ -54,8 +54,8 @@ def _are_machines_bound(machines: list[WantedMachine]) -> bool:
 def reserve_huge_pages(machines: list[WantedMachine], context: Context) -> str | None:
     """Reserve huge pages of 2 MiB for the memory of all machines; return why that failed, or None.
 
-    context: the system's; its journal notes first how the pages are returned.  The kernel keeps
-    pages in use until their machine ends.
+    context: the context of the system; its journal notes first how the pages are returned.  The
+    kernel keeps pages in use until their machine ends.
     After a failure, no further page stays reserved; the reason enters the records.
     """
     needed = _count_needed_pages(machines)
@@ -64,7 +64,7 @@ def reserve_huge_pages(machines: list[WantedMachine], context: Context) -> str |
     except OSError:
         return "the host's kernel has no huge pages of 2 MiB"
     undo_commands = [_make_reserve_command(folder, count) for folder, count in before.items()]
-    # `find` prints nothing: a failed return of pages is no error.
+    # `find` prints nothing: a failed return of pages is not an error.
     cleanup = {"root": True, "find": ["true"], "remove": undo_commands}
     context.note_cleanup({"kind": "huge pages", "id": context.id, **cleanup})
     # Only contiguous memory becomes huge pages.  Whether all this worked is counted below.

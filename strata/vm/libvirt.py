@@ -62,7 +62,7 @@ def list_domains() -> list[str]:
 def card_address(subnet: str, number: int) -> tuple[str, str]:
     """Return (MAC address, IP address) of a machine's network interface.
 
-    subnet: the machines' network, as ADDRESS/24.  number: the machine's, from 0.
+    subnet: the machines' network, as ADDRESS/24.  number: the number of the machine, from 0.
     The same home, network and number must always give the same addresses: a snapshot fits no
     others.
     """
@@ -108,9 +108,9 @@ def create_network(machines: int = 1) -> str:
 
 
 def create_object(command: str, xml: str) -> None:
-    """Create an object of libvirt from its XML.
+    """Create a libvirt object from its XML.
 
-    command: the command of virsh that creates it, for example net-create.
+    command: the virsh command that creates it, for example net-create.
     Raises UserError if the command fails.  The XML stays in the cache, as object.xml.
     """
     path = vagrant_box.cache_path("object.xml")
@@ -122,7 +122,7 @@ def remove_domains(only: str | None = None) -> list[str]:
     """Kill and remove Strata's domains, and delete their volumes; return a phrase for each.
 
     only: the name of the only domain to be removed; None removes all.
-    A domain that does not exist is no error.  Raises UserError if libvirt does not answer, or if a
+    A missing domain is not an error.  Raises UserError if libvirt does not answer, or if a
     domain still exists afterwards.
     """
     removed = [name for name in list_domains() if only in (None, name)]

@@ -38,7 +38,7 @@ class Machine:
     """One virtual machine of a system, from its definition to its removal.
 
     options: the resolved options of the layer vm.
-    context: the system's.
+    context: the context of the system.
     image: the image whose Vagrant box contains the disk.
     warmup: name of the layer above → commands that run in the machine once: before the machine is
     saved as a snapshot, or after its boot.
@@ -207,7 +207,7 @@ class Machine:
         if devices and self.context.parts > 1:
             return "a device can be in one machine only"
         accelerator = self.options["accelerator"]
-        reasons = [passthrough.explain_unavailability(device, accelerator) for device in devices]
+        reasons = [passthrough.find_obstacle(device, accelerator) for device in devices]
         return "; ".join(filter(None, reasons)) or None
 
     def _ensure_snapshot(self, owner: Fields) -> str:
@@ -232,19 +232,20 @@ class Machine:
             # A restored machine then has its data disk mounted, and the programs of the guest's
             # script in its page cache.
             applied.prepare_guest(self.folder)
-            self._save(plain, owner)
+            self._save_snapshot(plain, owner)
         if self.warmup:
             self._restore(plain, owner)
             self._run_warmup()
-            self._save(warm, owner)
+            self._save_snapshot(warm, owner)
         return warm
 
-    def _save(self, name: str, owner: Fields) -> None:
-        """Save the machine as a snapshot of this run, which stops the machine.
+    def _save_snapshot(self, name: str, owner: Fields) -> None:
+        """Save the machine as a snapshot for this run; the machine is stopped then.
 
-        name: the snapshot's.  owner: the process of the run.  Raises UserError if that fails.
+        name: the name of the snapshot.  owner: the process of the run.
+        Raises UserError if the machine cannot be saved.
         """
-        # A restored machine would not know the connection.
+        # A restored machine would not know this connection of ssh.
         ssh.close_connection(self.folder)
         with report_step("vm", "saving the machine, from which later ones are restored"):
             snapshot.save_snapshot(name, owner, self.wanted["name"])
@@ -264,7 +265,7 @@ class Machine:
     def _restore(self, name: str, owner: Fields) -> float:
         """Restore the machine from a snapshot of this run, and set its clock to the host's.
 
-        name: the snapshot's.  owner: the process of the run.
+        name: the name of the snapshot.  owner: the process of the run.
         Returns the seconds that this took, up to the end of the machine's first command.
         Raises UserError if the machine is not restored, or does not answer.
         """
@@ -328,7 +329,7 @@ class Machine:
 def define_machine(folder: str, requested: WantedMachine) -> None:
     """Define the machine in libvirt, with its console and data disk, without starting it.
 
-    folder: the system's, whose vm.json Vagrant reads.
+    folder: the folder of the system, whose vm.json Vagrant reads.
     requested: the content of vm.json.
     The first definition from a box copies the box's disk into the storage pool; a file with the
     ending ``.whole`` marks a complete copy, and is removed with it.
@@ -353,7 +354,7 @@ def define_machine(folder: str, requested: WantedMachine) -> None:
 def _make_console(path: str) -> None:
     """Create the empty file of the guest's console.
 
-    path: the file's, which is emptied if it exists.
+    path: the path of the file, which is emptied if it exists.
     QEMU writes it as root; this user owns the file, and can read it.  After a failed boot, a
     message names the file.
     """
@@ -414,8 +415,8 @@ def _is_ssh_answering(address: str) -> bool:
 def remove_machine(folder: str) -> None:
     """Remove Strata's machines with their volumes, network and storage pool from libvirt.
 
-    folder: the system's, with the ssh configuration.  Vagrant's files in it are removed, too.
-    libvirt is started if it does not answer.  A second call is no error.
+    folder: the folder of the system, with the ssh configuration.  Vagrant's files in it are
+    removed, too. libvirt is started if it does not answer.  A second call is not an error.
     The journal's entries of the kind "machine" call this, also for several equal machines.
     """
     ssh.close_connection(folder)
@@ -427,7 +428,7 @@ def remove_machine(folder: str) -> None:
 def remove_vagrant_files(folder: str) -> None:
     """Remove Vagrant's files about the machine of a system, and its index of all machines.
 
-    folder: the system's.  Vagrant would otherwise take the machine for an existing one.
+    folder: the folder of the system.  Vagrant would otherwise take the machine for an existing one.
     """
     index = vagrant_box.cache_path("vagrant", "data", "machine-index")
     for path in (os.path.join(folder, "vagrant"), index):

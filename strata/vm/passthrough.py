@@ -42,11 +42,12 @@ ip -4 -o address show dev "$2" | sed -n 's/.* inet \\([^ ]*\\) .*/\\1/p'
 """
 
 
-def explain_unavailability(address: str, accelerator: str | None) -> str | None:
-    """Return why a PCI device cannot be passed to a guest here, with the remedy; None if it can.
+def find_obstacle(address: str, accelerator: str) -> str | None:
+    """Return why a PCI device cannot be passed to a guest here; None if it can.
 
+    The sentence has a remedy if there is one.
     address: the device's PCI address.
-    accelerator: the accelerator of virtual machines on this host; None before the trial of KVM.
+    accelerator: of virtual machines on this host, "kvm" or "tcg", as the trial of KVM found it.
     """
     folder = os.path.join(DEVICES, address)
     if not os.path.isdir(folder):
@@ -64,7 +65,7 @@ def explain_unavailability(address: str, accelerator: str | None) -> str | None:
 def set_card_address(folder: str, requested: WantedMachine) -> str:
     """Give the guest's own network card its IP address, and return the address seen there.
 
-    folder: the system's, with the ssh configuration.
+    folder: the folder of the system, with the ssh configuration.
     requested: the settings of the machine, whose `card` is not None.
     Writes a network configuration in the guest, and waits up to LINK_TIMEOUT seconds for the link.
     Raises UserError if the guest has not exactly one network card of its own, or it has no link.
@@ -90,12 +91,12 @@ def find_network_interface(address: str) -> str:
     """Return the name of the host's network interface that a virtual function belongs to.
 
     address: the PCI address of the virtual function.
-    Raises UserError if the device is no virtual function of an interface of this host.
+    Raises UserError if the device is not a virtual function of an interface of this host.
     """
     devices = sorted(glob.glob(f"{DEVICES}/{address}/physfn/net/*"))
     if not devices:
         raise UserError(
-            f"device {address} is no virtual function of a network card that this host has: a "
+            f"device {address} is not a virtual function of a network card that this host has: a "
             "client of this host does not reach the machine over it; a second machine may (client: "
             "{ssh: …})"
         )

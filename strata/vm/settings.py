@@ -26,7 +26,7 @@ EMULATED_CPU = {
 EMULATED_ARGUMENTS = "tsc=reliable no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
 # The value of `memory` that gives a machine what the workloads need, and the largest share of its
 # memory that they may fill.
-NEEDED, MOST_OF_MEMORY = "needed", 0.9
+NEEDED, MAX_MEMORY_SHARE = "needed", 0.9
 # The least memory of such a machine, in GiB.
 LEAST_GIB = 4
 # The settings that a profile leaves out; schemas/vm.schema.json explains each.
@@ -58,7 +58,7 @@ def complete_profile(profile: Fields | None, scale: str, memory_bytes: int = 0) 
     merged = DEFAULTS | (profile or {})
     settings = {key: select_value_at_scale(value, scale) for key, value in merged.items()}
     if settings["memory"] == NEEDED:
-        gib = max(LEAST_GIB, math.ceil(memory_bytes / MOST_OF_MEMORY / GIB))
+        gib = max(LEAST_GIB, math.ceil(memory_bytes / MAX_MEMORY_SHARE / GIB))
         settings["memory"] = f"{gib}GiB"
     return settings
 
@@ -219,7 +219,7 @@ def _resolve_memory(requested: str, memory_bytes: int, machine_count: int) -> in
 def _choose_cpu_model(topology: str, is_kvm: bool) -> Fields:
     """Return libvirt's CPU model, ``{mode, features}``, with `model` under emulation.
 
-    topology: the profile's; "host" needs a model that is equal to the host's CPU.
+    topology: the topology of the profile; "host" needs a model that is equal to the host's CPU.
     """
     if not is_kvm:
         return EMULATED_CPU

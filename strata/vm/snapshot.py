@@ -45,7 +45,7 @@ def remove_orphaned_snapshots() -> None:
 def save_snapshot(name: str, owner: Fields, domain: str) -> None:
     """Save a running domain, its memory and disks, as a snapshot of this run; stop the domain.
 
-    name: the snapshot's.  owner: the process of the run.  domain: the domain's name.
+    name: the name of the snapshot.  owner: the process of the run.  domain: the domain's name.
     The snapshot gets its name atomically, once it is complete.
     Raises UserError if virsh or the copy of the disks fails.
     """
@@ -61,7 +61,7 @@ def save_snapshot(name: str, owner: Fields, domain: str) -> None:
 def restore_snapshot(name: str, owner: Fields) -> None:
     """Copy a snapshot's disks back into the storage pool, and resume its domain.
 
-    name: the snapshot's.  owner: the process of the run.
+    name: the name of the snapshot.  owner: the process of the run.
     The snapshot stays.  The network must have the addresses of the saved machine, whose domain must
     be gone.
     Raises UserError if virsh or the copy of the disks fails.

@@ -48,7 +48,7 @@ def write_configuration(folder: str, address: str, key: str, host_key: str) -> N
 def wrap_command(folder: str, argv: list[str]) -> list[str]:
     """Return the host's command that runs `argv` in the machine, each argument unchanged.
 
-    folder: the system's, with the ssh configuration.
+    folder: the folder of the system, with the ssh configuration.
     The command ends with the exit code of `argv`, or with CONNECTION_LOST.
     """
     return ["ssh", "-F", _configuration_path(folder), HOST, "--", shlex.join(argv)]
@@ -57,7 +57,7 @@ def wrap_command(folder: str, argv: list[str]) -> list[str]:
 def run_command(folder: str, argv: list[str], timeout: float = 120, check: bool = True) -> str:
     """Run a command in the machine, and return its standard output.
 
-    folder: the system's, with the ssh configuration.  timeout: in seconds.
+    folder: the folder of the system, with the ssh configuration.  timeout: in seconds.
     Raises UserError if the command fails and `check` is set.
     """
     return capture(wrap_command(folder, argv), timeout, check).stdout
@@ -66,6 +66,6 @@ def run_command(folder: str, argv: list[str], timeout: float = 120, check: bool 
 def close_connection(folder: str) -> None:
     """Close the ssh connection that was kept open to the machine, if there is one.
 
-    folder: the system's, with the ssh configuration.
+    folder: the folder of the system, with the ssh configuration.
     """
     capture(["ssh", "-F", _configuration_path(folder), "-O", "exit", HOST], timeout=20, check=False)

@@ -90,7 +90,7 @@ def require_box(recipe: str) -> Fields:
 def remove_box(recipe: str) -> None:
     """Remove an image's box atomically, and its copy in the storage pool.
 
-    recipe: the hash of the image's recipe.  A missing box is no error.
+    recipe: the hash of the image's recipe.  A missing box is not an error.
     """
     remove_at_once(
         cache_path("vagrant", "boxes", box_name(recipe)), paths.unfinished_folder("removed-box")

@@ -90,7 +90,7 @@ class AuctionData:
     def make_rng(self, kind: str, number: int) -> random.Random:
         """Return the random numbers of one row: the same for each call with its kind and number.
 
-        kind: such as "item".  number: of the row among those of its kind.
+        kind: such as "item".  number: the number of the row among those of its kind.
         """
         return random.Random(f"{self.seed} {kind} {number}")
 
@@ -111,7 +111,8 @@ class AuctionData:
     def make_person(self, number: int) -> tuple:
         """Return the row of a person: number, name, salt, secret, e-mail, address and balance.
 
-        auctions.py compares the secret, SHA-256 of salt and password, at the login.
+        This is the order of the table's columns.  A number always gives the same person.
+        The secret is the SHA-256 of salt and password; auctions.py computes it at login, too.
         """
         rng, name = self.make_rng("person", number), name_person(number)
         salt = f"{rng.getrandbits(64):016x}"

@@ -22,7 +22,7 @@ from kit.logs import Object, Point, Value, value
 # The published tolerance of the mix, relative to each operation's count.
 MIX_TOLERANCE = 0.1
 # Counts also vary by chance, as Poisson counts do: by at most so many standard deviations.
-MOST_DEVIATIONS = 4
+MAX_DEVIATIONS = 4
 # The faults that the databases count: there must be none.
 FAULTS = dict.fromkeys(("adrift", "wrong"), 0)
 
@@ -107,7 +107,7 @@ def read_probe(point: Point, probe_number: int, sites: int, parameters: Object) 
     def compute_tolerance(count: float) -> float:
         """Return the largest accepted difference from an expected count."""
         # One more: users may begin and end anywhere in the chain.
-        return MIX_TOLERANCE * count + MOST_DEVIATIONS * math.sqrt(count) + 1
+        return MIX_TOLERANCE * count + MAX_DEVIATIONS * math.sqrt(count) + 1
 
     mix_fault = results.find_mix_fault(MIX, compute_tolerance)
     # Users of an overloaded system come to fewer of the later operations.  So a probe that fails

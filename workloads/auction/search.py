@@ -13,7 +13,7 @@ from typing import Any
 
 import driver
 from data_set import count_auctions
-from report import print_object
+from report import print_json_line
 
 # An operation passes if 99 of 100 answers are in time.  Operations with fewer answers than this are
 # judged together, under the name RARE.
@@ -81,7 +81,10 @@ class Search:
         return max(self.passes, default=0)
 
     def add_outcome(self, users: int, passed: bool) -> None:
-        """Record whether a number of users passed; a failure refutes all passes from there on."""
+        """Record whether the sites passed with a number of users.
+
+        A failure deletes all earlier passes with this number of users or more.
+        """
         if passed:
             self.passes[users] += 1
             return
@@ -106,7 +109,7 @@ class Search:
             return min(2 * highest, self.max_users)
         if failure is not None and failure - highest > max(1, self.resolution * highest):
             return (failure + highest) // 2
-        # The first pass is no confirmation.
+        # The first pass is not a confirmation.
         confirmed = self.passes[highest] - 1
         return highest if confirmed < self.confirmations else None
 
@@ -114,8 +117,8 @@ class Search:
 def search_most_users(*arguments: str) -> None:
     """Probe one number of users after another until the search is over, and print its result.
 
-    arguments: of the command line.  Prints the books of the sites before and after all probes.
-    check_search of parse.py repeats the search's reasoning from the printed probes.
+    arguments: the arguments of the command line.  Prints the books of the sites before and after
+    all probes. check_search of parse.py repeats the search's reasoning from the printed probes.
     If bids are undecided after DECISION_SECONDS, the search still ends; parse.py refuses its log.
     """
     settings = driver.read_settings(*arguments)
@@ -154,8 +157,8 @@ def search_most_users(*arguments: str) -> None:
         time.sleep(0.1)
     driver.print_books("closed", addresses, ports)
     fails = search.lowest_failure
-    print_object(found=search.highest_pass, fails=fails, probes=probes, bids=bids)
-    print_object(done=True)
+    print_json_line(found=search.highest_pass, fails=fails, probes=probes, bids=bids)
+    print_json_line(done=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Makes the auctions' data, and runs their servers in the foreground.
 # Usage: site.sh data USERS SEED BUFFER_BYTES       makes the database that every cell starts with
-#        site.sh prepare START_USERS MOST_USERS     unpacks it
+#        site.sh prepare START_USERS MAX_USERS     unpacks it
 #        site.sh database BUFFER_BYTES PROCESSES    runs PostgreSQL
 #        site.sh broker PORT,DISTRIBUTION_PORT,NAMES_PORT
 #        site.sh application PROCESSES BROKER_PORTS POLL_SECONDS ITEM_SECONDS
@@ -29,7 +29,7 @@ make_auction_data() {
 }
 
 # Unpacks the database, and makes the servers' folders.
-# Usage: prepare_servers START_USERS MOST_USERS
+# Usage: prepare_servers START_USERS MAX_USERS
 prepare_servers() {
     local start_users=$1 most_users=$2
     require_data "$start_users" "$most_users"

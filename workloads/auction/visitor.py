@@ -67,7 +67,11 @@ class Visitor(User):
 
     @classmethod
     def find_latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
-        """Return the published limit in seconds, which shortens with the cycle; None: no limit."""
+        """Return the longest latency of an operation in seconds, or None if it has no limit.
+
+        settings: the settings of the point; with a shorter `cycle` (seconds) limits are shorter.
+        The load generator counts the requests above the limit.
+        """
         return chain.find_limit(operation, settings["cycle"])
 
     def arrive(self) -> None:
@@ -85,9 +89,10 @@ class Visitor(User):
             self.do_operation("AddItem")
 
     def check_operations(self) -> None:
-        """Do every operation once, and wait until the site shows the bid as decided.
+        """Do every operation once, and wait until the site shows that the bid is decided.
 
-        There is no limit of time here: the timeout of the warm-up's step ends the wait.
+        The first person has made the bid.  The wait has no time limit of its own: the timeout of
+        the warm-up step ends it.
         """
         super().check_operations()
         self.log_in(self.persons[0])
@@ -193,9 +198,10 @@ class Visitor(User):
         self._call("POST", "/login", {"name": name, "password": password}, person=person)
 
     def wait_for_bid(self) -> None:
-        """Wait until the attended auction changes, or until the site answers that it did not.
+        """Wait for a change of the visitor's auction, by one request that the site holds back.
 
-        Sets `state` if it changed.  Raises WrongAnswerError if the state is not newer.
+        Sets `state` if it changed; the site answers after a time that nothing did.
+        Raises WrongAnswerError if the answer is of another auction, or not newer than `state`.
         """
         known = self.state["seq"]
         path = f"/api/auctions/{self.auction}/next?after={known}"

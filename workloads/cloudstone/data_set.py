@@ -48,7 +48,7 @@ def name_person(person: int) -> str:
 
 
 def make_password(person: int) -> str:
-    """Return a person's password, which visitors log in with."""
+    """Return a person's password, which the data set holds and visitors log in with."""
     return f"open-{person}-sesame"
 
 

@@ -12,7 +12,7 @@ from kit.logs import Object, Value, check_cpu_usage, value
 LARGEST_DELAY = 0.2
 # The tolerance of the mix is for so many operations.
 OPERATIONS_OF_TOLERANCE = 10_000
-# The tables that users add rows to, each with the operation that adds one; "" where none does.
+# The tables that users add rows to, each with the operation that adds one; "" if none does.
 ADDING_OPERATIONS = {
     "person": "AddPerson",
     "socialevent": "AddEvent",
@@ -54,7 +54,7 @@ def list_values(
 ) -> list[Value]:
     """Check the mix and the load generator at a point; return latencies, strain and rate.
 
-    results: of the point.  cycle: mean seconds between the operations of a user.
+    results: the results of the point.  cycle: mean seconds between the operations of a user.
     mix_points: the tolerance of the mix, in percentage points.
     factors: the factors of all values.
     Raises BrokenLogError if the mix is another one, or if the load generator was the bottleneck.

@@ -62,9 +62,10 @@ class Visitor(User):
         self.open_browser()
 
     def open_browser(self) -> None:
-        """Start a browser that has all of the site's own files, or none, as drawn (one draw).
+        """Start a browser whose cache holds either all static files of the site or nothing.
 
-        It has no files that users uploaded.
+        The cache is empty with the probability `chain.EMPTY_CACHES`, and never holds files that
+        users uploaded.  It takes one random number: another count changes all later requests.
         """
         self.keeps_static_files = self.rng.random() >= chain.EMPTY_CACHES
         self.fetched_files: set[str] = set()
@@ -171,7 +172,7 @@ class Visitor(User):
         fields |= {"firstname": "New", "lastname": "Person", "email": f"{name}@example.org"}
         fields |= {"telephone": "555-1234567", "timezone": "UTC"}
         fields |= {"summary": draw_text(self.rng, 40)}
-        return self._encode_form(fields, "me.png", PERSON_PICTURE)
+        return self._make_form_request(fields, "me.png", PERSON_PICTURE)
 
     def fill_event_form(self, title: str) -> dict[str, Any]:
         """Draw the fields of an event; return the options of a request that adds the event."""
@@ -182,21 +183,23 @@ class Visitor(User):
         fields |= {"tags": " ".join(sorted(tags)), "description": draw_text(self.rng, 120)}
         fields |= {"telephone": "555-1234567", "takes_place": "2030-12-24T18:00"}
         literature = ("read.txt", draw_text(self.rng, 1500).encode(), "text/plain")
-        return self._encode_form(fields, "event.png", EVENT_PICTURE, literature=literature)
+        return self._make_form_request(fields, "event.png", EVENT_PICTURE, literature=literature)
 
-    def _encode_form(
+    def _make_form_request(
         self, fields: dict, file_name: str, size: tuple[int, int], **files: tuple
     ) -> dict[str, Any]:
-        """Encode fields as a browser sends a form, with an address and a picture, which are drawn.
+        """Draw an address and a picture, add them to a form, and encode it as a browser does.
 
+        fields: the other fields of the form.
         file_name, size: of the picture; the size is in pixels.
         files: name, content and type of each further file, by its field.
-        Returns the options of a request.
+        Returns the arguments `data` and `headers` of a request.
+        The address is drawn before the picture: another order changes all later requests.
         """
         from urllib3 import encode_multipart_formdata
 
         names = ["street1", "street2", "city", "state", "zip", "country"]
-        fields |= dict(zip(names, data_set.draw_address(self.rng), strict=True))
+        fields = fields | dict(zip(names, data_set.draw_address(self.rng), strict=True))
         files["picture"] = (file_name, self.rng.choice(make_uploads(*size)), "image/png")
         data, kind = encode_multipart_formdata(fields | files)
         return {"data": data, "headers": {"Content-Type": kind}}

@@ -39,7 +39,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     return [
         value("time", "s", sum(seconds) / len(runs)),
         *_measure_resources(runs, objects["observed"]),
-        *_match_patterns(objects.get("printed", []), parameters["patterns"]),
+        *_extract_values(objects.get("printed", []), parameters["patterns"]),
     ]
 
 
@@ -97,13 +97,14 @@ def _measure_resources(runs: list[Object], observed: list[Object]) -> list[Value
     ]
 
 
-def _match_patterns(printed: list[Object], patterns: list[str]) -> list[Value]:
+def _extract_values(runs: list[Object], patterns: list[str]) -> list[Value]:
     """Return one value for each pattern: the mean over the runs of the last match in the output.
 
-    printed: timed.c's object of each run, with the end of its output as `printed`.
+    runs: timed.c's object of each run, whose `printed` is the end of its output.
     patterns: NAME[:UNIT[:SIDE]]=REGEX, with the unit "units" unless given.  SIDE, lower or
-    higher, says which values are better, and does not matter here.
-    Raises BrokenLogError if a run printed no match, or one that is no number.
+    higher, says which values are better, and is not used here.
+    Raises BrokenLogError if there is no run, if the output of a run has no match, or if its last
+    match is not a number.
     """
     values = []
     for pattern in patterns:
@@ -112,8 +113,8 @@ def _match_patterns(printed: list[Object], patterns: list[str]) -> list[Value]:
         # The unit is the text after the first colon; a value without one is in "units".
         name, unit = [*declared.split(":"), "units"][:2]
         numbers = []
-        for content in printed:
-            text = content["printed"]
+        for run in runs:
+            text = run["printed"]
             # With a group in the expression, a match is the text of the group.
             matches = re.findall(regex, text, re.MULTILINE)
             last_text = text.strip()[-200:] or "nothing"
@@ -128,9 +129,10 @@ def _match_patterns(printed: list[Object], patterns: list[str]) -> list[Value]:
 def _parse_number(name: str, text: str) -> float:
     """Return the number that a text represents.
 
-    name: of the metric, for the message.  Raises BrokenLogError if the text is no number.
+    name: the name of the metric, for the message.  Raises BrokenLogError if the text is not a
+    number.
     """
     try:
         return float(text)
     except ValueError:
-        raise BrokenLogError(f"{name}: {text[:60]!r} is no number") from None
+        raise BrokenLogError(f"{name}: {text[:60]!r} is not a number") from None

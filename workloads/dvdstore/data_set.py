@@ -24,7 +24,7 @@ PASSWORD = "password"
 # 8.25 %.
 TAX_PER_10000 = 825
 # The most lines of an order, each with another product.
-MOST_LINES = 9
+MAX_LINES = 9
 # Random numbers have 64 bits.
 _MASK = 2**64 - 1
 
@@ -93,9 +93,9 @@ class ShopData:
         return 10 * pieces if product % 10_000 == 0 else pieces
 
     def draw_lines(self, order: int) -> list[tuple[int, int]]:
-        """Draw product and quantity of each line of an order, at most MOST_LINES."""
+        """Draw product and quantity of each line of an order, at most MAX_LINES."""
         lines = []
-        for line in range(1 + self.draw_number("orders", order, 2, MOST_LINES)):
+        for line in range(1 + self.draw_number("orders", order, 2, MAX_LINES)):
             # Each line has two fields of the order.
             product = 1 + self.draw_number("orderlines", order, 2 * line, self.products)
             quantity = 1 + self.draw_number("orderlines", order, 2 * line + 1, 3)

@@ -10,10 +10,10 @@ from user import User
 
 # The share of rounds of a known customer; a new customer does the others.
 KNOWN_SHARE = 0.8
-MOST_SEARCHES = 5
+MAX_SEARCHES = 5
 # The most products that a search may find, and the most pieces of a product that are bought.
-MOST_FOUND = 9
-MOST_PIECES = 3
+MAX_FOUND = 9
+MAX_PIECES = 3
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 # The attributes in which a page tells programs its name and its results.
 _MAIN = re.compile(rb"<main((?: data-[a-z]+=\"[^\"]*\")+)>")
@@ -82,12 +82,12 @@ class Visitor(User):
         if operation != "order":
             is_known = operation == "login"
         self.enter_shop(is_known)
-        for _ in range(self.rng.randint(1, MOST_SEARCHES)):
+        for _ in range(self.rng.randint(1, MAX_SEARCHES)):
             self.search_products(**self.draw_search())
             self.count_events(searches=1)
         products = range(1, self.shop.products + 1)
-        chosen = self.rng.sample(products, self.rng.randint(1, data_set.MOST_LINES))
-        results = self.buy_basket({product: self.rng.randint(1, MOST_PIECES) for product in chosen})
+        chosen = self.rng.sample(products, self.rng.randint(1, data_set.MAX_LINES))
+        results = self.buy_basket({product: self.rng.randint(1, MAX_PIECES) for product in chosen})
         self.record_latency("order", self.seconds)
         # The order 0 was rolled back, and has no total.
         is_ordered = results["order"] != "0"
@@ -116,12 +116,12 @@ class Visitor(User):
             words = f"{first} {self.rng.choice(data_set.LAST_NAMES)}"
         else:
             words = self.rng.choice(data_set.TITLE_WORDS)
-        return {"by": by, "words": words, "limit": str(self.rng.randint(1, MOST_FOUND))}
+        return {"by": by, "words": words, "limit": str(self.rng.randint(1, MAX_FOUND))}
 
     def search_products(self, **fields: str) -> dict[str, str]:
         """Search for products; return the attributes of the page, as fetch_page does.
 
-        fields: as of draw_search.
+        fields: see draw_search.
         """
         return self.fetch_page("browse", query=f"?{urllib.parse.urlencode(fields)}")
 
@@ -138,7 +138,7 @@ class Visitor(User):
 
         The attributes are those that print_page of shop.php writes, without their prefix `data-`.
         The page's latency is recorded, and added to the round's `seconds`.
-        name: of the page, without `.php`.  fields: of a form that is sent; None for a GET.
+        name: the name of the page, without `.php`.  fields: of a form that is sent; None for a GET.
         Raises WrongAnswerError if another page answers, or a part of the page is missing.
         """
         method = "GET" if fields is None else "POST"

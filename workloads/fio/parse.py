@@ -126,7 +126,8 @@ def check_side(name: str, side: Object, block: int, threads: int, seconds: float
     """Raise BrokenLogError unless the counts of a job in one direction fit each other.
 
     name: job and direction, for messages.  side: fio's object of the direction.
-    block: in bytes.  threads: of the job.  seconds: the time that it should run, without the ramp.
+    block: in bytes.  threads: the threads of the job.  seconds: the time that it should run,
+    without the ramp.
     """
     failed = (side["short_ios"], side["drop_ios"])
     require_equal(f"{name}: incomplete and dropped operations", failed, (0, 0))
@@ -158,7 +159,7 @@ def measure_rate(sides: list[Object], block: int, factors: Object) -> Value:
     """Return the rate of operations of a job with small blocks, or the bandwidth of another one.
 
     sides: fio's objects of the job's directions, of which only jobs with small blocks have two.
-    block: in bytes.  factors: of the value.
+    block: in bytes.  factors: the factors of the value.
     An operation counts by its completion after the ramp; fio's own `total_ios` and `iops` count
     the operations that were issued after the ramp.
     """
@@ -187,7 +188,7 @@ def measure_fsyncs(synced: Object, written: Object, factors: Object) -> list[Val
     """Return the 99th percentile of the latency of fsync (ms), or no value if fsyncs are too few.
 
     synced, written: fio's objects of the latencies of fsyncs and of writes, in ns.
-    factors: of the value.
+    factors: the factors of the value.
     Raises BrokenLogError unless each write was followed by an fsync.
     """
     # At both ends of the measured time one of the two may be under way.

@@ -16,7 +16,7 @@ QUERIES = {
     "read-write": {"read": 14, "write": 4, "other": 2},
 }
 # The most transactions, for each one done, that were begun again because two wanted one row.
-MOST_IGNORED = 0.05
+MAX_IGNORED = 0.05
 # The server's settings: it takes less where the system does not let it open enough files.
 SETTINGS = {
     "flush_log": 0,
@@ -94,7 +94,7 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
     ignored = number(report, "ignored", zero=True)
     require_parameters(report, point.head, "threads", "seed")
     require_equal("reconnects", report["reconnects"], 0)
-    most_ignored = MOST_IGNORED * count if test == "read-write" else 0
+    most_ignored = MAX_IGNORED * count if test == "read-write" else 0
     is_good = ignored <= most_ignored
     require(is_good, f"{ignored:.0f} errors of {name} were ignored in {count:.0f} transactions")
     for kind, queries in QUERIES[test].items():
@@ -115,7 +115,7 @@ def check_account(
     """Raise BrokenLogError unless the server's own counts of a point fit sysbench's report.
 
     warmed, accounted: the objects with the server's counts after the warm-up and at the end.
-    name: of the point.  test: a key of `QUERIES`.
+    name: the name of the point.  test: a key of `QUERIES`.
     transactions: of sysbench; the server must have committed them all.
     Pages may be read from the disk in the read-write test only.
     """

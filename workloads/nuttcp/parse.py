@@ -65,7 +65,7 @@ def read_cost(
     """Check the transfer at the fixed rate, and return the CPU's cost of it.
 
     before, after: the observations of the host's CPUs before and after the transfer; their
-    `cycles` is None where the host does not count cycles.
+    `cycles` is None if the host does not count cycles.
     Returns `cpu_seconds_per_gb`, and before it `cycles_per_byte` if cycles were counted.
     Raises BrokenLogError if the rate was exceeded, or cycles were counted on one side only.
     """
@@ -94,7 +94,7 @@ def read_transfer(
 ) -> Object:
     """Check and return nuttcp's report of one transfer, in which a megabyte has 2^20 bytes.
 
-    name: of the point.  rate: the fixed one, in Mbit/s; None: unlimited.
+    name: the name of the point.  rate: the fixed one, in Mbit/s; None: unlimited.
     The report's values are numbers or texts, by nuttcp's own keys, such as "rate_Mbps".
     Raises BrokenLogError if the transfer had other settings, was too short, or has no one report.
     """
@@ -123,7 +123,7 @@ def read_transfer(
 def read_stream(point: Point, direction: str, parameters: Object) -> float:
     """Check netperf's transfer in one direction, and return its throughput in Mbit/s.
 
-    direction: of the system under test, which is netperf's server.
+    direction: the direction of the system under test, which is netperf's server.
     Raises BrokenLogError if the transfer had other settings, or its two ends disagree.
     """
     head = point.head

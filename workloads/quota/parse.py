@@ -48,9 +48,9 @@ def read_point(
 ) -> list[Value]:
     """Check one point, and return its values as :func:`parse` describes.
 
-    load: "single", or a number of per cent.  neighbour: "busy", or None without one.
+    load: "single", or a number of per cent.  neighbour: "busy", or None if there is none.
     observed: Strata's objects of the system's control group before and after the point, with the
-    number of periods in which it was `throttled` until then; None where the host does not count.
+    number of periods in which it was `throttled` until then; None if the host does not count.
     Raises BrokenLogError if the point had another load, or times that are impossible.
     """
     is_single = load == "single"

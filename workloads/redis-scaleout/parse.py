@@ -92,7 +92,7 @@ def read_rate(point: Point, servers: int, seconds: float) -> float:
 def list_values(point: Point, setup: str, servers: int, rate: float) -> list[Value]:
     """Return the values of a set-up: throughput, share of GET, and CPU usage at the client (%).
 
-    A usage of 0, for example of the proxies without any, is no value.
+    A usage of 0, for example of the proxies without any, is not a value.
     Raises BrokenLogError if a usage is more than all of the time.
     """
     *_, total, client = point.objects

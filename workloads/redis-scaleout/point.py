@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from report import WrongAnswerError, print_object, require_equal, round_digits
+from report import WrongAnswerError, print_json_line, require_equal, round_digits
 
 # A load generator is four processes that share its connections; three send GET, one sends SET.
 # All have the same amount of work, so that a scarce processor does not shift the mix.
@@ -139,7 +139,7 @@ class Proxies:
     def start(self, settings: Settings, password: str) -> None:
         """Start the proxies, and wait until they answer.
 
-        password: of the servers, which the configurations in `folder` hold.
+        password: the password of the servers, which the configurations in `folder` hold.
         Raises WrongAnswerError if they do not answer within READY_SECONDS.
         """
         pool = f"  redis: true\n  redis_auth: {password}\n  hash: fnv1a_64\n"
@@ -179,7 +179,8 @@ class Proxies:
         self.processes.append(process)
 
     def _is_answering(self) -> bool:
-        """Return whether a request through the proxies for a missing key is answered."""
+        """Return whether the proxies answer a request for a missing key, as they should."""
+        # The answer to a missing key is an empty line.
         with contextlib.suppress(WrongAnswerError):
             return query_server(self.target, "get", "probe") == "\n"
         return False
@@ -209,11 +210,11 @@ class Proxies:
 
 
 def read_counters(target: Target) -> dict[str, float]:
-    """Return a server's counters until now, and its clock as `seconds`.
+    """Return a server's counters since its start, and its clock as `seconds`.
 
-    gets, sets: requests.  hits, misses: keys that GET found or not.  failed: rejected or failed
-    requests.
-    print_rates prints their differences between two readings by the same keys.
+    They come from Redis's INFO.  gets, sets: executed requests, failed ones included.
+    hits, misses: keys that were found or not.  failed: rejected or failed requests of GET and SET.
+    print_rates subtracts two readings, and prints the differences by the same keys.
     """
     lines = query_server(target, "info", "all").splitlines()
     fields = dict(line.split(":", 1) for line in lines if ":" in line)
@@ -247,7 +248,7 @@ def read_cpu_seconds(processes: Sequence[Process]) -> float:
 def check_answers(target: Target) -> None:
     """Write and read some keys, which stay.  Raises WrongAnswerError if an answer is wrong.
 
-    target: of a server or of the proxies.
+    target: the target of a server or of the proxies.
     """
     # Values differ, so that a wrong one is noticed.  Keys differ in their first bytes: twemproxy's
     # hash would put keys that differ only in the last byte on one or two servers.
@@ -296,7 +297,7 @@ def read_last_lines(folder: Path) -> str:
 def end_process(process: Process, number: int) -> None:
     """Send a signal to a process, and wait for its end, without a limit of time.
 
-    number: of the signal.
+    number: the number of the signal.
     """
     process.send_signal(number)
     process.wait()
@@ -338,7 +339,7 @@ def observe_load(
         "driver_share": round_digits(100 * generator_seconds / elapsed / cpus),
         "proxy_share": round_digits(100 * proxy_seconds / elapsed / cpus),
     }
-    print_object(client=round(elapsed, 6), cpus=cpus, processes=len(generators), **shares)
+    print_json_line(client=round(elapsed, 6), cpus=cpus, processes=len(generators), **shares)
 
 
 def print_rates(before: list[dict[str, float]], after: list[dict[str, float]]) -> None:
@@ -353,12 +354,12 @@ def print_rates(before: list[dict[str, float]], after: list[dict[str, float]]) -
         # No request may have failed since the server's start.
         counts["failed"] = last["failed"]
         rate = (counts["gets"] + counts["sets"]) / counts["seconds"]
-        print_object(server=number, **counts, rate=round_digits(rate))
+        print_json_line(server=number, **counts, rate=round_digits(rate))
         rate_of_all += rate
         gets += counts["gets"]
         sets += counts["sets"]
     get_share = round_digits(100 * gets / (gets + sets))
-    print_object(total=round_digits(rate_of_all), get_share=get_share)
+    print_json_line(total=round_digits(rate_of_all), get_share=get_share)
 
 
 def measure_setup(settings: Settings) -> None:
@@ -384,8 +385,8 @@ def measure_setup(settings: Settings) -> None:
         options = {"connections": settings.connections, "pipeline": settings.pipeline}
         options |= {"data_bytes": settings.data_bytes, "keys": settings.keys, "seed": settings.seed}
         versions = read_versions(targets[0])
-        print_object(point=setup, servers=len(servers), **options, **versions)
-        print_object(checked=len(CHECKED_KEYS), kept=kept)
+        print_json_line(point=setup, servers=len(servers), **options, **versions)
+        print_json_line(checked=len(CHECKED_KEYS), kept=kept)
         keyspace = settings.keys * len(servers)
         argv = ["redis-benchmark", *front, "-a", password, "-P", str(settings.pipeline)]
         argv += ["-d", str(settings.data_bytes), "-r", str(keyspace)]
@@ -398,7 +399,7 @@ def measure_setup(settings: Settings) -> None:
     for target in targets:
         name = f"the answer to flushall of {' '.join(target)}"
         require_equal(name, query_server(target, "flushall", "sync"), "OK\n")
-    print_object(end=setup)
+    print_json_line(end=setup)
 
 
 def read_versions(target: Target) -> dict[str, str | None]:

@@ -67,7 +67,7 @@ def read_point(point: Point, connections: int, pipeline: int, parameters: Object
 def read_table(lines: list[str]) -> dict[str, dict[str, float]]:
     """Return the rows of redis-benchmark's table, by command: "rps", and `LATENCIES` in ms.
 
-    lines: of a point; those that begin with a quote are the table.
+    lines: the lines of a point; those that begin with a quote are the table.
     Raises BrokenLogError if its header is another one, or a row is incomplete or there twice.
     """
     head, *lines_of_rows = [line.rstrip() for line in lines if line.startswith('"')]
@@ -85,7 +85,7 @@ def read_table(lines: list[str]) -> dict[str, dict[str, float]]:
 def check_server(lines: list[str], tests: list[str], requests: int) -> None:
     """Raise BrokenLogError unless the server's counters show all requests, no others and no errors.
 
-    lines: of a point; point.sh resets the counters before it, and prints them after it.
+    lines: the lines of a point; point.sh resets the counters before it, and prints them after it.
     tests: the commands, in lower case.  requests: of each command.
     """
     counter_lines = [line.rstrip() for line in lines if line.startswith("cmdstat_")]
@@ -110,7 +110,7 @@ def check_row(row: dict[str, float], under_way: int, requests: int) -> None:
     """Raise BrokenLogError unless rate and latency of a command agree by Little's law.
 
     Their product is the mean number of requests under way; `under_way` is the largest number.
-    row: of :func:`read_table`.  requests: of the whole test.
+    row: of :func:`read_table`.  requests: the requests of the whole test.
     """
     require(min(row["rps"], row["avg"], row["p99"]) > 0, "a rate or a latency is zero")
     mean = row["rps"] * row["avg"] / 1000

@@ -26,17 +26,20 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
             reason = re.sub("[0-9]{2,}", "N", " ".join(row["unavailable"].split()))[:200]
             values.append(value("unavailable", "runtimes", 1, runtime=runtime, reason=reason))
         else:
-            values += read_starts(log["start"], runtime, parameters)
+            values += summarize_starts(log["start"], runtime, parameters)
             values += read_rates(log["together"], runtime, parameters)
     return values
 
 
-def read_starts(rows: list[Object], runtime: str, parameters: Object) -> list[Value]:
-    """Return percentiles (ms) of the single starts by one runtime: of all their time and its parts.
+def summarize_starts(rows: list[Object], runtime: str, parameters: Object) -> list[Value]:
+    """Return the start times of one runtime, as percentiles in ms.
 
-    rows: start.py's objects of the starts by all runtimes, with the seconds until the sandbox was
-    removed, and until its command began.
-    Raises BrokenLogError unless the starts are as many as the parameters say, and possible.
+    p50, p95, p99: of the whole time, until the sandbox is removed.  first_command, removal: medians
+    of its two parts, until the command begins, and after that.  Each is one of the measured times
+    (nearest rank).
+    rows: start.py's objects of the starts by all runtimes.
+    Raises BrokenLogError if starts are missing or too many, or if one ended before its command
+    began.
     """
     starts = [row for row in rows if row["runtime"] == runtime]
     require_numbered(starts, "start", 0)

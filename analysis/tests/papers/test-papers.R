@@ -268,7 +268,7 @@ test_that("a disturbed run of which a size breaks a rule says so, and why there 
     expect_says(text, "all were kept and marked")
     expect_says(text, "set aside", not = TRUE)
   }
-  # On a real host no page is marked as of an emulated one.
+  # On a real host no page is marked as an emulated one.
   mark <- jsonlite::read_json(HOSTS)$mark
   expect_says(papers$text, mark, not = TRUE)
 })

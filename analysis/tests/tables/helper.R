@@ -33,7 +33,7 @@ make_values <- function(..., n = 8, noise = 0.002, seed = 1, better = "higher",
   rows
 }
 
-# Results as of read_results, with what comparisons need.
+# Results as read_results returns them, with what comparisons need.
 make_results <- function(tidy, families = c(docker = "containers", vm = "machines")) {
   environments <- data.frame(environment = names(families), family = unname(families))
   list(tidy = tidy, environments = environments)

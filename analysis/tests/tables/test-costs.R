@@ -65,7 +65,7 @@ test_that("parts of a difference are those that were spent, and add up to it", {
   }
 })
 
-test_that("costs are of a unit of work, of laps that count, and empty where nothing is counted", {
+test_that("costs are of a unit of work, of laps that count, and empty if nothing is counted", {
   spent <- list(user = 0.5)
   rows <- compare_shares(spent, spent, 0.5, left_out = 2)
   rownames(rows) <- rows$part

@@ -14,7 +14,7 @@ test_that("a forecast of the width of now is the width of now, and blocks reach 
   expect_true(is.na(forecast_blocks(compare_pairs(c(1, 1)), 0.1)))
 })
 
-# Results as of read_results, whose cells take so many seconds.
+# Results as read_results returns them, whose cells take so many seconds.
 make_timed <- function(values, seconds = 10) {
   results <- make_results(values)
   environments <- unique(values$environment)

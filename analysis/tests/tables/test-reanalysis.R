@@ -59,7 +59,7 @@ test_that("raw logs contradict or reproduce a claim, and a single run decides no
       make_raw(values, "linpack", environment, "gflops", order = "45000")
     }
     raw <- rbind(make_rows(290, "native"), make_rows(level, "vm"))
-    claims <- test_own_claims(published_folder, printed, raw)
+    claims <- test_original_claims(published_folder, printed, raw)
     claims$verdict[claims$id == id & claims$source == "raw"]
   }
   expect_equal(verdict(0.83 * 290), "reproduced")
@@ -68,7 +68,7 @@ test_that("raw logs contradict or reproduce a claim, and a single run decides no
 })
 
 test_that("the statements of the document follow from the printed numbers", {
-  claims <- test_own_claims(published_folder, printed, make_raw(1)[0, ])
+  claims <- test_original_claims(published_folder, printed, make_raw(1)[0, ])
   claims <- claims[claims$source == "printed", ]
   find_claim <- function(id) claims[claims$id == id, ]
   expect_equal(table(claims$verdict)[["contradicted"]], 4)

@@ -14,7 +14,7 @@ test_that("the noise of blocks cancels out of a ratio, whichever way is better",
 })
 
 test_that("a difference is tested against the margin and not against 0", {
-  # One per cent, however certain, is no difference that matters.
+  # One per cent, however certain, is not a difference that matters.
   small <- compare_values_with_native(make_values(native = 10, docker = 9.9))
   expect_lt(small$high, 1)
   expect_equal(small$verdict, "equivalent")
@@ -257,7 +257,7 @@ test_that("sessions are the sample: of one machine from three on, of machines fr
   three <- simulate(1, 3)
   expect_equal(unlist(compute_intervals(estimate(three), 0.9)),
                unlist(estimate(three, level = 0.9)[c("low", "high")]))
-  # A session of two blocks is no session of its own.
+  # A session of two blocks is not a session of its own.
   fourth <- data.frame(block = 1:2, session = "1 4", machine = 1, ratio = 2)
   expect_equal(estimate(rbind(three, fourth))$ratio, estimate(three)$ratio)
   expect_equal(estimate(rbind(three[three$session != "1 3", ], fourth))$holds, "sessions")

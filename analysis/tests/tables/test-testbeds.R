@@ -70,7 +70,7 @@ test_that("a sample that does not vary has no error, and two of them have no int
   expect_equal(small[ends], 1e-200 * compare_samples(x, NULL, "level")[ends])
 })
 
-# Makes a session as of read_session; it has other parameters where `seed` is not 1.
+# Makes a session as read_session returns it; it has other parameters where `seed` is not 1.
 make_session <- function(..., seed = 1, emulated = NULL, scale = "paper", better = "higher",
                          n = 6, apart = FALSE) {
   tidy <- make_values(..., n = n, seed = seed, better = better)
@@ -89,7 +89,7 @@ make_session <- function(..., seed = 1, emulated = NULL, scale = "paper", better
        emulated = tidy[is_emulated, ], records = records)
 }
 
-# Makes a side as of read_side, of one session.
+# Makes a side as read_side returns it, of one session.
 make_side <- function(name, ...) join_sessions(name, list(make_session(...)))
 
 join_sessions <- function(name, sessions) {
@@ -195,7 +195,7 @@ test_that("the outcome says how much is known, and how many rows it rests on", {
   expect_match(nothing$text, "2 of 2 undecided: nothing.*about 40 more blocks on each.*1 more")
   expect_equal(nothing[c("compared", "undecided")], list(compared = 2, undecided = 2),
                ignore_attr = TRUE)
-  # One row within the margin is no proof for the others.
+  # One row within the margin is not proof for the others.
   one <- summarise("undecided", "undecided", "equivalent", more = c(20, 210, NA))
   expect_equal(one$outcome, "undecided")
   expect_match(one$text, "2 of 3 undecided: about 20 more .* half of them, about 210 for all")

@@ -36,8 +36,8 @@ DIFFERENCE_LABELS = {
 def find_second_socket(options: Fields) -> str | None:
     """Return the socket of the second daemon that runs a container; None for the usual daemon.
 
-    options: the container's, resolved.  set_second in scripts/dockerd.sh makes the same path, of
-    the first 12 digits of the program's SHA-256.  The socket may not exist.
+    options: the options of the container, resolved.  set_second in scripts/dockerd.sh makes the
+    same path, of the first 12 digits of the program's SHA-256.  The socket may not exist.
     """
     if "dockerd" not in options:
         return None
@@ -160,13 +160,13 @@ def has_nat(network: str, socket: str | None) -> bool | None:
     options = read_bridge_options(network, socket)
     if BRIDGE not in options:
         return None
-    return firewall.read_packet_filter().serves_bridge(options[BRIDGE])
+    return firewall.read_packet_filter().has_rules_for_bridge(options[BRIDGE])
 
 
 def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> dict[str, str]:
     """Return how the host's daemon makes a container differ from what its options' label says.
 
-    options: the container's, resolved.  info: the output of ``docker info``.
+    options: the options of the container, resolved.  info: the output of ``docker info``.
     read_rules: whether to read the kernel's packet filter, too.
     The keys are those of :data:`DIFFERENCE_LABELS`; the result is empty if nothing is unusual.
     Keys and values enter the plan as ``daemon``: if they change, cells are measured again.
@@ -174,7 +174,7 @@ def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> 
     differences = {}
     network = options["network"]
     needs_nat = network != "host" and options.get("port") != "proxy"
-    # None, if it cannot be seen, is no difference.
+    # None, if it cannot be seen, is not a difference.
     if read_rules and needs_nat and has_nat(network, find_second_socket(options)) is False:
         differences["ports"] = "docker-proxy"
     profiles = parse_security_options(info)
@@ -254,8 +254,8 @@ def explain_foreign_daemon(info: Fields, socket: str | None = None) -> str | Non
 def explain_missing_log_driver(options: Fields, info: Fields) -> str | None:
     """Return why the daemon cannot log by the driver of an option ``--log-driver``; None if it can.
 
-    options: the container's, resolved.  info: the output of ``docker info``; the driver is not
-    checked if it lists none.
+    options: the options of the container, resolved.  info: the output of ``docker info``; the
+    driver is not checked if it lists none.
     """
     known = engine.find_value(info, "Plugins", "Log") or ()
     for name, driver in map(passed_options.split_option, options.get("options", ())):
@@ -271,7 +271,8 @@ def explain_missing_log_driver(options: Fields, info: Fields) -> str | None:
 def explain_mapped_users(options: Fields) -> str | None:
     """Return why a daemon that maps users cannot provide the container; None if it can.
 
-    options: the container's, resolved, with the result of :func:`list_differences` as ``daemon``.
+    options: the options of the container, resolved, with the result of :func:`list_differences` as
+    ``daemon``.
     """
     if "users" not in options.get("daemon", {}):
         return None
@@ -286,7 +287,7 @@ def explain_mapped_users(options: Fields) -> str | None:
 def explain_missing_network(options: Fields) -> str | None:
     """Return why the daemon cannot provide the container's network; None if it can.
 
-    options: the container's, resolved.
+    options: the options of the container, resolved.
     """
     name = passed_options.find_network(options)
     socket = find_second_socket(options)

@@ -22,7 +22,7 @@ from strata.util.errors import UserError
 from strata.util.process import capture
 from strata.util.progress import count_one_off, report_step
 
-# Argument: the mode of /data.  Makes /data and /tmp where an image of the user's own lacks them,
+# Argument: the mode of /data.  Makes /data and /tmp where the user's own image lacks them,
 # and lets the user as whom programs run write to /data.
 MAKE_FOLDERS = """
 [ -d /data ] || mkdir /data
@@ -44,9 +44,9 @@ PROXIED = "bridge, user-land proxy"
 
 
 def name_image(image: Image | Described) -> str:
-    """Return the name that an engine gives to the image, by the image's recipe.
+    """Return the name of an image in an engine, which has 12 digits of its recipe's hash.
 
-    image: a description of the image, whose key `recipe` is the recipe's hash.
+    image: a description of the image, whose key `recipe` is this hash.
     :meth:`Container.remove_images` finds images by the beginning of this name.
     """
     short_hash = image["recipe"][:12]
@@ -165,18 +165,18 @@ class Container(layer.Layer):
     def get_labels(cls, resolved: Fields) -> Fields:
         """Return ``{network, data}``, the paper's names of the container's network and storage.
 
-        A network of the user's own has no name in NETWORKS: its name in the engine is shown.
+        The user's own network has no name in NETWORKS: its name in the engine is shown.
         """
         name = resolved["network"]
         return {"network": NETWORKS.get(name, f"network {name}"), "data": DATA[resolved["data"]]}
 
     @classmethod
     def remove_containers(cls, label: str = LABEL) -> list[str]:
-        """Remove the containers that carry a label with this home's mark, and their volumes.
+        """Remove this home's containers that carry a label, and their anonymous volumes.
 
-        label: LABEL, that of systems' containers, or BUILDING.
-        Returns the engine's ids of the removed containers; none if the engine cannot be used now.
-        A second call removes nothing.
+        label: LABEL for the containers of systems, BUILDING for those of builds of images.
+        Returns the engine's IDs of the removed containers; an empty list if the engine cannot be
+        used now.  A second call removes nothing.
         """
         mark = f"label={label}={paths.home_mark()}"
         removed: list[str] = []
@@ -214,7 +214,7 @@ class Container(layer.Layer):
         """
         columns = ["--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
         lines: set[str] = set()
-        # An image of the user's own has no label, but a name if it was loaded here.
+        # The user's own image has no label, but a name if it was loaded here.
         for mark in (
             f"label=strata.image={paths.home_mark()}",
             f"reference={paths.name_prefix()}/image",
@@ -231,7 +231,8 @@ class Container(layer.Layer):
             if not is_ours or image_id in kept or short_name in kept:
                 continue
             image = name if is_named else image_id
-            # The engine refuses to remove an image that a container uses, which is no error here.
+            # The engine refuses to remove an image that a container uses; that is not an error
+            # here.
             if capture([*command, "image", "rm", image], 600, check=False).returncode == 0:
                 removed.append(image)
         return removed
@@ -257,7 +258,7 @@ class Container(layer.Layer):
 
     @property
     def id_file(self) -> str:
-        """The path of the host's file into which the engine writes the container's id.
+        """The path on the host of the file that the engine writes the container's ID into.
 
         :meth:`find_cgroup` reads it, and so does the journal's entry of a sandbox.
         """
@@ -312,8 +313,8 @@ class Container(layer.Layer):
     def up(self) -> None:
         """Start the container, and check that the engine applied its limits.
 
-        The engine loads the image first if its store does not have it.  Adds the observed limits to
-        the facts for the records, as `settings`.
+        Loads the image into the engine's store if it is missing there, and makes the folders that
+        the user's own image lacks.  Records get the observed limits as `settings`.
         Raises UserError if the container does not start, or runs with other limits than requested.
         """
         # Clean-up relies on the container's name and label.
@@ -326,7 +327,7 @@ class Container(layer.Layer):
         try:
             self.run_below(start)
         except UserError:
-            # The store is searched only now, since that would cost each start some time.
+            # A search of the store is slow, and so is done only after a failed start.
             if not self._load_image():
                 raise
             self.run_below(start)
@@ -341,14 +342,14 @@ class Container(layer.Layer):
             cgroups.set_burst(self.find_cgroup() or "", self.options["cpu-burst"])
         if limits.select_checked(self.options):
             printed = self.run_below(self.wrap_command(limits.PRINT_FILES), check=False)
-            self._facts["settings"] = limits.require_applied(self.options, printed)
+            self._facts["settings"] = limits.require_limits(self.options, printed)
         with count_one_off():
             self.observe_container()
 
     def list_passed_options(self) -> list[str]:
         """Return the options that the configuration passes on to the engine as they stand.
 
-        Each is one text, such as ``--cpus=1.5``; the list is empty without any.
+        Each is one text, such as ``--cpus=1.5``; the list is empty if there are none.
         """
         return list(self.options.get("options", ()))
 
@@ -454,7 +455,7 @@ class Container(layer.Layer):
         """Check where the container runs, and record how packets reach its published ports.
 
         Sets `network` in the facts for the records if ports are published.
-        Raises UserError if the container's control group is not on this host, where it must be
+        Raises UserError if the container's control group is not on this host, if it must be
         frozen.
         """
         if self.find_virtual_machine() is None and not cgroups.list_processes(
@@ -471,8 +472,8 @@ class Container(layer.Layer):
     def _read_network_facts(self) -> Fields:
         """Return how packets reach the lowest published port, and facts of the packet filter.
 
-        The keys are `ports`, `docker_proxy` and those of a packet filter's `collect_facts`.  Records
-        hold them as `network`, and ENGINE_ROWS of analysis/markdown_tables.R reads them.
+        The keys are `ports`, `docker_proxy` and those of a packet filter's `collect_facts`.
+        Records hold them as `network`, and ENGINE_ROWS of analysis/markdown_tables.R reads them.
         Subclasses compare `ports` with :data:`NAT`, :data:`PROXY` and :data:`NOTHING`.
         """
         if self.find_virtual_machine() is None:

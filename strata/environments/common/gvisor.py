@@ -37,15 +37,15 @@ def read_runsc_fact(option: str, pattern: str, program: str = "runsc") -> str | 
 def is_requested(options: Fields) -> bool:
     """Return whether a container runs in a gVisor sandbox.
 
-    options: the container's, as in config.yaml or resolved.
+    options: the options of the container, as in config.yaml or resolved.
     """
     return options.get("runtime") == "runsc"
 
 
 def find_runsc(resolved: Fields) -> str:
-    """Return the path of a container's `program`, "runsc" for the installed one.
+    """Return the path of the container's `program`, or "runsc" if it names none.
 
-    resolved: the container's options.
+    resolved: the options of the container.  "runsc" is the installed program, found in PATH.
     """
     return str(resolved["program"]["path"]) if "program" in resolved else "runsc"
 
@@ -54,7 +54,7 @@ def plan_sandbox(options: Fields) -> Fields:
     """Return the sandbox of a container for the plan: ``{platform, version, stack}``.
 
     ``files`` is added if the gofer opens files.  A value that runsc does not print is None.
-    options: the container's; ``program`` is resolved.
+    options: the options of the container; ``program`` is resolved.
     :func:`find_mismatch` compares the keys with those of :func:`observe_sandbox`, and
     :func:`restore_options` is the inverse: change them together.
     """
@@ -92,7 +92,8 @@ def list_runsc_arguments(sandbox: Fields) -> list[str]:
 def check_options(options: Fields, below: str) -> list[tuple[str, str]]:
     """Return (option, what is wrong) for options that gVisor excludes or that need gVisor.
 
-    options: the container's, as in config.yaml.  below: the name of the layer below the container.
+    options: the options of the container, as in config.yaml.  below: the name of the layer below
+    the container.
     """
     if not is_requested(options):
         keys = [key for key in ("stack", "directfs") if key in options]

@@ -95,7 +95,7 @@ class Layer(ABC):
     """Packages of the distribution that the image holds for it."""
 
     refuses_own_images: ClassVar[str | None] = None
-    """Why it cannot run an image of the user's own; None if it can."""
+    """Why it cannot run the user's own image; None if it can."""
 
     programs: ClassVar[tuple[str, ...]] = ()
     """Programs of the host without which it is not available."""
@@ -107,7 +107,7 @@ class Layer(ABC):
     """Whether only root can bring it up."""
 
     daemons: ClassVar[tuple[str, ...]] = ()
-    """Names of processes that work for its systems: what they use is no interference."""
+    """Names of processes that work for its systems: what they use is not interference."""
 
     stands_idle: ClassVar[bool] = False
     """Whether it uses no CPU while no command runs in it, so that others are measured meanwhile."""
@@ -352,7 +352,7 @@ class Layer(ABC):
         return self.get_address() if self.below is self else self.below.get_listen_address()
 
     def find_virtual_machine(self) -> Layer | None:
-        """Return the uppermost virtual machine at or below this layer; None without one."""
+        """Return the uppermost virtual machine at or below this layer; None if there is none."""
         return None if self.below is self else self.below.find_virtual_machine()
 
     def find_passed_card(self) -> tuple[str, str | None] | None:

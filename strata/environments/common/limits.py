@@ -96,7 +96,7 @@ def find_mistakes(options: Fields) -> list[tuple[str, str]]:
 def explain_excess(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
     """Return why a machine cannot grant a container its limits, with the remedy; None if it can.
 
-    options: the container's, resolved.
+    options: the options of the container, resolved.
     cpus: numbers of the CPUs that the machine may use.
     memory_bytes: the machine's memory; math.inf if it is not to be checked.
     """
@@ -117,8 +117,8 @@ def explain_excess(options: Fields, cpus: set[int], memory_bytes: float) -> str 
 def list_run_options(options: Fields) -> list[str]:
     """Return the arguments of ``docker run`` or ``podman run`` that set a container's limits.
 
-    options: the container's, resolved.  The engines have no argument for `cpu-burst`, which
-    :func:`strata.host.cgroups.set_burst` sets once the container runs.
+    options: the options of the container, resolved.  The engines have no argument for `cpu-burst`,
+    which :func:`strata.host.cgroups.set_burst` sets once the container runs.
     """
     argv = []
     if options.get("seccomp") == "unconfined":
@@ -138,7 +138,8 @@ def list_run_options(options: Fields) -> list[str]:
 def select_checked(options: Fields) -> Fields:
     """Return the options to check in the container: the limits, and `data` if it is tmpfs.
 
-    options: the container's, resolved.  :func:`_parse_limits` needs a value for each key returned.
+    options: the options of the container, resolved.  :func:`_parse_limits` needs a value for each
+    key returned.
     """
     return {
         key: value
@@ -147,12 +148,12 @@ def select_checked(options: Fields) -> Fields:
     }
 
 
-def require_applied(options: Fields, printed: str) -> list[Fields]:
-    """Require that a container has its limits; return ``[{name, requested, observed}]`` of each.
+def require_limits(options: Fields, printed: str) -> list[Fields]:
+    """Check that a container has its limits, and return ``{name, requested, observed}`` of each.
 
     options: the container's resolved options.
     printed: the output of :data:`PRINT_FILES` in the container.
-    The rows enter the records as `settings` of the engine.  A value that cannot be observed is
+    Records hold the list as the engine's `settings`.  A value that cannot be observed is
     "not available" and passes.
     Raises UserError if the container runs with another value than requested.
     """
@@ -217,7 +218,7 @@ def _parse_quota(files: dict[str, str]) -> str | None:
 def _is_applied(name: str, requested: Any, observed: str) -> bool:
     """Return whether the observed value is the requested one; true if it was not observable.
 
-    name: the limit's.  requested: its value as in config.yaml.
+    name: the name of the limit.  requested: its value as in config.yaml.
     observed: a value of :func:`_parse_limits`, or "not available".
     CPUs may be written in another way, and memory may be rounded down by less than 64 KiB.
     """

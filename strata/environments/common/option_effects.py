@@ -165,7 +165,7 @@ def explain_state(
     strata.testbed.lifecycle finds the values by "option ".
     """
     without = read_state([], 0)
-    # A difference between two containers without options is no option's effect.
+    # A difference between two containers without options is not an option's effect.
     ignored = {*_compare_states(without, read_state([], 1), set())}
     changed = _compare_states(without, state, ignored)
     unexplained = dict(changed)

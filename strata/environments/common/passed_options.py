@@ -28,7 +28,7 @@ SCHEMA: Fields = {
     },
 }
 # The most characters of options that a label holds.
-MOST_IN_LABEL = 48
+MAX_LABEL_LENGTH = 48
 # The name of an option that would break the measurement → the reason.
 REFUSED = {
     **dict.fromkeys(
@@ -82,7 +82,7 @@ def split_option(option: str) -> tuple[str, str | None]:
 
 
 def find_network(options: Fields) -> str | None:
-    """Return the network that a passed option ``--network`` names; None without one.
+    """Return the network that a passed option ``--network`` names; None if there is none.
 
     options: all of a container's, as in config.yaml or resolved; only the key `options` is read,
     and not `network`.
@@ -110,10 +110,10 @@ def shorten_for_label(options: Sequence[str]) -> str:
     """
     text = options[0]
     for number, option in enumerate(options[1:], start=1):
-        if len(f"{text} {option}") > MOST_IN_LABEL:
+        if len(f"{text} {option}") > MAX_LABEL_LENGTH:
             return f"{text} and {len(options) - number} more"
         text += f" {option}"
-    return text if len(text) <= MOST_IN_LABEL else text[: MOST_IN_LABEL - 1] + "…"
+    return text if len(text) <= MAX_LABEL_LENGTH else text[: MAX_LABEL_LENGTH - 1] + "…"
 
 
 @functools.cache
@@ -207,7 +207,7 @@ def _find_conflict(option: str, options: Fields) -> str | None:
 def _find_mount_target(name: str, value: str) -> str | None:
     """Return the folder of the container at which an option mounts something.
 
-    name: the option's long name.  value: its value; empty without one.
+    name: the option's long name.  value: its value; empty if there is none.
     None if the option mounts nothing, or names no folder.
     """
     if name == "volume":

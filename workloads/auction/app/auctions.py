@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import hmac
 import os
+import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -92,19 +93,25 @@ async def read_fields(request: Request, **types: type) -> list:
 def make_handler(
     sql: str, *names: str, is_list: bool = False, status: int = 200, **types: type
 ) -> Handler:
-    """Return a handler that runs one statement, and answers with its first row or all its rows.
+    """Return a handler that runs one SQL statement, and answers with its first row or all its rows.
 
-    sql: with $1, $2 and so on for the values of `names`, then of `types`, in their order.
-    names: the statement's first values: `person`, names in the path, or `skip`, the number of rows
-    before the requested page.
-    types: fields of the request (see read_fields), which are the statement's further values.
-    is_list: whether all rows are the answer.  Otherwise the handler answers 404 if there is none.
-    status: of an answer with one row.
+    sql: $1, $2 and so on are the values of `names`, then those of `types`, in their order.
+    names: each is `person` (who asks), a parameter of the path, or `skip` (the number of rows
+    before the requested page).
+    types: the type of each request field that the statement uses (see read_fields); the keywords
+    are the names of the fields.
+    is_list: whether the answer has all rows.  Otherwise it has the first one, or is 404 if there is
+    none.
+    status: the HTTP status of an answer with one row.
+    The handler answers 422 if the page is not a number.
     """
 
     async def answer(request: Request, person: int) -> Response:
         """Run the statement with values of the request."""
-        skip = ROWS_OF_A_PAGE * int(request.query_params.get("page", "0"))
+        page = request.query_params.get("page", "0")
+        if not re.fullmatch("[0-9]{1,9}", page):
+            raise HTTPException(422, "the page should be a number")
+        skip = ROWS_OF_A_PAGE * int(page)
         by_name = {"person": person, **request.path_params, "skip": skip}
         values = [by_name[name] for name in names]
         if types:

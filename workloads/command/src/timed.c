@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 // The exit status of a failure, the bytes that a failure shows, and the most bytes that are logged.
-enum { FAILED = 3, LAST = 1500, MOST_KEPT = 1 << 20 };
+enum { FAILED = 3, LAST = 1500, MAX_KEPT = 1 << 20 };
 
 extern char **environ;
 static posix_spawnattr_t attributes;
@@ -34,7 +34,7 @@ static posix_spawn_file_actions_t actions;
 static volatile sig_atomic_t group, is_over;
 // The file, in memory, with what a run prints: all of it, or its errors only if KEPT is 0.
 static int output = -1;
-static char last_bytes[MOST_KEPT];
+static char last_bytes[MAX_KEPT];
 
 // Returns the seconds of the monotonic clock.
 static double read_monotonic_clock(void)
@@ -209,7 +209,7 @@ int main(int count, char **arguments)
     long runs = atol(arguments[2]);
     double limit = atof(arguments[3]);
     size_t kept = (size_t)atol(arguments[4]);
-    kept = kept > MOST_KEPT ? MOST_KEPT : kept;
+    kept = kept > MAX_KEPT ? MAX_KEPT : kept;
     // Orphans of the command become children of this process, which sees them.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signal(SIGALRM, end_run);

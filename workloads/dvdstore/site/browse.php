@@ -4,11 +4,11 @@ declare(strict_types=1);
 require __DIR__ . '/shop.php';
 
 // The most products of a page.
-const MOST_PRODUCTS = 9;
+const MAX_PRODUCTS = 9;
 
 $by = read_field('by');
 $words = read_field('words');
-$limit = preg_match('/^[1-9]$/D', read_field('limit')) ? (int) read_field('limit') : MOST_PRODUCTS;
+$limit = preg_match('/^[1-9]$/D', read_field('limit')) ? (int) read_field('limit') : MAX_PRODUCTS;
 $is_known = in_array($by, ['category', 'title', 'actor'], true);
 if (!$is_known || $by === 'category' && !preg_match('/^[0-9]{1,4}$/D', $words)) {
     refuse_request('What are you looking for?', 422, render_search_form());

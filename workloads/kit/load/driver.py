@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from report import WrongAnswerError, print_object, round_digits
+from report import WrongAnswerError, print_json_line, round_digits
 from visitor import Visitor
 
 # Seconds from the start of a point until all load generators begin, at the same moment.
@@ -92,7 +92,7 @@ def check_sites(*arguments: str) -> None:
     settings["seed"] = f"check-{settings['seed']:x}"
     for number, user in enumerate(make_users(settings)):
         user.check_operations()
-        print_object(checked=number, operations=list(Visitor.checked_operations))
+        print_json_line(checked=number, operations=list(Visitor.checked_operations))
 
 
 def fetch_books(site: str) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def print_books(kind: str, addresses: str, ports: str) -> None:
     kind: "opened" before the load, and "closed" after it, as kit.applications expects.
     """
     for number, site in enumerate(make_site_urls(addresses, ports)):
-        print_object(**{kind: number}, **fetch_books(site))
+        print_json_line(**{kind: number}, **fetch_books(site))
 
 
 def load_sites(*arguments: str) -> None:
@@ -165,13 +165,13 @@ def measure_point(
 ) -> dict[str, Any]:
     """Run a point; print its results, and return the line of totals.
 
-    name: of the point.  settings: as of a Point, and `users`, the number at each site.
+    name: the name of the point.  settings: see a Point, and `users`, the number at each site.
     judge: returns more fields for the totals, from the counts of operations, the numbers of late
     ones, and the mean delay in seconds.
     kit.applications.LoadResults reads the printed objects.
     Raises WrongAnswerError if any answer was wrong.
     """
-    print_object(point=name, **{**settings, "sites": len(settings["sites"])})
+    print_json_line(point=name, **{**settings, "sites": len(settings["sites"])})
     results = _run_generators(generators, settings)
     errors = [error for result in results for error in result["errors"]]
     if errors:
@@ -194,8 +194,8 @@ def measure_point(
         "late_seconds": round_digits(sum(delays) / len(delays), 9) if delays else 0.0,
     }
     totals |= judge(counts, late, totals["late_seconds"])
-    print_object(drove=name, **totals)
-    print_object(end=name)
+    print_json_line(drove=name, **totals)
+    print_json_line(end=name)
     return totals
 
 
@@ -204,8 +204,8 @@ def _print_operations(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Print a line for each operation: its count, its late answers, and its latency.
 
-    name: of the point.  results: of the load generators, as generator.run_point returns them.
-    kit.applications.LoadResults expects the lines in the order of Visitor.operations.
+    name: the name of the point.  results: of the load generators, as generator.run_point returns
+    them. kit.applications.LoadResults expects the lines in the order of Visitor.operations.
     Returns the counts of all operations, and the numbers of late answers of those with a limit.
     """
     counts: dict[str, int] = {}
@@ -221,7 +221,7 @@ def _print_operations(
         if limit := Visitor.find_latency_limit(operation, settings):
             late[operation] = sum(sample > limit for sample in samples)
             fields |= {"within_seconds": round_digits(limit, 9), "late": late[operation]}
-        print_object(operation=operation, **fields, **_summarize_latencies(samples))
+        print_json_line(operation=operation, **fields, **_summarize_latencies(samples))
     return counts, late
 
 

@@ -98,7 +98,7 @@ class Browser(FastHttpUser):
     def _complete(self, name: str, work: Callable[[], None], is_awaited: bool = True) -> None:
         """Do an operation; keep its error, which ends the point, in point.errors.
 
-        name: of the operation, for the error.  work: does it.
+        name: the name of the operation, for the error.  work: does it.
         is_awaited: whether the point does not end before the operation is complete.
         After an error the user sleeps until the point is over.
         """
@@ -138,7 +138,7 @@ class Browser(FastHttpUser):
 def make_users(settings: dict[str, Any]) -> list[Visitor]:
     """Return the users of a point, who do nothing by themselves, in the order of `user_numbers`.
 
-    settings: as of a Point.  Sets Browser.point.
+    settings: see a Point.  Sets Browser.point.
     """
     Browser.point = Point(settings)
     return [Browser(Environment()).user for _ in settings["user_numbers"]]
@@ -147,7 +147,7 @@ def make_users(settings: dict[str, Any]) -> list[Visitor]:
 def run_point(settings: dict[str, Any]) -> dict[str, Any]:
     """Run one point, and return its results.
 
-    settings: as of a Point.
+    settings: see a Point.
     The results, which driver.measure_point sums, are attributes of Point by their names, `errors`,
     a list with the first error at most, and `cpu_seconds`, the CPU time of this process in the time
     that counts.
@@ -180,7 +180,7 @@ def run_point(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wait_until(moment: float, point: Point) -> None:
-    """Wait until a given time (as of time.time), or until a user of the point meets an error."""
+    """Wait until a given time (see time.time), or until a user of the point meets an error."""
     while time.time() < moment and not point.errors:
         gevent.sleep(min(0.1, max(0, moment - time.time())))
 

@@ -7,10 +7,11 @@ class WrongAnswerError(Exception):
     """A server's answer differs from the expected one; the text says how."""
 
 
-def print_object(**fields: object) -> None:
-    """Print an object as one line of JSON, unbuffered; its keys have the order of the arguments.
+def print_json_line(**fields: object) -> None:
+    """Print the arguments as one line of JSON, and flush it.
 
-    The parsers of the logs tell objects by the first key (kit.logs).
+    The keys keep the order of the arguments: parsers recognize the kind of a line by its first key
+    (kit.logs).
     """
     print(json.dumps(fields), flush=True)
 

@@ -30,10 +30,14 @@ class Chain:
             self.shares[operation] = shares
             self.due[operation] = {name: rng.random() for name in shares}
 
-    def choose_operation(self, operation: str) -> str:
-        """Return the operation that follows another one, and count this as a draw."""
-        due = self.due[operation]
-        for name, share in self.shares[operation].items():
+    def choose_next_operation(self, previous: str) -> str:
+        """Return the operation that follows another one, and record the choice in `due`.
+
+        Each operation takes turns by its share (smooth weighted round robin), not by chance: all
+        environments get the same requests.  Of equal ones the first in the flows' order is chosen.
+        """
+        due = self.due[previous]
+        for name, share in self.shares[previous].items():
             due[name] += share
         chosen = max(due, key=due.__getitem__)
         due[chosen] -= 1
@@ -133,7 +137,7 @@ class User:
     def find_latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
         """Return the seconds after which an answer is late; None if there is no limit.
 
-        Applications with limits define this.  settings: of the point.
+        Applications with limits define this.  settings: the settings of the point.
         """
         return None
 
@@ -146,12 +150,12 @@ class User:
         if self.point.chain is None:
             rng = random.Random(f"walk {self.settings['seed']} {self.number}")
             self.point.chain = Chain({**self.flows, "arrival": self.mix}, rng)
-        self.last_operation = self.point.chain.choose_operation("arrival")
+        self.last_operation = self.point.chain.choose_next_operation("arrival")
 
     def choose_operation(self) -> str:
         """Return the user's next operation, which the chain chooses; arrive must have made it."""
         assert self.point.chain
-        self.last_operation = self.point.chain.choose_operation(self.last_operation)
+        self.last_operation = self.point.chain.choose_next_operation(self.last_operation)
         return self.last_operation
 
     def do_operation(self, operation: str) -> None:

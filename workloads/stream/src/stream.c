@@ -58,7 +58,7 @@ static void run_kernel(enum kernel kernel, size_t n, double *restrict a,
 }
 
 /* Returns the largest relative difference of an element of X from its expected value;
- * DBL_MAX if an element is no number. */
+ * DBL_MAX if an element is not a number. */
 static double find_worst_error(const double *x, size_t n, double expected)
 {
     double worst = 0.0;

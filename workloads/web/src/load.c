@@ -14,17 +14,17 @@
 
 #include "strata.h"
 
-enum { MOST_CONNECTIONS = 1000, MOST_REQUESTS = 1 << 24, PATIENCE_SECONDS = 5 };
+enum { MAX_CONNECTIONS = 1000, MAX_REQUESTS = 1 << 24, PATIENCE_SECONDS = 5 };
 
 static struct {
 	int fd;
 	long received; /* bytes of the present answer */
 	double due;    /* when the present request was due, by the monotonic clock */
-} connections[MOST_CONNECTIONS];
+} connections[MAX_CONNECTIONS];
 static int count, epoll;
 static long length; /* bytes of an answer, which are the same for each of a page */
 static char request[300], buffer[1 << 18];
-static double times[MOST_REQUESTS]; /* milliseconds of each request */
+static double times[MAX_REQUESTS]; /* milliseconds of each request */
 
 /* Sends a request over the connection of a number; DUE is the moment, by the monotonic clock, from
  * which its time counts.  Ends the program if the request, which is short, cannot be sent whole. */
@@ -96,7 +96,7 @@ static int wait_for_answers(struct epoll_event events[64], double now, double un
  */
 static double load(const char *name, double seconds, double rate)
 {
-	static int idle[MOST_CONNECTIONS]; /* the numbers of the connections without a request */
+	static int idle[MAX_CONNECTIONS]; /* the numbers of the connections without a request */
 	int idles = 0;
 	size_t sent = 0, done = 0;
 	double start = read_monotonic_clock(), moment = start, last = start, next;
@@ -112,7 +112,7 @@ static double load(const char *name, double seconds, double rate)
 		/* The next request is due at NEXT: by the rate, or at once. */
 		while (next = rate > 0 ? start + sent / rate : moment,
 		       idles > 0 && next <= moment && next < start + seconds) {
-			if (++sent > MOST_REQUESTS)
+			if (++sent > MAX_REQUESTS)
 				errx(1, "more requests than can be counted: take fewer seconds");
 			send_request(idle[--idles], next);
 		}
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
 
 	server.sin_port = htons(atoi(argv[3]));
 	snprintf(request, sizeof request, "GET /%s HTTP/1.1\r\nHost: web\r\n\r\n", page);
-	count = atoi(argv[5]) < MOST_CONNECTIONS ? atoi(argv[5]) : MOST_CONNECTIONS;
+	count = atoi(argv[5]) < MAX_CONNECTIONS ? atoi(argv[5]) : MAX_CONNECTIONS;
 	if (*cpu)
 		pin_process(cpu);
 	prctl(PR_SET_TIMERSLACK, 1); /* ns by which the kernel may end a wait late */

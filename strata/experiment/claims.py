@@ -135,7 +135,7 @@ def read_claim(id_or_path: str, environments: Fields) -> Fields:
         hint = f"{' and '.join(FILES)} list the IDs"
         if similar:
             hint = f"did you mean {' or '.join(similar[:5])}?"
-        raise UserError(f"{id_or_path!r} is not a published claim and no file; {hint}")
+        raise UserError(f"{id_or_path!r} is neither a published claim nor a file; {hint}")
     content = contents[ids[id_or_path]]
     _check_content(ids[id_or_path], content)
     return {

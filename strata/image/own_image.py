@@ -184,7 +184,7 @@ def _make_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> No
     if path:
         kind = f"VOLUME {path}" if path in volumes else path
         raise _make_refusal(
-            reference, f"{kind} is not a folder or behind a symbolic link: make it a folder"
+            reference, f"{kind} is not a folder, or is behind a symbolic link: make it a folder"
         )
 
 

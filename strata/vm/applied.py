@@ -348,7 +348,7 @@ def _explain_emulation(requested: WantedMachine) -> str:
 
 
 def _format_pairs(template: str, by_number: Mapping[str, object]) -> str | None:
-    """Return numbers and their values as a text, in the order of the numbers; None for none.
+    """Return numbers and their values as a text, in the order of the numbers; None if empty.
 
     template: the text of one pair, with fields 0 for the number and 1 for its value.
     by_number: number, as text → value.

@@ -165,7 +165,7 @@ def test_its_program_runs_alike_in_native_docker_and_a_sandbox(image, own, machi
     [
         (["USER nobody-here"], "true", "USER nobody-here: the image has no such user"),
         ([], "mkdir data; touch data/x", "it has /data/x"),
-        ([], "ln -s /var/tmp tmp", "/tmp is not a folder or behind a symbolic link"),
+        ([], "ln -s /var/tmp tmp", "/tmp is not a folder, or is behind a symbolic link"),
         (["VOLUME /loop/kept"], "ln -s /etc loop", "VOLUME /loop/kept is not a folder"),
     ],
 )

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measure the same ratios by `strata try` and by the ways in which other tools repeat.
 
-Usage: studies/beside.py [--minutes 40] [--programs xz python] [--repetitions 10] [--budget 30s]
+Usage: studies/beside.py [--minutes 40] [--programs xz python] [--pairs twins docker]
+                         [--repetitions 10] [--budget 30]
 
 Needs root, Docker and hyperfine (`apt-get install hyperfine`).  In every repetition each tool
 measures each pair of systems once with each program, in a new random order, so that all of them
@@ -9,7 +10,9 @@ meet the same hours.  Every measurement appends a line to results/beside/runs.cs
 goes on from there.  At the end, or after the minutes, it prints a Markdown table and writes it,
 and table.csv, beside the lines.
 
-Beside Strata and hyperfine, which run themselves, it repeats as these tools are documented to:
+hyperfine measures twice: with its defaults, and with as many runs as take the seconds of `strata
+try` for this program and pair so far.
+Beside these two, which run themselves, it repeats as these tools are documented to:
 
 Phoronix: three runs of each side, and while their standard deviation is 3 % or more, or one lies
 beyond three of them, up to four times as many, then five times if that helps
@@ -27,6 +30,7 @@ logarithms, which is what hyperfine's own scripts do (scripts/welch_ttest.py).
 import argparse
 import contextlib
 import csv
+import functools
 import json
 import math
 import os
@@ -129,8 +133,16 @@ def sample_by_hyperfine(command: list[str]) -> list[float]:
 
     Overwrites hyperfine.json in BASE.  Raises CalledProcessError if hyperfine or a run fails.
     """
+    return run_hyperfine(command, [])
+
+
+def run_hyperfine(command: list[str], more: list[str]) -> list[float]:
+    """Return the seconds of the runs of a command by hyperfine with more options.
+
+    The other effects and errors are those of :func:`sample_by_hyperfine`.
+    """
     export = BASE / "hyperfine.json"
-    options = ["--shell=none", "--style=none", "--export-json", str(export)]
+    options = ["--shell=none", "--style=none", "--export-json", str(export), *more]
     argv = ["hyperfine", *options, shlex.join(command)]
     with open(BASE / "printed.log", "a") as log:
         subprocess.run(argv, stdout=log, stderr=log, check=True)
@@ -159,14 +171,25 @@ def sample_by_phoronix_rule(command: list[str]) -> list[float]:
         seconds += time_runs(command, 1)
 
 
+def sample_for_seconds(command: list[str], seconds: float) -> list[float]:
+    """Return the seconds of as many runs by hyperfine as take some seconds, ten at least.
+
+    The effects and errors are those of :func:`sample_by_hyperfine`.
+    """
+    count = max(10, round(seconds / time_runs(command, 1)[0]))
+    return run_hyperfine(command, ["--runs", str(count)])
+
+
 SAMPLERS: dict[str, Sampler] = {
     "hyperfine": sample_by_hyperfine,
     "Phoronix's rule": sample_by_phoronix_rule,
     "ReBench's way": sample_by_fixed_number,
     "ReFrame's way": sample_by_fixed_number,
 }
-TOOLS = ("strata try", *SAMPLERS)
-GVISOR_TOOLS = ("strata try", "hyperfine")
+# The same tool with the seconds that `strata try` takes; see sample_for_seconds.
+AS_LONG = "hyperfine, as long"
+TOOLS = ("strata try", AS_LONG, *SAMPLERS)
+GVISOR_TOOLS = ("strata try", AS_LONG, "hyperfine")
 
 
 def compare_samples(tool: str, first: list[float], second: list[float]) -> Result:
@@ -196,7 +219,7 @@ def compute_own_half_width(tool: str, first: list[float], second: list[float]) -
     the limits of its reference.
     """
     spreads = [statistics.stdev(sample) / statistics.mean(sample) for sample in (first, second)]
-    if tool == "hyperfine":
+    if tool in ("hyperfine", AS_LONG):
         return math.hypot(*spreads)
     if tool == "Phoronix's rule":
         return math.hypot(spreads[0] / len(first) ** 0.5, spreads[1] / len(second) ** 0.5)
@@ -277,16 +300,16 @@ def start_systems(recipe: str, minutes: float) -> Iterator[dict[str, list[str]]]
         remove_tree(str(folder), unmount=True)
 
 
-def try_command(script: str, pair: str, budget: str) -> Result | None:
+def try_command(script: str, pair: str, budget: float) -> Result | None:
     """Measure a script in a pair by ``strata try``, and return its answer; None if it has none.
 
-    pair: a key of PAIRS.  budget: the budget of the measurement, such as "30s".
+    pair: a key of PAIRS.  budget: the seconds of the measurement.
     Measures again in the project in BASE, and appends what the command prints to printed.log.
     """
     second = PAIRS[pair][1]
     answer = BASE / "answer.json"
     answer.unlink(missing_ok=True)
-    options = ["--in", f"native,{second}", "--budget", budget, "--fresh", "--name", pair]
+    options = ["--in", f"native,{second}", "--budget", f"{budget:g}s", "--fresh", "--name", pair]
     command = [sys.executable, "-m", "strata", "try", *options, "--json", str(answer)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     with open(BASE / "printed.log", "a") as log:
@@ -300,19 +323,21 @@ def try_command(script: str, pair: str, budget: str) -> Result | None:
 
 
 def measure(
-    tool: str, program: str, pair: str, prefixes: dict[str, list[str]], budget: str
+    tool: str, program: str, pair: str, prefixes: dict[str, list[str]], seconds: float
 ) -> Result | None:
     """Measure a pair once by one tool, and return the result with the seconds that it took.
 
     tool, program, pair: of TOOLS, PROGRAMS and PAIRS.  prefixes: see :func:`start_systems`.
-    budget: of ``strata try``.  Returns None if that has no answer.
+    seconds: the budget of ``strata try``, and what AS_LONG takes.
+    Returns None if ``strata try`` has no answer.
     Holds the machine's lock while another tool runs; `strata try` takes the lock itself.
     Raises CalledProcessError if a run fails.
     """
     begun = time.monotonic()
     if tool == "strata try":
-        result = try_command(PROGRAMS[program], pair, budget)
+        result = try_command(PROGRAMS[program], pair, seconds)
     else:
+        sampler = SAMPLERS.get(tool, functools.partial(sample_for_seconds, seconds=seconds / 2))
         samples = []
         with locks.hold_machine():
             begun = time.monotonic()
@@ -320,9 +345,22 @@ def measure(
                 is_braked = system == "native-braked"
                 with run_brake() if is_braked else contextlib.nullcontext():
                     command = [*prefixes[system], "sh", "-c", PROGRAMS[program]]
-                    samples.append(SAMPLERS[tool](command))
+                    samples.append(sampler(command))
         result = compare_samples(tool, *samples)
     return result and {"seconds": time.monotonic() - begun, **result}
+
+
+def get_seconds_of_try(done: list[dict[str, str]], program: str, pair: str) -> float | None:
+    """Return the mean seconds of ``strata try`` for a program and pair; None without a row of it.
+
+    done: see :func:`read_runs`.
+    """
+    seconds = [
+        float(row["seconds"])
+        for row in done
+        if (row["tool"], row["program"], row["pair"]) == ("strata try", program, pair)
+    ]
+    return statistics.mean(seconds) if seconds else None
 
 
 def read_runs(path: Path) -> list[dict[str, str]]:
@@ -359,8 +397,8 @@ def list_missing(
     for repetition in range(1, options.repetitions + 1):
         measurements = []
         for program in options.programs:
-            for pair, (_, second) in PAIRS.items():
-                if second in prefixes:
+            for pair in options.pairs:
+                if PAIRS[pair][1] in prefixes:
                     tools = GVISOR_TOOLS if pair == "gvisor" else TOOLS
                     measurements += [(program, pair, tool) for tool in tools]
         random.Random(repetition).shuffle(measurements)
@@ -457,7 +495,7 @@ def write_table(table: list[dict[str, str]]) -> None:
     print(text, end="")
 
 
-def prepare_project(budget: str) -> str:
+def prepare_project(budget: float) -> str:
     """Make the project of ``strata try``, with its image, and return the image's recipe.
 
     A second call brings the project's configuration up to date, and measures no first answer.
@@ -481,17 +519,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare strata try with other tools.")
     parser.add_argument("--minutes", type=float, default=40, help="the most time of measurement")
     parser.add_argument("--repetitions", type=int, default=10, help="of every measurement")
-    parser.add_argument("--budget", default="30s", help="of each `strata try`")
+    parser.add_argument("--budget", type=float, default=30, help="seconds of each `strata try`")
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=["xz", "python"])
+    parser.add_argument("--pairs", nargs="+", choices=PAIRS, default=list(PAIRS))
     options = parser.parse_args()
     recipe = prepare_project(options.budget)
     path, begun = BASE / "runs.csv", time.monotonic()
     with start_systems(recipe, options.minutes) as prefixes:
         for repetition, program, pair, tool in list_missing(options, read_runs(path), prefixes):
+            seconds = options.budget
+            if tool == AS_LONG:
+                seconds = get_seconds_of_try(read_runs(path), program, pair) or options.budget
             if time.monotonic() - begun > 60 * options.minutes:
                 break
             print(f"beside: {repetition}: {program}, {pair}, {tool}", file=sys.stderr, flush=True)
-            if result := measure(tool, program, pair, prefixes, options.budget):
+            if result := measure(tool, program, pair, prefixes, seconds):
                 key = {"repetition": repetition, "program": program, "pair": pair, "tool": tool}
                 append_run(path, {**key, **result})
             else:

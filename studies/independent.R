@@ -2,29 +2,19 @@
 # Usage: Rscript studies/independent.R RESULTS [ROUNDS [IMAGES]]
 # Times xz and Linpack whole, without Strata's laps, slices and freezing, and prints a table of the
 # ratios to native beside Strata's own.  RESULTS has pxz, linpack or both, natively and in Docker
-# with and without gVisor.  ROUNDS: how often each program runs in each environment (20).  IMAGES:
+# with and without gVisor.  ROUNDS: how many rounds there are (20).  IMAGES:
 # the folder of Strata's images (/var/cache/strata/images).
 #
-# In each round every program runs once in a container of each kind and once in a chroot of the
-# same image, in random order, by `docker exec` and `chroot`, with the arguments of Strata's
-# records.  A container in which nothing is measured is paused: an idle sandbox takes processor time
-# from the others' runs.  The rounds are taken twice, four by turns: in containers that stay up
-# through all of them, and in containers that are new for each four, as Strata's are new in each
-# block.  A ratio is of the seconds that the program prints for its work, by round, with Student's
-# interval.
+# In each round every environment in random order is set up, every program runs RUNS times in it, by
+# `docker exec` or `chroot`, with the arguments of Strata's records, and it is removed again.  So
+# nothing else is up while a program runs: an idle sandbox interrupts the others' programs a thousand
+# times a second, even after `docker pause`.  A ratio is of the mean seconds that the program prints
+# for its work, by round, with Student's interval.
 
 RUNTIMES <- c("docker" = "runc", "docker-gvisor" = "strata-runsc-host")
 PROGRAMS <- c("pxz", "linpack")
-# How many rounds new containers are up: about as many as Strata's cells have laps.
-GROUP <- 4
-# Runs a command in a paused container, which is its first argument, and pauses it again.
-RUN_PAUSED <- "
-docker unpause \"$1\" >/dev/null
-code=0
-docker exec \"$@\" || code=$?
-docker pause \"$1\" >/dev/null
-exit \"$code\"
-"
+# How often a program runs in a new system: about as many times as Strata's cells have laps.
+RUNS <- 4
 
 # Runs a command to its end, and returns the lines that it prints.
 run_command <- function(argv) {
@@ -58,75 +48,49 @@ format_interval <- function(mean, half_width) {
   sprintf("%.1f %% [%.1f, %.1f]", ends[[1]], ends[[2]], ends[[3]])
 }
 
-# Executes a function of the prefixes of commands (list by environment) while all systems are up.
-with_systems <- function(image, tree, measure) {
-  data <- tempfile("data")
-  dir.create(data)
-  mounts <- c("mount --bind", data, file.path(tree, "data"), "&& mount --bind /proc",
-              file.path(tree, "proc"), "&& mount --bind /dev", file.path(tree, "dev"),
-              "&& exec chroot", tree, "\"$@\"")
-  native <- c("unshare", "--mount", "sh", "-c", paste(mounts, collapse = " "), "sh")
-  containers <- character()
-  on.exit({
-    if (length(containers) > 0) {
-      try(run_command(c("docker", "unpause", containers)), silent = TRUE)
-      run_command(c("docker", "rm", "--force", "--volumes", containers))
-    }
-    unlink(data, recursive = TRUE)
-  })
-  for (name in names(RUNTIMES)) {
-    containers[[name]] <- run_command(c("docker", "run", "--detach", "--network", "host",
-                                        "--runtime", RUNTIMES[[name]], "--volume", "/data", image,
-                                        "sleep", "infinity"))
-    run_command(c("docker", "pause", containers[[name]]))
+# Executes a function of the prefix of commands (character) while an environment's system is up.
+with_system <- function(environment, image, tree, measure) {
+  if (environment == "native") {
+    data <- tempfile("data")
+    dir.create(data)
+    on.exit(unlink(data, recursive = TRUE))
+    mounts <- c("mount --bind", data, file.path(tree, "data"), "&& mount --bind /proc",
+                file.path(tree, "proc"), "&& mount --bind /dev", file.path(tree, "dev"),
+                "&& exec chroot", tree, "\"$@\"")
+    prefix <- c("unshare", "--mount", "sh", "-c", paste(mounts, collapse = " "), "sh")
+  } else {
+    container <- run_command(c("docker", "run", "--detach", "--network", "host", "--runtime",
+                               RUNTIMES[[environment]], "--volume", "/data", image, "sleep",
+                               "infinity"))
+    on.exit(run_command(c("docker", "rm", "--force", "--volumes", container)))
+    prefix <- c("docker", "exec", container)
   }
-  measure(c(list(native = native),
-            lapply(containers, function(id) c("sh", "-uc", RUN_PAUSED, "strata", id))))
+  measure(prefix)
 }
 
-# Executes the steps of all programs that come before their runs.
-prepare <- function(prefixes, commands) {
-  for (steps in commands) for (prefix in prefixes) for (command in steps) {
-    if (command$step != "run") run_command(c(prefix, command$argv))
-  }
+# Measures the programs in one system: mean of the seconds of each, by workload (numeric).
+measure_system <- function(prefix, commands) {
+  vapply(commands, function(steps) {
+    is_run <- vapply(steps, function(command) command$step == "run", NA)
+    for (command in steps[!is_run]) run_command(c(prefix, command$argv))
+    run <- c(prefix, steps[is_run][[1]]$argv)
+    mean(replicate(RUNS, read_seconds(run_command(run))))
+  }, 0)
 }
 
-# Measures all programs: data frame of workload, environment, round and seconds.
-measure_rounds <- function(prefixes, commands, rounds) {
-  rows <- expand.grid(environment = names(prefixes), workload = names(commands),
-                      round = seq_len(rounds), stringsAsFactors = FALSE)
-  rows <- rows[order(rows$round, rows$workload, stats::runif(nrow(rows))), ]
-  rows$seconds <- NA_real_
-  for (at in seq_len(nrow(rows))) {
-    steps <- Filter(function(command) command$step == "run", commands[[rows$workload[[at]]]])
-    lines <- run_command(c(prefixes[[rows$environment[[at]]]], steps[[1]]$argv))
-    rows$seconds[[at]] <- read_seconds(lines)
-  }
-  rows
-}
-
-# Measures all rounds in containers that stay up and in new ones, by turns: the data frames of
-# measure_rounds(), as list of `stays up` and `new`.
-measure_both <- function(image, tree, commands, rounds) {
-  groups <- split(seq_len(rounds), (seq_len(rounds) - 1) %/% GROUP)
-  with_systems(image, tree, function(prefixes) {
-    prepare(prefixes, commands)
-    rows <- lapply(groups, function(group) {
-      old <- measure_rounds(prefixes, commands, length(group))
-      new <- with_systems(image, tree, function(new_prefixes) {
-        prepare(new_prefixes, commands)
-        measure_rounds(new_prefixes, commands, length(group))
+# Measures all rounds: data frame of environment, workload, round and seconds.
+measure_rounds <- function(image, tree, commands, rounds) {
+  environments <- c("native", names(RUNTIMES))
+  rows <- lapply(seq_len(rounds), function(round) {
+    lapply(sample(environments), function(environment) {
+      seconds <- with_system(environment, image, tree, function(prefix) {
+        measure_system(prefix, commands)
       })
-      list("stays up" = old, "new" = new)
+      data.frame(environment = environment, workload = names(commands), round = round,
+                 seconds = seconds)
     })
-    # Rounds get numbers of their own through all groups.
-    sapply(c("stays up", "new"), function(name) {
-      do.call(rbind, Map(function(group, pair) {
-        pair[[name]]$round <- group[pair[[name]]$round]
-        pair[[name]]
-      }, groups, rows))
-    }, simplify = FALSE)
   })
+  do.call(rbind, unlist(rows, recursive = FALSE))
 }
 
 main <- function(folder, rounds = "20", images = "/var/cache/strata/images") {
@@ -135,15 +99,15 @@ main <- function(folder, rounds = "20", images = "/var/cache/strata/images") {
   image <- run_command(c("docker", "image", "ls", "--quiet", "--filter", name))[[1]]
   workloads <- intersect(PROGRAMS, list.files(file.path(folder, "raw", "native")))
   commands <- sapply(workloads, read_commands, folder = folder, simplify = FALSE)
-  measured <- measure_both(image, file.path(images, recipe, "tree"), commands, as.integer(rounds))
+  measured <- measure_rounds(image, file.path(images, recipe, "tree"), commands,
+                             as.integer(rounds))
   comparisons <- utils::read.csv(file.path(folder, "comparisons.csv"))
   comparisons <- comparisons[comparisons$headline == "yes" & !is.na(comparisons$low), ]
-  cat("| program | environment | containers | by itself | Strata | Strata / by itself |\n")
-  cat("|---|---|---|---|---|---|\n")
-  for (workload in workloads) for (environment in names(RUNTIMES)) for (kind in names(measured)) {
+  cat("| program | environment | by itself | Strata | Strata / by itself |\n")
+  cat("|---|---|---|---|---|\n")
+  for (workload in workloads) for (environment in names(RUNTIMES)) {
     of_environment <- function(name) {
-      rows <- measured[[kind]][measured[[kind]]$workload == workload, ]
-      rows <- rows[rows$environment == name, ]
+      rows <- measured[measured$workload == workload & measured$environment == name, ]
       rows$seconds[order(rows$round)]
     }
     logs <- log(of_environment("native") / of_environment(environment))
@@ -155,7 +119,7 @@ main <- function(folder, rounds = "20", images = "/var/cache/strata/images") {
                format_interval(log(other$ratio), other_half_width),
                format_interval(log(other$ratio) - mean(logs),
                                sqrt(half_width ^ 2 + other_half_width ^ 2)))
-    cat("|", paste(c(workload, environment, kind, cells), collapse = " | "), "|\n")
+    cat("|", paste(c(workload, environment, cells), collapse = " | "), "|\n")
   }
 }
 

@@ -63,12 +63,12 @@ ROOT = Path(__file__).resolve().parent.parent
 BASE = ROOT / "results/beside"
 # The relative half-width in question, and the share of the processors' time that the brake takes.
 MARGIN, BRAKE = 0.02, 0.03
-# Each program takes some tenths of a second, and makes its own data.
+# Each program takes about a third of a second, and makes its own data.
 PROGRAMS = {
-    "xz": "seq 250000 | xz -1 -c",
-    "sort": "seq 400000 | sort -r",
-    "sha256": "seq 4000000 | sha256sum",
-    "python": "python3 -c 'sum(x * x for x in range(1500000))'",
+    "xz": "seq 1800000 | xz -1 -c",
+    "sort": "seq 1000000 | sort -r",
+    "sha256": "seq 10000000 | sha256sum",
+    "python": "python3 -c 'sum(x * x for x in range(4000000))'",
 }
 # Pair → first and second system.  Twins do not differ, and a brake does.
 PAIRS = {
@@ -77,6 +77,8 @@ PAIRS = {
     "brake": ("native", "native-braked"),
     "gvisor": ("native", "docker-gvisor"),
 }
+# System → options of `docker run`.
+RUNTIMES = {"docker": [], "docker-gvisor": ["--runtime", "strata-runsc-host"]}
 CHROOT = {"label": "Native", "layers": ["chroot"]}
 CONTAINER = {"network": "bridge", "data": "volume"}
 # PAIRS names them: native-again shows false differences, native-braked whether a loss is found.
@@ -259,45 +261,47 @@ def run_brake() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def start_systems(recipe: str, minutes: float) -> Iterator[dict[str, list[str]]]:
-    """Start the systems for the other tools, and yield the prefix of a command in each of them.
+def start_system(system: str, recipe: str) -> Iterator[list[str]]:
+    """Start a system for the other tools, and yield the prefix of a command in it.
 
-    recipe: the recipe of the image, which is cached and in Docker.
-    minutes: how long the measurements take at most.  If this process is killed, the containers
-    remove themselves an hour after that; the next call unmounts the native tree.
-    A system that does not start has no entry; it raises SystemExit if that is Docker.
-    Mounts the image's tree in BASE/native, and unmounts it at the end.
+    system: a key of ENVIRONMENTS.  recipe: the recipe of the image, which is cached and in Docker.
+    Nothing else is up at that time, since an idle sandbox slows the other systems' programs.
+    A container removes itself after an hour if this process is killed.  A native system is
+    BASE/native, where the image's tree is mounted; the next call unmounts what a kill leaves.
+    Raises CalledProcessError if the system does not start.
     """
-    tree = os.path.join(paths.home_folder(), "images", recipe, "tree")
+    if system in RUNTIMES:
+        container = f"strata-beside-{os.getpid()}"
+        image = engine.name_image({"recipe": recipe})
+        options = ["--rm", "--detach", "--init", "--name", container, *RUNTIMES[system]]
+        command = ["docker", "run", *options, image, "sleep", "3600"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        try:
+            yield ["docker", "exec", container, "env", "-i", *VARIABLES]
+        finally:
+            subprocess.run(["docker", "rm", "--force", container], stdout=subprocess.DEVNULL)
+        return
     # Read-only, as in Strata's own native systems: the cached image must stay as it was built.
     folder = BASE / "native"
     remove_tree(str(folder), unmount=True)
     root, data, temporary = (str(folder / name) for name in ("root", "data", "tmp"))
     for path in (root, data, temporary):
         os.makedirs(path)
+    tree = os.path.join(paths.home_folder(), "images", recipe, "tree")
     mount = ["sh", "-euc", MOUNT, "strata", root, tree, data, temporary]
-    native = as_root(["chroot", root, "env", "-i", *VARIABLES])
-    prefixes = dict.fromkeys(("native", "native-again", "native-braked"), native)
-    containers = []
-    runtimes = {"docker": [], "docker-gvisor": ["--runtime", "strata-runsc-host"]}
-    image = engine.name_image({"recipe": recipe})
     try:
         subprocess.run(as_root(mount), check=True)
-        for name, options in runtimes.items():
-            container = f"strata-beside-{name}-{os.getpid()}"
-            holder = ["sleep", str(int(60 * minutes + 3600))]
-            command = ["docker", "run", "--rm", "--detach", "--init", "--name", container]
-            done = subprocess.run([*command, *options, image, *holder], capture_output=True)
-            if done.returncode == 0:
-                containers.append(container)
-                prefixes[name] = ["docker", "exec", container, "env", "-i", *VARIABLES]
-            elif name == "docker":
-                raise SystemExit(f"beside: no container starts: {done.stderr.decode().strip()}")
-        yield prefixes
+        with run_brake() if system == "native-braked" else contextlib.nullcontext():
+            yield as_root(["chroot", root, "env", "-i", *VARIABLES])
     finally:
-        if containers:
-            subprocess.run(["docker", "rm", "--force", *containers], stdout=subprocess.DEVNULL)
         remove_tree(str(folder), unmount=True)
+
+
+def has_gvisor() -> bool:
+    """Return whether Docker has gVisor's runtime."""
+    command = ["docker", "info", "--format", "{{json .Runtimes}}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return RUNTIMES["docker-gvisor"][1] in done.stdout
 
 
 def try_command(script: str, pair: str, budget: float) -> Result | None:
@@ -322,16 +326,14 @@ def try_command(script: str, pair: str, budget: float) -> Result | None:
     return None
 
 
-def measure(
-    tool: str, program: str, pair: str, prefixes: dict[str, list[str]], seconds: float
-) -> Result | None:
+def measure(tool: str, program: str, pair: str, recipe: str, seconds: float) -> Result | None:
     """Measure a pair once by one tool, and return the result with the seconds that it took.
 
-    tool, program, pair: of TOOLS, PROGRAMS and PAIRS.  prefixes: see :func:`start_systems`.
+    tool, program, pair: of TOOLS, PROGRAMS and PAIRS.  recipe: see :func:`start_system`.
     seconds: the budget of ``strata try``, and what AS_LONG takes.
     Returns None if ``strata try`` has no answer.
     Holds the machine's lock while another tool runs; `strata try` takes the lock itself.
-    Raises CalledProcessError if a run fails.
+    Raises CalledProcessError if a system does not start, or a run fails.
     """
     begun = time.monotonic()
     if tool == "strata try":
@@ -342,10 +344,8 @@ def measure(
         with locks.hold_machine():
             begun = time.monotonic()
             for system in PAIRS[pair]:
-                is_braked = system == "native-braked"
-                with run_brake() if is_braked else contextlib.nullcontext():
-                    command = [*prefixes[system], "sh", "-c", PROGRAMS[program]]
-                    samples.append(sampler(command))
+                with start_system(system, recipe) as prefix:
+                    samples.append(sampler([*prefix, "sh", "-c", PROGRAMS[program]]))
         result = compare_samples(tool, *samples)
     return result and {"seconds": time.monotonic() - begun, **result}
 
@@ -385,20 +385,20 @@ def append_run(path: Path, row: Result) -> None:
 
 
 def list_missing(
-    options: argparse.Namespace, done: list[dict[str, str]], prefixes: dict[str, list[str]]
+    options: argparse.Namespace, done: list[dict[str, str]]
 ) -> Iterator[tuple[int, str, str, str]]:
     """Yield (repetition, program, pair, tool) of what is not measured yet, in random order.
 
-    options: the options of the command line.  done: see :func:`read_runs`.  prefixes: of
-    :func:`start_systems`.  The order in a repetition is the same in each call with
-    the same programs and systems, so that a second call goes on where the first ended.
+    options: the options of the command line.  done: see :func:`read_runs`.
+    The order in a repetition is the same in each call with the same programs and pairs, so that a
+    second call goes on where the first ended.  The pair with gVisor is left out without gVisor.
     """
     keys = {(row["repetition"], row["program"], row["pair"], row["tool"]) for row in done}
     for repetition in range(1, options.repetitions + 1):
         measurements = []
         for program in options.programs:
             for pair in options.pairs:
-                if PAIRS[pair][1] in prefixes:
+                if pair != "gvisor" or has_gvisor():
                     tools = GVISOR_TOOLS if pair == "gvisor" else TOOLS
                     measurements += [(program, pair, tool) for tool in tools]
         random.Random(repetition).shuffle(measurements)
@@ -525,19 +525,18 @@ def main() -> None:
     options = parser.parse_args()
     recipe = prepare_project(options.budget)
     path, begun = BASE / "runs.csv", time.monotonic()
-    with start_systems(recipe, options.minutes) as prefixes:
-        for repetition, program, pair, tool in list_missing(options, read_runs(path), prefixes):
-            seconds = options.budget
-            if tool == AS_LONG:
-                seconds = get_seconds_of_try(read_runs(path), program, pair) or options.budget
-            if time.monotonic() - begun > 60 * options.minutes:
-                break
-            print(f"beside: {repetition}: {program}, {pair}, {tool}", file=sys.stderr, flush=True)
-            if result := measure(tool, program, pair, prefixes, seconds):
-                key = {"repetition": repetition, "program": program, "pair": pair, "tool": tool}
-                append_run(path, {**key, **result})
-            else:
-                print(f"beside: no answer: {BASE}/printed.log says why", file=sys.stderr)
+    for repetition, program, pair, tool in list_missing(options, read_runs(path)):
+        if time.monotonic() - begun > 60 * options.minutes:
+            break
+        seconds = options.budget
+        if tool == AS_LONG:
+            seconds = get_seconds_of_try(read_runs(path), program, pair) or options.budget
+        print(f"beside: {repetition}: {program}, {pair}, {tool}", file=sys.stderr, flush=True)
+        if result := measure(tool, program, pair, recipe, seconds):
+            key = {"repetition": repetition, "program": program, "pair": pair, "tool": tool}
+            append_run(path, {**key, **result})
+        else:
+            print(f"beside: no answer: {BASE}/printed.log says why", file=sys.stderr)
     write_table(summarise_runs(read_runs(path)))
 
 

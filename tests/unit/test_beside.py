@@ -1,6 +1,5 @@
 """The study that compares ``strata try`` with other tools, with invented measurements."""
 
-import contextlib
 import csv
 import random
 import sys
@@ -17,15 +16,14 @@ def test_a_second_call_goes_on_and_the_table_counts_what_each_tool_found(
 ):
     chance = random.Random(1)
 
-    def measure(tool, program, pair, prefixes, budget):
+    def measure(tool, program, pair, recipe, seconds):
         slow = 1.03 if pair == "brake" else 1
         sides = [[chance.gauss(side, 0.003) for _ in range(10)] for side in (1, slow)]
         return {"seconds": 60, **beside.compare_samples(tool, *sides)}
 
-    systems = dict.fromkeys(system for pair in beside.PAIRS.values() for system in pair)
     monkeypatch.setattr(beside, "BASE", tmp_path)
     monkeypatch.setattr(beside, "prepare_project", lambda budget: "recipe")
-    monkeypatch.setattr(beside, "start_systems", lambda *_: contextlib.nullcontext(systems))
+    monkeypatch.setattr(beside, "has_gvisor", lambda: True)
     monkeypatch.setattr(beside, "measure", measure)
     for repetitions in (1, 4):
         argv = ["beside", "--programs", "xz", "--repetitions", str(repetitions)]

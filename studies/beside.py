@@ -2,7 +2,7 @@
 """Measure the same ratios by `strata try` and by the ways in which other tools repeat.
 
 Usage: studies/beside.py [--minutes 40] [--programs xz python] [--pairs twins docker]
-                         [--repetitions 10] [--budget 30]
+                         [--tools "strata try" hyperfine] [--repetitions 10] [--budget 30]
 
 Needs root, Docker and hyperfine (`apt-get install hyperfine`).  In every repetition each tool
 measures each pair of systems once with each program, in a new random order, so that all of them
@@ -400,7 +400,8 @@ def list_missing(
             for pair in options.pairs:
                 if pair != "gvisor" or has_gvisor():
                     tools = GVISOR_TOOLS if pair == "gvisor" else TOOLS
-                    measurements += [(program, pair, tool) for tool in tools]
+                    chosen = [tool for tool in tools if tool in options.tools]
+                    measurements += [(program, pair, tool) for tool in chosen]
         random.Random(repetition).shuffle(measurements)
         for measurement in measurements:
             if (str(repetition), *measurement) not in keys:
@@ -522,6 +523,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=30, help="seconds of each `strata try`")
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=["xz", "python"])
     parser.add_argument("--pairs", nargs="+", choices=PAIRS, default=list(PAIRS))
+    parser.add_argument("--tools", nargs="+", choices=TOOLS, default=list(TOOLS))
     options = parser.parse_args()
     recipe = prepare_project(options.budget)
     path, begun = BASE / "runs.csv", time.monotonic()

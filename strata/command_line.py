@@ -121,13 +121,13 @@ def main(arguments: list[str]) -> int:
         exit_with_mistake(
             explain_misplaced_word(misplaced[0], arguments[0], by_name[arguments[0]]._actions)
         )
-    if takes_overrides:
-        options["overrides"] = config.read_overrides(files, values)
     function = command.function
     if isinstance(function, str):
         module, _, attribute = function.partition(":")
         function = getattr(importlib.import_module(module), attribute)
     try:
+        if takes_overrides:
+            options["overrides"] = config.read_overrides(files, values)
         return function(**options) or 0
     except (UserError, OSError) as error:
         if command.error_status is None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from strata import __version__
 from strata.archive import compare
 from strata.archive.checksums import hash_file
-from strata.experiment import config, plan, planning
+from strata.experiment import config, measuring, plan, planning
 from strata.gate import reports
 from strata.gate.budgets import Budget, read_budgets
 from strata.gate.measure import Pair, Session, make_session_config
@@ -18,6 +18,7 @@ from strata.host import capacity, node
 from strata.util import paths, programs, progress, yaml_files
 from strata.util.clock import Clock
 from strata.util.data_types import Fields
+from strata.util.errors import UserError
 from strata.util.files import read_json, write_json, write_text
 
 # The numbers of blocks after which a budget is judged.  Each look takes its share of the error
@@ -36,12 +37,15 @@ STATUSES = {
 }
 # The file in the folder of a complete session: its description (Session.describe).
 _DONE = "gate.json"
+# The files in the folder of a gate: those of its last call, and the outcomes of all calls.
+_REPORTS = ("junit.xml", "summary.md")
+_HISTORY = "history.jsonl"
 
 
 def run_gate(file: str, out: str, overrides: Fields) -> int:
     """Measure and judge the budgets of a file, write the reports, and return the exit status.
 
-    file: the path of the budgets.  out: the folder for reports and sessions, which is made.
+    file: the path of the budgets.  out: the folder for reports and sessions, which is made; its old reports go.
     overrides: values that replace values of config.yaml.
     Each call measures its own session, or continues one that was interrupted.
     Returns 0 if all budgets are kept, 1 if one is surely exceeded, 2 if one cannot be compared, 3
@@ -49,6 +53,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
     Raises UserError for mistakes in the files, and MachineError if measuring fails.
     """
     started = time.monotonic()
+    _remove_reports(out)
     settings = config.read_config(overrides)
     seconds, budgets = read_budgets(file, settings)
     content = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
@@ -71,6 +76,27 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
             gate.measure_until_decided(open_budgets)
     seconds_spent = time.monotonic() - started
     return _report_outcome(file, out, session, budgets, verdicts, seconds_spent)
+
+
+def _remove_reports(out: str) -> None:
+    """Remove the reports of an earlier call, which CI would take for those of this one.
+
+    out: the folder of the gate, which may not exist yet.
+    Raises UserError if reports cannot be written there.
+    """
+    remedy = "so the gate cannot write its reports there; name another folder with --to"
+    folder = os.path.abspath(out)
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+        raise UserError(f"{folder}: is not a folder that can be written, {remedy}")
+    for name in _REPORTS:
+        path = os.path.join(out, name)
+        try:
+            if os.path.lexists(path):
+                os.remove(path)
+        except OSError as error:
+            raise UserError(f"{path}: {error.strerror}, {remedy}") from None
 
 
 def _refuse_unavailable(
@@ -162,10 +188,15 @@ class _Gate:
         once, when the session is complete, and only after planned numbers of sessions.
         Writes the session's description, which marks it as complete for later calls.
         """
+        pairs = _list_pairs([self.budgets[number] for number in numbers])
+        # The first block tells how long blocks take; before it, an image may have to be built.
+        # Blocks that an interrupted call measured count.
+        measured = self.session.count_blocks(pairs)
+        self.blocks = {name: max(count, 1) for name, count in measured.items()}
+        self.session.measure(pairs, self.blocks)
+        numbers = self._refuse_sizes(numbers)
         with_baseline = [number for number in numbers if self.budgets[number].baseline]
         undecided = [number for number in numbers if number not in with_baseline]
-        # The first block tells how long blocks take; before it, an image may have to be built.
-        self._measure_blocks(numbers, 1)
         first_seconds = sum(self.session.compute_block_seconds().values())
         self.end = time.monotonic() + self.seconds - first_seconds
         for look in LOOKS:
@@ -191,6 +222,26 @@ class _Gate:
         else:
             self._judge_budgets(with_baseline, sessions)
 
+    def _refuse_sizes(self, numbers: Sequence[int]) -> list[int]:
+        """Set the verdict on each budget whose workload has a size that answers nothing.
+
+        numbers: the positions of the budgets; their first block is measured.
+        Returns the positions of the others.
+        """
+        broken: dict[str, Fields] = {}
+        for record in measuring.read_records(self.session.results):
+            for outcome in record.get("sizes", []):
+                if outcome["holds"] is False:
+                    broken[record["workload"]] = outcome
+        for number in numbers:
+            if outcome := broken.get(self.budgets[number].workload):
+                why = (
+                    f"its size breaks a rule: {outcome['rule']} (it is {outcome['value']:g}, and "
+                    f"must be {outcome['least']:g} at least)"
+                )
+                self.verdicts[number] = {"verdict": reports.NOT_COMPARABLE, "why": why}
+        return [number for number in numbers if self.budgets[number].workload not in broken]
+
     def _measure_blocks(self, numbers: Sequence[int], blocks: int) -> bool:
         """Measure blocks of the workloads of some budgets, as far as the time allows.
 
@@ -200,10 +251,9 @@ class _Gate:
         Returns whether all of them were measured.
         """
         budgets = [self.budgets[number] for number in numbers]
-        measured = {budget.workload: self.blocks.get(budget.workload, 0) for budget in budgets}
+        measured = {budget.workload: self.blocks[budget.workload] for budget in budgets}
         added = {name: max(blocks - count, 0) for name, count in measured.items()}
-        # Before the first block no time is known.
-        seconds = self.session.compute_block_seconds() if self.blocks else {}
+        seconds = self.session.compute_block_seconds()
         needed_seconds = sum(count * seconds.get(name, 0.0) for name, count in added.items())
         share = 1.0
         if needed_seconds > 0:
@@ -330,8 +380,9 @@ def _report_outcome(
     kinds = dict.fromkeys((reports.PASSED, *STATUSES))
     counts = [f"{outcomes.count(kind)} {kind}" for kind in kinds if kind in outcomes]
     text = f"Of {len(budgets)} budgets: {', '.join(counts)}."
-    write_text(os.path.join(out, "junit.xml"), reports.make_junit(budgets, verdicts, seconds))
-    write_text(os.path.join(out, "summary.md"), reports.make_summary(text, budgets, verdicts))
+    junit, summary = (os.path.join(out, name) for name in _REPORTS)
+    write_text(junit, reports.make_junit(budgets, verdicts, seconds))
+    write_text(summary, reports.make_summary(text, budgets, verdicts))
     source = plan.read_source(os.getcwd())
     outcome = {
         "date": Clock().now(),
@@ -347,7 +398,7 @@ def _report_outcome(
             for budget, verdict in zip(budgets, verdicts, strict=True)
         ],
     }
-    reports.append_history(os.path.join(out, "history.jsonl"), outcome)
+    reports.append_history(os.path.join(out, _HISTORY), outcome)
     for budget, verdict in zip(budgets, verdicts, strict=True):
         progress.print_line(reports.describe_verdict(budget, verdict))
     progress.print_line(text)

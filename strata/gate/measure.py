@@ -69,12 +69,27 @@ class Session:
         Raises MachineError with the end of Snakemake's output if something was not measured.
         """
         targets = [
-            paths.cell_path("raw", environment, workload, repetition, "log")
+            _locate_log(environment, workload, repetition)
             for environment, workload in pairs
             for repetition in range(1, block_counts.get(workload, 0) + 1)
         ]
         measuring.make_targets(self.folder, targets, "--keep-going")
         programs.run_python(self.folder, "tidy", "--partial")
+
+    def count_blocks(self, pairs: Iterable[Pair]) -> dict[str, int]:
+        """Return for each workload how many first blocks are measured in all of its environments.
+
+        pairs: the environments and workloads of the blocks.
+        """
+        counts: dict[str, int] = {}
+        for environment, workload in pairs:
+            count = 0
+            while os.path.exists(
+                os.path.join(self.folder, _locate_log(environment, workload, count + 1))
+            ):
+                count += 1
+            counts[workload] = min(count, counts.get(workload, count))
+        return counts
 
     def compute_block_seconds(self) -> dict[str, float]:
         """Return for each measured workload the mean seconds of a block, by the cells' records."""
@@ -110,6 +125,11 @@ class Session:
             "layers": {record["environment"]: record["system"]["layers"] for record in records},
             "logs": _hash_lines(logs),
         }
+
+
+def _locate_log(environment: str, workload: str, repetition: int) -> str:
+    """Return the path of a cell's raw log, relative to the folder of its session."""
+    return paths.cell_path("raw", environment, workload, repetition, "log")
 
 
 def _hash_lines(lines: Iterable[str]) -> str:

@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 from strata.gate.budgets import Budget
 from strata.util.data_types import Fields
 from strata.util.errors import escape_controls
-from strata.util.files import write_text
 
 # The verdicts of analysis/budgets.R.
 PASSED, FAILED, NOT_COMPARABLE, UNDECIDED = "within", "beyond", "not comparable", "undecided"
@@ -135,12 +134,14 @@ def append_history(path: str, outcome: Fields) -> None:
 
     path: the path of history.jsonl, which is made if missing.
     outcome: the outcome of one call; docs/files.md lists its keys.
-    The file is replaced as a whole, and is safe on the disk afterwards.
+    The line is safe on the disk afterwards.
     """
-    history = ""
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            history = file.read()
-    if history and not history.endswith("\n"):
-        history += "\n"
-    write_text(path, history + json.dumps(outcome, ensure_ascii=False) + "\n", lasting=True)
+    with open(path, "ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            # A call that was killed may have left a part of a line.
+            if file.read() != b"\n":
+                file.write(b"\n")
+        file.write(json.dumps(outcome, ensure_ascii=False).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())

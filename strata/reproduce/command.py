@@ -84,6 +84,12 @@ def reproduce(
                 original, base, repetitions, capacity.read_host_facts()
             )
         is_trusted = trust or not restored.foreign
+        if fresh and dry:
+            raise UserError(
+                "--fresh removes earlier results, and --dry-run measures none: leave one out"
+            )
+        if fresh:
+            _require_trust(restored, is_trusted)
         own_plan = _prepare_experiment(folder, results, restored, fresh, dry or not is_trusted)
         differences = _print_differences(results, original, own_plan)
         _require_trust(restored, is_trusted or dry)
@@ -269,7 +275,7 @@ def _measure_experiment(folder: str, budget: str) -> None:
     After a signal the results so far are the answer.  If cells failed, a second try leaves each
     workload out of the environments where it always failed.
     budget: the time, which the progress line shows.
-    Raises MachineError if nothing was measured.
+    Raises MachineError if nothing was measured, or Snakemake failed although no cell did.
     """
 
     def describe_round(number: int) -> str:
@@ -287,8 +293,15 @@ def _measure_experiment(folder: str, budget: str) -> None:
 
     line = measuring.ProgressLine()
     try:
-        if not measure() and _leave_out_failing(folder):
-            measure()
+        is_measured = measure()
+        if not is_measured and _leave_out_failing(folder):
+            is_measured = measure()
+        # Failed cells are part of the answer; anything else is not.
+        if not is_measured and not measuring.list_pairs(folder, "failed"):
+            line.clear()
+            log = os.path.join(folder, measuring.LOG)
+            lines = measuring.read_last_lines(folder)
+            raise MachineError(f"{log}: the measurement did not end well:", *lines)
     except Interrupted:
         line.clear()
         progress.print_message("strata: ended early; this is the answer so far:")

@@ -9,6 +9,8 @@ import projects
 import pytest
 import yaml
 
+from strata.host import node
+
 CHROOT = {"layers": ["chroot"]}
 ENVIRONMENTS = {name: {"label": name, **CHROOT} for name in ("native", "old", "new")}
 BUDGET = {"environment": "new", "workload": "linpack", "costs_at_most": "5%"}
@@ -142,3 +144,65 @@ def test_what_cannot_be_measured_ends_with_two(project):
     projects.write_yaml(project / "config.yaml", {**config, "scale": "tiny"})
     done = gate(project, BUDGET)
     assert (done.returncode, "tiny sizes" in done.stderr) == (2, True), done.stderr
+
+
+def interrupt(project):
+    """Make the first session one that a call since the start of this machine left incomplete."""
+    session = project / "gate/sessions/1"
+    (session / "gate.json").unlink()
+    for path in session.glob("results/raw/*/*/*.json"):
+        measured.edit(path, lambda record: record["node"].update(boot=node.read_boot_id()))
+
+
+def test_an_interrupted_session_keeps_its_blocks(project):
+    # Nothing decides at the budget itself.
+    done = gate(project, BUDGET, noise=0.02, slower={"new": 1 / 0.95}, time="9h")
+    assert done.returncode == 3, done.stderr + done.stdout
+    interrupt(project)
+    done = gate(project, BUDGET, noise=0.02, slower={"new": 1 / 0.95}, time="1s")
+    assert done.returncode == 3, done.stderr + done.stdout
+    assert history(project)[1]["verdicts"][0]["n"] == 128
+
+
+def test_a_failed_call_leaves_no_report_of_an_earlier_one(project):
+    assert gate(project, BUDGET).returncode == 0
+    reports = [project / "gate" / name for name in ("junit.xml", "summary.md")]
+    path = project / "gate/history.jsonl"
+    first = path.read_bytes()
+    # A line that is not UTF-8, and has no end, stays too.
+    path.write_bytes(first + b"\xff")
+    done = gate(project, {**BUDGET, "workload": "stroem"})
+    assert (done.returncode, [file.exists() for file in reports]) == (2, [False, False])
+    assert gate(project, BUDGET).returncode == 0
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert (lines[:2], len(lines)) == ([first, b"\xff\n"], 3)
+    assert all(file.exists() for file in reports)
+
+
+@pytest.mark.parametrize("name", ["gate", "gate/junit.xml"])
+def test_reports_that_cannot_be_written_are_refused_before_measuring(project, name):
+    if name == "gate":
+        (project / name).write_text("a file")
+    else:
+        (project / name).mkdir(parents=True)
+    done = gate(project, BUDGET)
+    assert (done.returncode, "--to" in done.stderr) == (2, True), done.stderr
+    assert not (project / "gate/sessions").exists()
+
+
+def test_a_size_that_answers_nothing_is_seen_after_a_block(project):
+    stream = {**BUDGET, "workload": "stream"}
+    assert gate(project, BUDGET, stream).returncode == 0
+    interrupt(project)
+    record = project / "gate/sessions/1/results/raw/native/linpack/1.json"
+    sizes = [{"rule": "It is large", "source": "x", "value": 1, "least": 2, "holds": False}]
+    measured.edit(record, lambda value: value.update(sizes=sizes))
+    done = gate(project, BUDGET, stream)
+    verdicts = [entry["verdict"] for entry in history(project)[1]["verdicts"]]
+    assert (done.returncode, verdicts) == (2, ["not comparable", "within"]), done.stderr
+
+
+@pytest.mark.parametrize("words", [("--configfile", "none.yaml"), ("--config", "scale")])
+def test_mistakes_in_options_have_the_status_of_mistakes(project, words):
+    done = projects.run(project, "strata", "gate", "gate.yaml", *words)
+    assert done.returncode == 2, done.stderr

@@ -90,8 +90,8 @@ def test_the_same_truth_agrees_on_a_slower_machine(project, tmp_path):
     results = changed_plan(project.parent, tmp_path, lambda plan: plan.update(seed=1))
     status, printed, _ = reproduce(project, "--name", "there", side=results)
     assert (status, "another experiment" in printed) == (2, True), printed
-    status, printed, _ = reproduce(project, "--name", "there", "--fresh", "--dry-run", side=results)
-    assert (status, "30 of 30 cells are due" in printed) == (3, True), printed
+    status, printed, _ = reproduce(project, "--name", "there", "--fresh", side=results)
+    assert (status, "30 of 30 cells are due" in printed) == (0, True), printed
 
 
 def test_a_changed_cost_differs_and_says_by_how_much(project):
@@ -112,6 +112,13 @@ def test_noise_is_undecided_and_a_failing_environment_not_testable(project):
     assert "more blocks here would decide it" in printed
 
 
+def test_a_measurement_that_does_not_begin_is_an_error(project):
+    assert reproduce(project)[0] == 0
+    status, printed, answer = reproduce(project, fails=True)
+    assert (status, answer) == (2, None), printed
+    assert "the program ended with 7" in printed
+
+
 def put_command(plan):
     plan["environments"]["old"]["layers"] = [
         {"docker": {"network": "bridge", "data": "volume", "options": ["--privileged"]}}
@@ -124,6 +131,7 @@ def put_command(plan):
         (None, ("--effect", "2%"), "--effect: is 2%"),
         (None, ("--budget", "2x"), "--budget: "),
         (None, ("--name", "../x"), "--name: is '../x'"),
+        (None, ("--dry-run", "--fresh"), "leave one out"),
         (lambda plan: plan.update(scale="tiny"), (), "answer nothing"),
         (lambda plan: plan.update(format=9), (), "format 9"),
         (lambda plan: plan.pop("seed"), (), "seed"),

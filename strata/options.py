@@ -171,7 +171,9 @@ def add_reproduce_options(parser: Parser) -> None:
     text = "an archive, a project, or a folder of results"
     parser.add_argument("archive", metavar="ARCHIVE", help=text)
     budget = "10min"
-    text = f"largest time of measurement, earlier calls included (default: {budget})"
+    text = (
+        f"largest time of measurement after five blocks, earlier calls included (default: {budget})"
+    )
     parser.add_argument("--budget", metavar="TIME", default=budget, help=text)
     text = "the change of a ratio that must not be overlooked (default: 5%%)"
     parser.add_argument("--effect", metavar="SHARE", default="5%", help=text)

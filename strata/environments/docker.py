@@ -356,6 +356,8 @@ class Layer(engine.Container):
                 f"no Docker daemon of {program} answers: `scripts/dockerd.sh second {program}` "
                 "starts one, as root"
             )
+        if reason := docker_daemon.explain_refused_options(resolved):
+            return reason
         if not info:
             return _explain_unknown_runtime(resolved, info)
         if reason := docker_daemon.explain_foreign_daemon(info, socket):

@@ -299,6 +299,19 @@ def test_what_docker_refuses_is_known_before_a_container_is_made(
     assert reason is None or "Usage" not in message
 
 
+@pytest.mark.parametrize("more", [{}, {"runtime": "runsc", "sandbox": {"stack": "sandbox"}}])
+def test_a_container_that_does_not_start_names_its_options_and_docker_s_reason(monkeypatch, more):
+    def fail(layer):
+        raise UserError("`docker run …` failed: docker: Error response from daemon: no /x\n\nRun")
+
+    monkeypatch.setattr(docker.engine.Container, "up", fail)
+    layer = object.__new__(docker.Layer)
+    layer.options = {"options": ["--device=/x"], **more}
+    with pytest.raises(UserError, match=r"with --device=/x: no /x$|no /x\n.*stack: host") as caught:
+        layer.up()
+    assert "docker run" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("kind", "options"),
     [

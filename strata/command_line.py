@@ -10,7 +10,7 @@ from typing import Any
 from strata import __version__
 from strata.commands import COMMANDS
 from strata.experiment import config
-from strata.options import PROGRAM, Parser, exit_with_mistake
+from strata.options import PROGRAM, Parser, exit_with_mistake, join_values
 from strata.util import progress, validation
 from strata.util.errors import UserError
 
@@ -107,7 +107,8 @@ def main(arguments: list[str]) -> int:
         parser.print_help(sys.stderr)
         return 2
     refuse_wrong_start(arguments)
-    known, misplaced = parser.parse_known_args(arguments)
+    own_parser = by_name.get(arguments[0], parser)
+    known, misplaced = parser.parse_known_args(join_values(arguments, own_parser))
     options = vars(known)
     command = COMMANDS[arguments[0]]
     takes_overrides = "config" in options

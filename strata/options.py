@@ -6,6 +6,7 @@ In help texts ``%%`` stands for a percent sign: argparse formats them.
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from strata.util import progress
@@ -26,6 +27,29 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print a mistake that argparse found, and end the process with status 2."""
         exit_with_mistake(f"{message}; `{self.prog} --help` describes what it takes")
+
+
+def join_values(arguments: Sequence[str], parser: Parser) -> list[str]:
+    """Join each option that takes one value with a value that begins with a dash, by ``=``.
+
+    argparse would take ``--cpus=1`` in ``--docker-option --cpus=1`` for an option of its own.
+    arguments: a command line; the words after ``--`` stay as they are.
+    parser: its own options are no values.
+    """
+    options = parser._option_string_actions
+    words, rest = [*arguments], []
+    if "--" in words:
+        end = words.index("--")
+        words, rest = words[:end], words[end:]
+    joined: list[str] = []
+    for word in words:
+        action = options.get(joined[-1]) if joined else None
+        takes_value = action is not None and action.nargs is None
+        if takes_value and word.startswith("-") and word not in options:
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined + rest
 
 
 def exit_with_mistake(message: str) -> NoReturn:
@@ -211,7 +235,7 @@ def add_try_options(parser: Parser) -> None:
     parser.add_argument("--metric", dest="metrics", metavar=syntax, help=text, **repeatable)
     text = "a Docker image of your own, in which the command runs (default: the project's)"
     parser.add_argument("--image", metavar="REF", help=text)
-    text = "an option for Docker's containers (repeatable)"
+    text = "an option for Docker's containers, such as --cpus=0.5 (repeatable)"
     parser.add_argument(
         "--docker-option", dest="docker_options", metavar="OPT", help=text, **repeatable
     )

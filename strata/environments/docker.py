@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Sequence
 
 from strata.environments.common import (
@@ -356,6 +357,8 @@ class Layer(engine.Container):
                 f"no Docker daemon of {program} answers: `scripts/dockerd.sh second {program}` "
                 "starts one, as root"
             )
+        if reason := docker_daemon.explain_refused_options(resolved):
+            return reason
         if not info:
             return _explain_unknown_runtime(resolved, info)
         if reason := docker_daemon.explain_foreign_daemon(info, socket):
@@ -494,18 +497,23 @@ class Layer(engine.Container):
         """Start the container, and make the packet filter's rules that its options request.
 
         The journal gets an entry that removes each rule.
-        Raises UserError as :meth:`Container.up` does.  If a sandbox with its own network stack
-        fails, the error also suggests the host's stack.
+        Raises UserError as :meth:`Container.up` does; with passed options, it names only these and
+        Docker's reason.  If a sandbox with its own network stack fails, the error also suggests the
+        host's stack.
         """
         if self.options.get("port") == "proxy":
             firewall.skip_translation(self.context, self.below.get_listen_address())
         try:
             super().up()
         except UserError as error:
+            text = str(error)
+            passed = " ".join(self.list_passed_options())
+            match = re.search("Error response from daemon: (.*)", text)
+            if passed and match:
+                text = f"Docker starts no container with {passed}: {match[1]}"
             if gvisor.is_requested(self.options) and self.options["sandbox"]["stack"] == "sandbox":
-                remedy = "if gVisor's own network stack is the reason, set stack: host"
-                raise type(error)(f"{error}\n{remedy}") from None
-            raise
+                text += "\nif gVisor's own network stack is the reason, set stack: host"
+            raise type(error)(text) from None
         if "rules" in self.options:
             firewall.add_idle_rules(self.context, self._bridge_address, self.options["rules"])
             if self.list_publish_options():

@@ -21,7 +21,8 @@ from strata.util.signals import Interrupted
 LOG = "results/logs/measured.log"
 # How many of its last lines a message repeats.
 _SHOWN = 12
-# With this Snakemake begins to report a rule that failed.
+# With this Snakemake begins to carry out jobs, and to report a rule that failed.
+_START = re.compile(r"(?m)^Execute \d+ jobs\.\.\.$")
 _REPORT = "\nRuleException:"
 # The lines of a cell that begins or ends (util/progress.py), and of a decision
 # (results/decide.py).  The groups of a cell: done, planned, environment, repetition.
@@ -125,12 +126,12 @@ def make_targets(folder: str, targets: Sequence[str], *options: str) -> None:
 def read_last_lines(folder: str) -> list[str]:
     """Return the last lines that the cells of an experiment, or Snakemake, printed.
 
-    If a cell failed, these are the lines before Snakemake's own report of the failure.
+    If a cell failed, these are its lines, between those of Snakemake.
     """
     with open(os.path.join(folder, LOG), encoding="utf-8", errors="replace") as file:
         text = file.read()
     before_report, report, _ = text.rpartition(_REPORT)
-    printed = before_report if report else text
+    printed = _START.split(before_report if report else text)[-1]
     return printed.strip().splitlines()[-_SHOWN:]
 
 

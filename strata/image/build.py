@@ -310,6 +310,11 @@ def _make_bootstrap_error(described: Described, mirror: str | None, printed: str
     consequences = "setup failed|mmdebstrap |apt-get |apt download |Download is"
     reasons = [line for line in lines if re.match(f"[EW]: (?!{consequences})", line)]
     release = f"{described['distribution']} {described['release']}"
+    if missing := re.findall(r"(?m)^E: Unable to locate package (\S+)", printed):
+        return UserError(
+            f"{', '.join(missing)}: {release} has no such package: correct image.packages of "
+            "config.yaml, or --packages of `strata try`"
+        )
     source = mirror or "the host's package sources"
     listed = "\n".join(reasons or lines[-20:])
     return UserError(

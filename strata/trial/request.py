@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from strata.environments.common import passed_options
+from strata.environments.common import docker_daemon, passed_options
 from strata.experiment import config, workload
 from strata.experiment.blocks import REFERENCE
 from strata.experiment.folder import check_repetitions, make_name, require_name
@@ -214,16 +214,20 @@ def place_files(argv: list[str], files: list[str]) -> list[str]:
     A word is replaced if it is a given path, or a path in a given folder.
     Raises UserError for a path that does not exist, and for two of the same name.
     """
-    # The path of a given file → the path of its copy.
+    # The path of a given file → the path of its copy; the name of a copy → the file.
     copies: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for path in files:
         name = os.path.basename(os.path.abspath(path))
         if not os.path.exists(path):
             raise UserError(f"--file: {path}: there is no such file or folder")
         if not os.access(path, os.R_OK):
             raise UserError(f"--file: {path}: this user may not read it: `chmod a+r {path}`")
-        if not name or f"./{name}" in copies.values():
-            raise UserError(f"--file: {path}: another given file is called {name!r}: rename one")
+        if not name:
+            raise UserError(f"--file: {path}: is the whole host: name a file or folder in it")
+        source = sources.setdefault(name, os.path.realpath(path))
+        if source != os.path.realpath(path):
+            raise UserError(f"--file: {path}: {source} is also called {name}: rename one")
         copies[path.rstrip("/")] = f"./{name}"
     placed_argv = []
     for word in argv:
@@ -254,8 +258,9 @@ def pack_files(files: Sequence[str], target: str) -> str:
     unfinished = f"{target}.part"
     try:
         with tarfile.open(unfinished, "w", format=tarfile.GNU_FORMAT) as archive:
-            for path in files:
-                name = os.path.basename(os.path.abspath(path))
+            # A file may be given twice.
+            sources = {os.path.basename(os.path.abspath(path)): path for path in files}
+            for name, path in sources.items():
                 archive.add(os.path.realpath(path), name, filter=clear_time_and_owner)
         os.replace(unfinished, target)
     except OSError as error:
@@ -273,7 +278,8 @@ def make_configuration(request: Request, sha1: str) -> Fields:
     The keys are those of config.yaml; the trial run adds :func:`choose_laps` to the parameters.
     sha1: the SHA-1 of the archive of the given files; empty if there is none.
     Environments, image, machine and interference are those of the nearest config.yaml.
-    Raises UserError if the request has options for Docker, and no environment uses Docker.
+    Raises UserError if the request has options for Docker that are refused, or that no environment
+    takes.
     """
     _, base = config.read_nearest()
     environments = {name: base["environments"][name] for name in request.environments}
@@ -320,15 +326,24 @@ def _add_docker_options(environment: Fields, options: Sequence[str]) -> Fields:
     """Return an environment of config.yaml with further options in each of its layers of Docker.
 
     environment: stays as it is.  options: words for ``docker run``.
+    Raises UserError, with the name of the command line's option, for those that are refused.
     """
+    accepted = validation.make_validator(passed_options.SCHEMA)
     layers = []
     for layer in environment["layers"]:
         if isinstance(layer, dict) and "docker" in layer:
             docker = {**layer["docker"]}
-            docker["options"] = [*docker.get("options", []), *options]
+            docker["options"] = [*dict.fromkeys([*docker.get("options", []), *options])]
             if passed_options.find_network(docker):
                 # The option replaces the key.
                 docker.pop("network", None)
+            mistakes = validation.find_faults(
+                accepted, docker["options"]
+            ) or passed_options.find_mistakes(docker)
+            if mistakes:
+                raise UserError(*(f"--docker-option: {sentence}" for _, sentence in mistakes))
+            if reason := docker_daemon.explain_refused_options({"options": docker["options"]}):
+                raise UserError(f"--docker-option: {reason}")
             layer = {"docker": docker}
         layers.append(layer)
     return {**environment, "layers": layers}

@@ -7,6 +7,7 @@ test_podman.py and test_image.py.
 import json
 import os
 import shutil
+import subprocess
 from types import SimpleNamespace
 
 import projects
@@ -99,6 +100,16 @@ def test_a_limit_that_was_not_applied_is_an_error(asked, printed):
     assert limits.require_limits(PLAIN, printed) == []
 
 
+NO_IMAGE = "Error response from daemon: No such image: x"
+
+
+def let_client_print(monkeypatch, errors):
+    """Let Docker's client fail with this message."""
+    failed = subprocess.CompletedProcess([], 1, "", errors)
+    monkeypatch.setattr(docker_daemon, "find_program", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(docker_daemon, "capture", lambda *args, **options: failed)
+
+
 # Options that are not passed on to Docker, and why.
 PASSED = [
     ("--name=x", "removes it by that name"),
@@ -109,7 +120,7 @@ PASSED = [
     ("--env=A=b", "`env NAME=VALUE`"),
     ("-e=A=b", "`env NAME=VALUE`"),
     ("--restart=always", "start again"),
-    ("--runtime=runsc", "write runtime: runc or runtime: runsc"),
+    ("--runtime=runsc", "runtime: runsc"),
     ("--cgroup-parent=x", "one parent group"),
     ("-m=1g", "long form, --memory=VALUE"),
     ("--cpu=1", "did you mean 'cpus'"),
@@ -121,6 +132,9 @@ PASSED = [
     ("--volume=/data/", "set the key data"),
     ("--tmpfs=/data:size=1m", "set the key data"),
     ("--mount=type=tmpfs,target=/x/../data", "set the key data"),
+    ("--mount=type=tmpfs,dst=//data/work", "set the key data"),
+    ("--tmpfs=/data/work", "set the key data"),
+    ("--volume=/x:/", "set the key data"),
     ("--network=container:x", "shares no network"),
 ]
 
@@ -263,6 +277,42 @@ def test_options_are_named_in_label_and_title_and_another_network_is_one_of_them
 
 
 @pytest.mark.parametrize(
+    ("printed", "reason"),
+    [
+        (NO_IMAGE, None),
+        ("Cannot connect to the Docker daemon at unix:///x. Is it running?", None),
+        ("docker: Cannot connect to the Docker daemon at unix:///x.", None),
+        ('invalid argument "x" for "--cpus" flag: no number\n\nUsage: ...', "no number"),
+        ("Error response from daemon: Minimum memory limit allowed is 6MB", "6MB"),
+        ("docker: opening seccomp profile (/x) failed\n\nRun ...", "opening seccomp profile"),
+    ],
+)
+def test_what_docker_refuses_is_known_before_a_container_is_made(
+    daemon, monkeypatch, printed, reason
+):
+    daemon(info(NEW))
+    let_client_print(monkeypatch, printed)
+    layer = registry.load_layer_class("docker")
+    resolved = layer.resolve_options({**PLAIN, "options": ["--label=a"]}, {})
+    message = layer.explain_refusal(resolved, "host", MACHINE)
+    assert message is None if reason is None else reason in message
+    assert reason is None or "Usage" not in message
+
+
+@pytest.mark.parametrize("more", [{}, {"runtime": "runsc", "sandbox": {"stack": "sandbox"}}])
+def test_a_container_that_does_not_start_names_its_options_and_docker_s_reason(monkeypatch, more):
+    def fail(layer):
+        raise UserError("`docker run …` failed: docker: Error response from daemon: no /x\n\nRun")
+
+    monkeypatch.setattr(docker.engine.Container, "up", fail)
+    layer = object.__new__(docker.Layer)
+    layer.options = {"options": ["--device=/x"], **more}
+    with pytest.raises(UserError, match=r"with --device=/x: no /x$|no /x\n.*stack: host") as caught:
+        layer.up()
+    assert "docker run" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("kind", "options"),
     [
         ("docker", PLAIN),
@@ -371,6 +421,7 @@ def daemon(monkeypatch):
     def answers(printed, nat=True, bridge=True):
         monkeypatch.setattr(docker_daemon, "is_reachable", lambda socket=None: True)
         monkeypatch.setattr(docker_daemon, "_read_info", lambda socket: printed)
+        let_client_print(monkeypatch, NO_IMAGE)
         monkeypatch.setattr(docker_daemon, "has_nat", lambda network, socket=None: nat)
         monkeypatch.setattr(docker_daemon, "JOURNAL", "/no/such/socket")
         monkeypatch.setattr(

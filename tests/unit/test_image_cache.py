@@ -140,3 +140,15 @@ def test_a_killed_clean_leaves_nothing_that_looks_complete_and_the_next_one_ends
     assert f"removed unfinished image {part}" in cleaned
     assert os.listdir(home / "images") == ["cache.lock"]
     assert not count_files(home / "vm")
+
+
+def test_packages_that_the_distribution_lacks_are_named_with_their_key(monkeypatch, tmp_path):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
+    (tmp_path / "images").mkdir()
+    described = {"distribution": "debian", "release": "trixie"}
+    printed = (
+        "Reading lists\nE: Unable to locate package nosuch\nE: setup failed: E: apt-get failed"
+    )
+    error = build._make_bootstrap_error(described, None, printed)
+    assert str(error).startswith("nosuch: debian trixie has no such package")
+    assert "image.packages" in str(error)

@@ -21,6 +21,11 @@ WRONG = [
     (["--in", "native", "--", "ls"], "no environment to compare"),
     (["--file", "nosuch", "--", "ls"], "nosuch"),
     (["--file", "a/x", "--file", "b/x", "--", "ls"], "rename one"),
+    (["--file", "/", "--", "ls"], "in it"),
+    (["--docker-option", "--rm", "--", "ls"], "--docker-option: is --rm"),
+    (["--docker-option", "--network=host", "--", "ls"], "docker-hostnet"),
+    (["--docker-option=--tmpfs=/data/work", "--", "ls"], "--docker-option: "),
+    (["--docker-option", "cpus=1", "--", "ls"], "--cpus=1.5"),
     (["--metric", "rate=[0-9]+", "--", "ls"], "parentheses"),
     (["--metric", "rate=([0-9]+", "--", "ls"], "regular expression"),
     (["--metric", "rate=(a)(b)", "--", "ls"], "2 groups"),
@@ -28,7 +33,9 @@ WRONG = [
     (["--metric", "time=(a)", "--", "ls"], "another name"),
     (["--metric", "a=(a)", "--metric", "a=(b)", "--", "ls"], "twice"),
     (["--margin", "2", "--", "ls"], "2%"),
-    (["--margin", "100%", "--", "ls"], "margin"),
+    (["--margin", "100%", "--", "ls"], "below 100%"),
+    (["--margin", "-3%", "--", "ls"], "--margin: is"),
+    (["--budget", "20", "--", "ls"], "30s"),
     (["--budget", "soon", "--", "ls"], "25min"),
     (["--name", "../x", "--", "ls"], "--name"),
     (["--name", "taken", "--", "ls"], "--name"),
@@ -105,6 +112,7 @@ def ask(*argv, **more):
         (["a/"], "a/", "./a/"),
         (["a/x"], "b/x", "b/x"),
         (["a"], "ab", "ab"),
+        (["a/x", "./a/x"], "./a/x", "./x"),
     ],
 )
 def test_words_that_name_given_files_name_their_copies(place, files, word, placed):
@@ -116,6 +124,7 @@ def test_equal_files_make_equal_archives(place, tmp_path):
     (tmp_path / "a/x").touch()
     assert request.pack_files(["a", "b/x"], str(tmp_path / "2.tar")) == one
     assert sorted(tarfile.open(tmp_path / "1.tar").getnames()) == ["a", "a/x", "x"]
+    assert request.pack_files(["a", "b/x", "./a/"], str(tmp_path / "twice.tar")) == one
     (tmp_path / "a/x").write_text("other")
     assert request.pack_files(["a", "b/x"], str(tmp_path / "3.tar")) != one
 

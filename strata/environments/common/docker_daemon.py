@@ -22,6 +22,11 @@ BRIDGE = "com.docker.network.bridge.name"
 MTU = "com.docker.network.driver.mtu"
 # The socket of systemd's journal.
 JOURNAL = "/run/systemd/journal/socket"
+# How Docker says that it refuses an option.
+REFUSAL = re.compile(
+    "(?m)^(?:(?:Error response from daemon|docker): )?"
+    "((?<=: )(?!No such image|.*(?i:cannot connect|permission denied)).*|invalid argument .*)$"
+)
 # Docker's storage drivers that use the kernel's overlay file system.
 OVERLAY_DRIVERS = ("overlay", "overlay2", "overlayfs")
 # The text that ends a label for each key that `list_differences` returns; {} is the value.
@@ -282,6 +287,23 @@ def explain_mapped_users(options: Fields) -> str | None:
     if options["data"] == "volume":
         return f"{cause}, and then no container can write its volume: or set data: layered"
     return None
+
+
+def explain_refused_options(options: Fields) -> str | None:
+    """Return why Docker refuses the passed options; None if it takes them, or does not answer.
+
+    options: the options of the container, resolved.
+    Docker's client and daemon check them before they look for the image.  The image of this name
+    does not exist, so that no container is made.
+    """
+    passed = options.get("options", ())
+    if not passed or not find_program("docker"):
+        return None
+    client = make_client_command(find_second_socket(options))
+    argv = [*client, "create", "--pull", "never", *passed, "strata.invalid/none"]
+    printed = capture(argv, check=False).stderr
+    match = REFUSAL.search(printed)
+    return f"Docker refuses {' '.join(passed)}: {match[1]}" if match else None
 
 
 def explain_missing_network(options: Fields) -> str | None:

@@ -56,7 +56,7 @@ REFUSED = {
     "name": "Strata names the container, and removes it by that name",
     "restart": "the container would start again after it was ended",
     "rm": "Strata itself removes the container",
-    "runtime": "there is a key for it: write runtime: runc or runtime: runsc",
+    "runtime": "config.yaml has a key for it, as in an environment with runtime: runsc",
 }
 # Short names of options → long ones.
 SHORT = {
@@ -66,6 +66,8 @@ SHORT = {
 }  # fmt: skip
 # Names that `docker run` accepts and does not list.
 HIDDEN = {"net": "network", "net-alias": "network-alias"}
+# The folder of a system in which workloads run.
+DATA = "/data"
 # The networks that the key `network` chooses.
 NETWORKS_OF_KEY = ("host", "bridge", "default")
 
@@ -162,7 +164,7 @@ def _find_mistake(option: str) -> str | None:
     """
     name, value = split_option(option)
     if name in REFUSED:
-        return f"{REFUSED[name]}: leave it out"
+        return f"leave it out: {REFUSED[name]}"
     if not option.startswith("--"):
         # The form -dit, for example, is three options.
         long_name = name if name in SHORT.values() else "NAME"
@@ -192,15 +194,22 @@ def _find_conflict(option: str, options: Fields) -> str | None:
         return "labels that begin with strata. are Strata’s: choose another"
     network = find_network({"options": [option]}) or ""
     if network in NETWORKS_OF_KEY:
-        value_of_key = "host" if network == "host" else "bridge"
-        return f"there is a key for it: write network: {value_of_key}"
+        value, example = ("host", "docker-hostnet") if network == "host" else ("bridge", "docker")
+        return (
+            "config.yaml has a key for it: choose an environment with network: "
+            f"{value}, such as {example}"
+        )
     if network.startswith("container:"):
         return "a system shares no network with another container: name a network"
     key = "seccomp" if name == "security-opt" and text.startswith("seccomp") else name
     if key in options:
         return f"the key {key} sets the same: leave one of them out"
-    if _find_mount_target(name, text) == "/data":
-        return "Strata keeps the data of workloads there: set the key data, or another folder"
+    target = _find_mount_target(name, text)
+    if target and posixpath.commonpath([target, DATA]) in (target, DATA):
+        return (
+            f"Strata keeps the data of workloads in {DATA}: set the key data, or mount outside of "
+            "that folder"
+        )
     return None
 
 
@@ -221,4 +230,4 @@ def _find_mount_target(name: str, value: str) -> str | None:
         target = match[1] if match else ""
     else:
         return None
-    return posixpath.normpath(target) if target else None
+    return posixpath.normpath(f"/{target.lstrip('/')}") if target else None

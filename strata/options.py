@@ -247,9 +247,9 @@ def add_try_options(parser: Parser) -> None:
     parser.add_argument("--name", metavar="NAME", help=text)
     text = "start the experiment again (default: the same command adds blocks)"
     parser.add_argument("--fresh", action="store_true", help=text)
-    formats = {"json": "JSON; - for the terminal", "csv": "CSV", "html": "a page"}
+    formats = {"json": "JSON", "csv": "CSV", "html": "a page"}
     for name, description in formats.items():
-        text = f"also write the answer to a file, as {description}"
+        text = f"also write the answer to a file, as {description}; - is standard output"
         parser.add_argument(f"--{name}", dest=f"{name}_file", metavar="FILE", help=text)
     text = "the command and its arguments, after two hyphens"
     parser.add_argument("argv", nargs="*", metavar="-- COMMAND", help=text)

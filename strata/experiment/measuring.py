@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 
-from strata.util import paths, progress, run, signals
+from strata.util import locks, paths, progress, run, signals
 from strata.util.data_types import Fields
 from strata.util.errors import MachineError
 from strata.util.files import read_json
@@ -35,12 +35,17 @@ SECONDS_TO_END = 60.0
 
 
 class ProgressLine:
-    """Write a line at the end of a terminal again and again; do nothing without a terminal."""
+    """Write a line at the end of a terminal again and again, and messages above it.
+
+    Without a terminal only the messages are written.
+    """
 
     def __init__(self) -> None:
         """Find out whether standard error is a terminal."""
         self._is_shown = sys.stderr.isatty()
         self._width = 0
+        # The beginnings of the messages that were printed.
+        self._told: set[str] = set()
 
     def show(self, text: str) -> None:
         """Replace the line by a text, which is cut at the terminal's width."""
@@ -51,6 +56,14 @@ class ProgressLine:
             text = re.sub(r"[^ -~\u00a0-\uffff]", " ", text)[: columns - 1]
             progress.write_raw(f"\r{text:{self._width}}")
             self._width = len(text)
+
+    def tell(self, text: str) -> None:
+        """Print a message, unless it was printed before with another text in parentheses."""
+        beginning, _, _ = text.partition(" (")
+        if beginning not in self._told:
+            self._told.add(beginning)
+            self.clear()
+            progress.print_message(f"strata: {text}")
 
     def clear(self) -> None:
         """Remove the line."""
@@ -68,7 +81,7 @@ def run_snakemake(
 ) -> bool:
     """Make targets in an experiment's folder by Snakemake, and return whether all were made.
 
-    What Snakemake prints is appended to :data:`LOG`.
+    What Snakemake prints is appended to :data:`LOG`.  If a cell waits for a lock, this is printed.
     options: more options of Snakemake.
     line: shows the progress, and is not cleared in the end.
     at_round: a function that describes the results after a round, given its number.
@@ -90,6 +103,9 @@ def run_snakemake(
                 elif match := _CELL.search(text):
                     line.show(f"block {match[4]}, {match[3]} … {results_so_far}")
                 elif _TOPIC.fullmatch(text.strip()):
+                    # A wait for another process may be long, and nothing else would say why.
+                    if text.strip().endswith(locks.WAITING):
+                        line.tell(text.strip())
                     line.show(text.strip())
             return process.wait() == 0
         except Interrupted:

@@ -22,7 +22,7 @@ from strata.util import paths, programs, progress, yaml_files
 from strata.util.constants import result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import MachineError, UserError
-from strata.util.files import read_json, remove_tree, write_json, write_text
+from strata.util.files import read_json, remove_tree, reserve_outputs, write_json, write_output
 from strata.util.signals import Interrupted
 
 # The outcomes of analysis/replication.R and their exit statuses; users' scripts rely on them.
@@ -61,7 +61,24 @@ def reproduce(
     The original stays as it is.  The same command continues an interrupted measurement.
     Returns 0 if all that can be tested agrees, 1 if something differs, 2 if nothing can be tested,
     3 if something is undecided.
-    Raises UserError for a bad archive or option, and MachineError if nothing could be measured.
+    Raises UserError for a bad archive or option, MachineError if nothing could be measured, and
+    Interrupted if nothing was measured before a signal.
+    """
+    with reserve_outputs({"--json": json_file}):
+        answer = _find_answer(archive, budget, effect, name, trust, fresh, dry)
+    if answer is None:
+        return UNDECIDED
+    if json_file is not None:
+        write_output(json_file, json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
+    return _STATUS[answer["outcome"]]
+
+
+def _find_answer(
+    archive: str, budget: str, effect: str, name: str | None, trust: bool, fresh: bool, dry: bool
+) -> Fields | None:
+    """Measure the experiment of an archive here, print what agrees, and return the answer.
+
+    Arguments and errors are those of :func:`reproduce`.  None after a dry run.
     """
     effect_share = compare.parse_share(effect)
     if effect_share <= SMALLEST_DIFFERENCE:
@@ -97,7 +114,7 @@ def reproduce(
             with contextlib.chdir(folder):
                 forecast.print_forecast(own_plan, samples=os.path.relpath(paths.PROJECT))
         if dry:
-            return UNDECIDED
+            return None
         if own_plan is not None:
             _measure_experiment(folder, budget)
         request = {
@@ -108,11 +125,7 @@ def reproduce(
         }
         answer = _judge_replication(folder, request)
     _print_answer(answer, folder)
-    if json_file == "-":
-        progress.print_line(json.dumps(answer, ensure_ascii=False))
-    elif json_file is not None:
-        write_text(json_file, json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
-    return _STATUS[answer["outcome"]]
+    return answer
 
 
 def _choose_folder(archive: str, name: str | None) -> str:
@@ -275,7 +288,8 @@ def _measure_experiment(folder: str, budget: str) -> None:
     After a signal the results so far are the answer.  If cells failed, a second try leaves each
     workload out of the environments where it always failed.
     budget: the time, which the progress line shows.
-    Raises MachineError if nothing was measured, or Snakemake failed although no cell did.
+    Raises MachineError if nothing was measured, or Snakemake failed although no cell did, and
+    Interrupted if a signal came before anything was measured.
     """
 
     def describe_round(number: int) -> str:
@@ -304,6 +318,9 @@ def _measure_experiment(folder: str, budget: str) -> None:
             raise MachineError(f"{log}: the measurement did not end well:", *lines)
     except Interrupted:
         line.clear()
+        if not measuring.list_pairs(folder, "raw"):
+            progress.print_message("strata: ended before an answer; the same command goes on")
+            raise
         progress.print_message("strata: ended early; this is the answer so far:")
     line.clear()
     if not measuring.list_pairs(folder, "raw"):

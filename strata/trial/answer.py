@@ -5,18 +5,19 @@ import glob
 import json
 import os
 import shlex
-import sys
 from collections.abc import Sequence
-from typing import Any
 
-from strata.environments.common import engine
+from strata.environments import docker
+from strata.environments.common import docker_daemon, engine, limits, passed_options
 from strata.experiment import blocks
 from strata.experiment.blocks import REFERENCE
+from strata.host.context import Context
+from strata.image import cache
 from strata.trial.request import WORK_FOLDER, WORKLOAD, Request
 from strata.util import paths
 from strata.util.constants import result_path
 from strata.util.data_types import Fields, Plan
-from strata.util.files import read_json, write_csv, write_text
+from strata.util.files import format_csv, read_json, write_output
 from strata.util.progress import format_duration
 
 # The columns of the answer's rows; their order is the format of its CSV.
@@ -25,6 +26,8 @@ COLUMNS = (
     "low", "high", "verdict", "direction", "more", "reason",
 )  # fmt: skip
 
+# The reason of an environment without a value that no record explains.
+NOT_MEASURED = "not measured"
 # The steps of a cell that run the command, as strata/measure/steps.py names them in an error.
 STEPS = ("run", "warmup", "prepare")
 # Time and size units with smaller prefixes: unit → (value of the prefixed unit, its name), …
@@ -32,6 +35,13 @@ PREFIXED_UNITS = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "MB": ((1e3, "GB"), (1.0, "MB"), (1e-3, "kB")),
 }
+# Arguments: the image's files, a folder for /data, options of chroot, and a command.  Run as root by
+# sh -eu in a mount namespace of its own: the kernel removes these mounts when the command ends.
+MOUNT = (
+    'tree=$0; data=$1; shift; mount --bind "$tree" "$tree"; mount -o remount,bind,ro "$tree"; '
+    'for name in proc sys dev; do mount --rbind "/$name" "$tree/$name"; done; '
+    'mount --bind "$data" "$tree/data"; mount -t tmpfs tmpfs "$tree/tmp"; exec chroot "$@"'
+)
 # A ratio that needs more blocks than these is said to be too close to the margin.
 MAX_BLOCKS = 5000
 
@@ -87,7 +97,7 @@ def explain_missing(folder: str, experiment: Plan, rows: Sequence[Fields]) -> di
     """Return ``{environment: reason}`` for each environment of the plan that has no value.
 
     rows: the answer, as :func:`collect_rows` returns it.
-    The reason "not measured", which no record explains, is treated apart by the command.
+    The reason NOT_MEASURED, which no record explains, is treated apart by the command.
     """
     answered = {row["environment"] for row in rows}
     reasons = {}
@@ -97,7 +107,7 @@ def explain_missing(folder: str, experiment: Plan, rows: Sequence[Fields]) -> di
         if not environment["available"]:
             reasons[name] = f"not available: {environment['reason']}"
             continue
-        reasons[name] = "not measured"
+        reasons[name] = NOT_MEASURED
         # The last record with a reason counts; one below raw/ says that the command cannot run.
         for kind in ("failed", "raw"):
             pattern = f"{glob.escape(folder)}/results/{kind}/{name}/{WORKLOAD}/*.json"
@@ -172,11 +182,13 @@ def format_lines(
 
     rows: as :func:`collect_rows` returns them.  missing: as :func:`explain_missing` returns it.
     margin: the smallest difference that matters.  seconds: how long one more block takes.
-    Only metrics that decide are shown, and then the CPU time and memory of each environment.
+    The metrics that decide are shown, and the wall time, and then the CPU time and memory of each
+    environment.
     """
     lines = []
     width = max(map(len, [*(row["environment"] for row in rows), *missing]), default=0)
-    metrics = list(dict.fromkeys(row["metric"] for row in rows if row["headline"]))
+    shown = [row for row in rows if row["headline"] or row["metric"] == "time"]
+    metrics = list(dict.fromkeys(row["metric"] for row in shown))
     for metric in metrics:
         # A heading for the wall time, which every command has, is needed only beside other metrics.
         if len(metrics) > 1 or metric != "time":
@@ -193,7 +205,7 @@ def format_lines(
 def _format_row(row: Fields, margin: float, seconds: float) -> str:
     """Return native's level, or another environment's ratio to native with the verdict, as a text.
 
-    The arguments are as for :func:`format_verdict`.
+    A metric that does not decide has no verdict.  The arguments are as for :func:`format_verdict`.
     """
     level = format_level(row["level"], row["unit"])
     if row["environment"] == REFERENCE:
@@ -204,6 +216,8 @@ def _format_row(row: Fields, margin: float, seconds: float) -> str:
     if row["low"] is not None:
         interval = f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
     ratio = f"{100 * row['ratio']:.1f} % of native's speed{interval}"
+    if not row["headline"]:
+        return f"{ratio} (n = {row['n']})"
     # The verdicts stand below one another, as few ratios with intervals are longer.
     return f"{ratio:43}  {format_verdict(row, margin, seconds)} (n = {row['n']})"
 
@@ -266,19 +280,14 @@ def write_answer(
 
     rows: as :func:`collect_rows` returns them; the keys COLUMNS are written.
     facts: further keys of the JSON object, beside `rows`.
-    json_path, csv_path: None writes no such file; the JSON path ``-`` is standard output.
+    json_path, csv_path: None writes no such file; ``-`` is standard output.
     Programs of users read both formats, whose keys and order stay.
     """
     shown = [{key: row[key] for key in COLUMNS} for row in rows]
     if json_path:
-        text = json.dumps({**facts, "rows": shown}, indent=1) + "\n"
-        if json_path == "-":
-            sys.stdout.write(text)
-        else:
-            write_text(json_path, text)
+        write_output(json_path, json.dumps({**facts, "rows": shown}, indent=1) + "\n")
     if csv_path:
-        lines = [["" if row[key] is None else row[key] for key in COLUMNS] for row in shown]
-        write_csv(csv_path, COLUMNS, lines)
+        write_output(csv_path, format_csv(COLUMNS, [[*row.values()] for row in shown]))
 
 
 def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
@@ -286,33 +295,63 @@ def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
 
     name: the environment's name.
     The text is empty unless the environment is one layer, Docker or chroot: others are up only for
-    a measurement.  The image has to be built.  The command copies given files to /tmp/try, and has
-    the options of the layers in environments/docker.py and environments/chroot.py.
+    a measurement.  The image has to be built.  The command runs in a new folder with copies of the
+    given files, and has the options of the layers in environments/docker.py and
+    environments/chroot.py, but for limits that these set on their own.
     """
     layers = experiment["environments"][name]["layers"]
     layer_names = [layer_name for layer in layers for layer_name in layer]
-    # Only the recipe decides the names of the container image and of the tree.
-    image: Any = {"recipe": experiment["image"]["recipe"]}
-    copy = ""
+    image = cache.find_image(experiment["image"]["recipe"])
+    if image is None or layer_names not in (["docker"], ["chroot"]):
+        return ""
+    context = Context("", "", image)
+    # The folder `work` in it is WORK_FOLDER; the user of an image may write there.
+    # workloads/command/measure.sh chooses the same folder and words.
+    folder = WORK_FOLDER
+    if context.folder_inside != "/" and not request.files:
+        folder = context.folder_inside
+    steps = ["try=$(mktemp -d)", 'mkdir -m 1777 "$try/work"', 'chmod 755 "$try"']
     if request.files:
-        copy = f"mkdir -p /tmp/try && cp -r {shlex.join(request.files)} /tmp/try && "
+        steps.append(f'cp -rH -- {shlex.join(request.files)} "$try/work"')
+    argv = context.with_variables([*context.entrypoint, *request.argv])
     if layer_names == ["docker"]:
-        options: Fields = layers[0]["docker"]
-        argv = ["docker", "run", "--rm", "-it", "--network", options["network"]]
-        if "runtime" in options:
-            argv += ["--runtime", options["runtime"]]
-        argv += options.get("options", [])
-        if request.files:
-            argv += ["--volume", f"/tmp/try:{WORK_FOLDER}", "--workdir", WORK_FOLDER]
-        argv.append(request.image or engine.name_image(image))
-        return f"{copy}{shlex.join(argv)} {request.command_line}"
-    if layer_names == ["chroot"]:
-        tree = shlex.quote(os.path.join(paths.home_folder(), "images", image["recipe"], "tree"))
-        if not request.files:
-            return f"sudo chroot {tree} {request.command_line}"
-        script = shlex.quote(f"cd /data && {request.command_line}")
-        return (
-            f"{copy}sudo mount --bind /tmp/try {tree}/data && sudo chroot {tree} sh -c {script}; "
-            f"sudo umount {tree}/data"
-        )
-    return ""
+        reference = request.image or engine.name_image(image)
+        steps.append(_format_docker_run(layers[0]["docker"], reference, folder, argv))
+    else:
+        steps.append(_format_chroot(context, image["folder"], folder, argv))
+    return " && ".join(steps)
+
+
+def _format_docker_run(options: Fields, image: str, folder: str, argv: list[str]) -> str:
+    """Return the shell command that runs a command in a container, with the folder $try as /data.
+
+    options: of the layer, resolved.  image: its name.
+    folder: where the command runs.  argv: the words of the command.
+    """
+    passed = options.get("options", [])
+    socket = docker_daemon.find_second_socket(options)
+    words = [*docker_daemon.make_client_command(socket), "run", "--rm", "-it"]
+    if not passed_options.find_network({"options": passed}):
+        words += ["--network", options["network"]]
+    words += ["--runtime", docker.name_runtime(options), *limits.list_run_options(options), *passed]
+    image = options.get("image", {}).get("name", image)
+    # The words of the command include the image's own ENTRYPOINT.
+    program = ["--workdir", folder, "--entrypoint", argv[0], image, *argv[1:]]
+    return f'{shlex.join(words)} --volume "$try:/data" {shlex.join(program)}'
+
+
+def _format_chroot(context: Context, image_folder: str, folder: str, argv: list[str]) -> str:
+    """Return the shell command that runs a command in the image's files, with $try as /data.
+
+    context: has the image's user.  image_folder: the image's folder in the cache.
+    folder: where the command runs.  argv: the words of the command.
+    """
+    tree = os.path.join(image_folder, "tree")
+    options = []
+    if user := context.user:
+        groups = ",".join(map(str, user["groups"]))
+        options = [f"--userspec={user['uid']}:{user['gid']}", f"--groups={groups}"]
+    inside = ["sh", "-c", 'cd "$0" && exec "$@"', folder, *argv]
+    sudo = [] if os.geteuid() == 0 else ["sudo"]
+    words = [*sudo, "unshare", "--mount", "sh", "-euc", MOUNT, tree]
+    return f'{shlex.join(words)} "$try" {shlex.join([*options, tree, *inside])}'

@@ -16,16 +16,17 @@ from strata.experiment.folder import make_folder
 from strata.host import capacity
 from strata.trial import answer
 from strata.trial import request as requests
+from strata.trial.answer import NOT_MEASURED
 from strata.trial.request import WORKLOAD, Request
 from strata.util import paths, programs, progress, yaml_files
 from strata.util.constants import result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
-from strata.util.files import read_json, remove_tree
+from strata.util.files import read_json, read_text, remove_tree, reserve_outputs, write_output
 from strata.util.signals import Interrupted
 
-# Exit statuses; users' scripts rely on them (docs/how-to/try.md); 130 is a shell's for SIGINT.
-ANSWERED, FAILED, INTERRUPTED = 0, 1, 130
+# Exit statuses; users' scripts rely on them (docs/how-to/try.md).
+ANSWERED, FAILED = 0, 1
 # The tables that the answer is made of.
 TABLES = tuple(map(result_path, ("summary", "comparisons", "verdicts", "runs")))
 
@@ -48,34 +49,61 @@ def main(
     options: the arguments of :func:`strata.trial.request.read_request`, by the names that
     strata/options.py gives to the command's options.
     All results are kept in the experiment's folder, where the same command goes on.
-    The status is ANSWERED if every available environment has an answer, FAILED if one has none,
-    and INTERRUPTED if nothing was measured before a signal came.
-    Raises UserError if the command fails in all environments, or cannot be compared.
+    The status is ANSWERED if every available environment has an answer, and FAILED if the command
+    fails in one.
+    Raises UserError if the command fails in all environments, or cannot be compared, and
+    Interrupted, after the answer so far, if a signal left an environment without one.
     """
-    request = requests.read_request(argv, **options)
+    with reserve_outputs({"--json": json_file, "--csv": csv_file, "--html": html_file}):
+        request = requests.read_request(argv, **options)
+        rows, facts, ending = _try_command(request, name, fresh)
+    answer.write_answer(rows, facts, json_file, csv_file)
+    if html_file:
+        _write_page(facts["experiment"], html_file)
+    if isinstance(ending, Interrupted):
+        raise ending
+    return ending
+
+
+def _try_command(
+    request: Request, name: str | None, fresh: bool
+) -> tuple[list[Fields], Fields, int | Interrupted]:
+    """Measure a command in environments, and print the answer.
+
+    name, fresh: as for :func:`main`.
+    Returns the answer's rows, the further facts of its JSON, and the exit status, in whose place
+    there is the signal if it left an environment without an answer.
+    Raises UserError as :func:`main` does, and Interrupted if there is no answer.
+    """
     line = measuring.ProgressLine()
     try:
         folder, experiment = _prepare_experiment(request, name, fresh, line)
     except Interrupted:
         line.clear()
         progress.print_message("strata: ended before anything was measured; nothing is left")
-        return INTERRUPTED
-    is_complete = _measure_experiment(folder, experiment, request, line)
+        raise
+    interruption = _measure_experiment(folder, experiment, request, line)
     line.clear()
     # Measuring may have changed the plan: environments are left out, or found not available.
     experiment = read_json(os.path.join(folder, paths.PLAN)) or experiment
     rows = answer.collect_rows(folder)
     missing = answer.explain_missing(folder, experiment, rows)
-    if not rows and is_complete is None:
+    if not rows and interruption:
         progress.print_message("strata: ended before an answer; the same command goes on")
-        return INTERRUPTED
+        raise interruption
     environments = experiment["environments"]
     failed = {key: reason for key, reason in missing.items() if environments[key]["available"]}
-    failures = _explain_failures(folder, request, experiment, failed)
+    unmeasured = [key for key, reason in failed.items() if interruption and reason == NOT_MEASURED]
+    for key in unmeasured:
+        del failed[key]
+        missing[key] = f"{NOT_MEASURED} before the end"
+    failures = []
+    if failed or not rows:
+        failures = _explain_failures(folder, request, experiment, failed)
     if not rows:
         raise UserError(*failures)
-    _print_answer(folder, request, experiment, rows, missing, is_complete is None)
-    for text in failures if failed else ():
+    _print_answer(folder, request, experiment, rows, missing, interruption is not None)
+    for text in failures:
         progress.print_message(text)
     facts = {
         "command": request.argv,
@@ -83,56 +111,69 @@ def main(
         "margin": experiment["precision"]["margin"],
         "missing": missing,
     }
-    answer.write_answer(rows, facts, json_file, csv_file)
-    if html_file:
-        script = os.path.join(paths.PROJECT, "analysis/try.R")
-        results = os.path.abspath(os.path.join(folder, "results"))
-        programs.run_r(script, results, os.path.abspath(html_file))
-    return FAILED if failed else ANSWERED
+    if interruption and unmeasured:
+        return rows, facts, interruption
+    return rows, facts, FAILED if failed else ANSWERED
+
+
+def _write_page(folder: str, path: str) -> None:
+    """Write the answer as a page to a file, or to standard output if the path is ``-``.
+
+    folder: the experiment's folder.
+    """
+    script = os.path.join(paths.PROJECT, "analysis/try.R")
+    results = os.path.abspath(os.path.join(folder, "results"))
+    with programs.temporary_folder("try") as scratch:
+        page = os.path.join(scratch, "page.html")
+        programs.run_r(script, results, page)
+        write_output(path, read_text([page]))
 
 
 def _measure_experiment(
     folder: str, experiment: Plan, request: Request, line: measuring.ProgressLine
-) -> bool | None:
+) -> Interrupted | None:
     """Measure until the answer is known or the budget is spent, and make the answer's tables.
 
     folder: the experiment's folder.  experiment: its plan.
     line: shows the results after each round.
     If the command always fails in some environments, the configuration leaves these out, and the
     others are measured.
-    Returns whether all was measured; None if a signal came meanwhile.  Unless it is True, the
-    tables hold only what was measured, and there are none if nothing was.
+    Returns the signal that came meanwhile, if one did.  Unless all was measured, the tables hold
+    only what was, and there are none if nothing was.
+    Raises Interrupted if a signal comes while these last tables are made.
     """
-    is_complete = _measure_and_make_tables(folder, request, line)
-    if is_complete is False and _leave_out_failing(folder, experiment):
+    is_complete = False
+    interruption = None
+    try:
         is_complete = _measure_and_make_tables(folder, request, line)
+        if not is_complete and _leave_out_failing(folder, experiment):
+            is_complete = _measure_and_make_tables(folder, request, line)
+    except Interrupted as signal:
+        interruption = signal
     if not is_complete and glob.glob(f"{glob.escape(folder)}/results/raw/*/{WORKLOAD}/*.log"):
         line.show("the tables of what was measured …")
         _measure_and_make_tables(folder, request, line, "--config", "partial=true")
-    return is_complete
+    return interruption
 
 
 def _measure_and_make_tables(
     folder: str, request: Request, line: measuring.ProgressLine, *options: str
-) -> bool | None:
+) -> bool:
     """Measure the missing cells, and make the answer's TABLES, with Snakemake.
 
     folder: the folder of the experiment.  request: the request of the user, which the progress line
     describes.
     line: shows the results after each round.  options: further arguments of Snakemake; with
     ``--config partial=true`` the tables are made from the cells measured so far.
-    Returns whether all tables were made; None if a signal interrupted the work.
+    Returns whether all tables were made.  Raises Interrupted after a signal.
     """
-    try:
-        return measuring.run_snakemake(
-            folder,
-            TABLES,
-            *options,
-            line=line,
-            at_round=lambda number: _describe_round(folder, number, request),
-        )
-    except Interrupted:
-        return None
+    return measuring.run_snakemake(
+        folder,
+        TABLES,
+        *options,
+        line=line,
+        at_round=lambda number: _describe_round(folder, number, request),
+    )
 
 
 def _prepare_experiment(
@@ -246,8 +287,8 @@ def _time_native_run(
 ) -> float:
     """Run the command once, natively, and return its wall time in seconds.
 
-    It is the first native cell, with one run, one lap and no warm-ups: its log and values are
-    written below the experiment's folder.
+    It is the first native cell, with one run, one lap and no warm-ups.  Its results are removed:
+    no cell of the experiment has these parameters.
     Raises UserError with the last lines of the command's output, and remedies, if it fails.
     """
     available = list_available_environments(experiment)
@@ -264,6 +305,8 @@ def _time_native_run(
         raise UserError(*_explain_failures(folder, request, experiment, native))
     path = os.path.join(folder, paths.cell_path("parsed", REFERENCE, WORKLOAD, 1, "json"))
     parsed = read_json(path) or {}
+    for kind in ("raw", "parsed"):
+        remove_tree(os.path.join(folder, "results", kind))
     # Each value begins with (metric, unit, number).
     values = [value for value, *_ in parsed.get("outcome", {}).get("values", [])]
     return float(next(number for metric, _, number, *_ in values if metric == "time"))
@@ -280,7 +323,7 @@ def _explain_failures(
     lines = []
     printed = [f"  | {text}" for text in measuring.read_last_lines(folder)]
     for name, reason in failed.items():
-        if reason == "not measured":
+        if reason == NOT_MEASURED:
             # No cell says why: something before the first one failed.
             lines.append(f"strata: {name}: {request.command_line}: not measured:")
             lines += printed

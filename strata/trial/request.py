@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import math
 import os
 import re
 import shlex
@@ -444,19 +445,22 @@ def choose_folder(request: Request, settings: Fields, name: str | None, fresh: b
 def extend_budget(settings: Fields, existing: Fields, folder: str) -> None:
     """Add the earlier budget to the new configuration, so that the experiment continues.
 
-    Its budget is added to the time that was spent; its seed, and the parameters that followed from
-    the trial run, are taken from the earlier configuration.
+    Its budget, or the time of a block if that is longer, is added to the time that was spent; its
+    seed, and the parameters of the trial run, are taken from the earlier configuration.
     settings: the new configuration, which is changed.
     existing: the configuration in the experiment's folder.
     folder: the experiment's folder, whose decisions (strata/results/decide.py) say the time.
     """
-    spent = 0.0
+    spent = block_seconds = 0.0
     decisions = os.path.join(folder, "results/precision")
     for name in os.listdir(decisions) if os.path.isdir(decisions) else ():
         decision = read_json(os.path.join(decisions, name)) or {}
-        spent = max(spent, float(decision.get("spent_seconds", 0)))
+        if decision.get("spent_seconds", 0) > spent:
+            spent = float(decision["spent_seconds"])
+            block_seconds = float(decision["workloads"][WORKLOAD]["seconds"])
     rule = settings["repetitions"]
-    rule["budget"] = f"{spent + float(parse_amount(rule['budget']) or 0):.0f}s"
+    further_seconds = max(float(parse_amount(rule["budget"]) or 0), block_seconds)
+    rule["budget"] = f"{math.ceil(spent + further_seconds)}s"
     settings["seed"] = existing["seed"]
     chosen = {key: existing["workloads"][WORKLOAD][key] for key in CHOSEN}
     settings["workloads"][WORKLOAD] |= chosen

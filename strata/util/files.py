@@ -4,11 +4,12 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from strata.util import access, trees
 from strata.util.data_types import Any
 from strata.util.errors import MachineError, UserError
+from strata.util.paths import find_nearest_existing
 from strata.util.process import as_root, capture
 
 
@@ -69,6 +70,48 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
         raise MachineError(f"{path}: cannot be written: {reason}") from None
 
 
+@contextlib.contextmanager
+def reserve_outputs(outputs: Mapping[str, str | None]) -> Iterator[None]:
+    """Check the files of options, and keep standard output free if one of them is ``-``.
+
+    outputs: ``{option: path}``; None: no file.
+    If a path is ``-``, what the block prints goes to standard error.
+    Raises UserError with each option whose file cannot be written, and if two are ``-``.
+    """
+    faults = []
+    for option, path in outputs.items():
+        if path is None or path == "-":
+            continue
+        if os.path.isdir(path) or not os.path.basename(path):
+            faults.append(f"{option}: {path or 'it'} is a folder: name a file")
+        elif os.path.exists(path) and not os.path.isfile(path):
+            faults.append(f"{option}: {path} is no regular file: name one, or - for the terminal")
+        elif not os.path.isdir(folder := find_nearest_existing(_find_folder(path))):
+            faults.append(f"{option}: {path}: {folder} is no folder: name a file in a folder")
+        elif reason := access.find_obstacle(folder):
+            faults.append(f"{option}: {path}: {reason}: name another file")
+    printed = [option for option, path in outputs.items() if path == "-"]
+    if len(printed) > 1:
+        faults.append(f"{' and '.join(printed)}: are both -: only one goes to standard output")
+    if faults:
+        raise UserError(*faults)
+    with contextlib.redirect_stdout(sys.stderr) if printed else contextlib.nullcontext():
+        yield
+
+
+def _find_folder(path: str) -> str:
+    """Return the absolute path of the folder that a file is in."""
+    return os.path.dirname(os.path.abspath(path))
+
+
+def write_output(path: str, text: str) -> None:
+    """Write a file as :func:`write_text` does, or to standard output if the path is ``-``."""
+    if path == "-":
+        sys.stdout.write(text)
+    else:
+        write_text(path, text)
+
+
 def flush_to_disk(path: str) -> None:
     """Flush a file's content, or the names in a folder, to disk, and wait until that is done."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -90,6 +133,14 @@ def write_json(path: str, value: object, indent: int | None = 1, lasting: bool =
 def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a table as a CSV file atomically, flushed to disk, as :func:`write_text` does.
 
+    columns, rows: see :func:`format_csv`.
+    """
+    write_text(path, format_csv(columns, rows), lasting=True)
+
+
+def format_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as the text of a CSV file.
+
     columns: the names in the first line.  rows: the values of each further line, in that order;
     None gives an empty field.
     """
@@ -98,7 +149,7 @@ def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]
 
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([columns, *rows])
-    write_text(path, text.getvalue(), lasting=True)
+    return text.getvalue()
 
 
 def write_if_changed(path: str, text: str) -> None:

@@ -11,6 +11,8 @@ from strata.util.errors import UserError
 # Locking needs no right to write.  The folder may be open to everybody: no link is followed, and no
 # device or pipe that somebody put there keeps the call waiting.
 OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# How the message ends that another process holds a lock; strata/experiment/measuring.py shows it.
+WAITING = "; waiting"
 # The folder of the machine's lock for tests of cells that print a number: they neither wait for
 # measurements nor keep them waiting.
 TEST_FOLDER = os.environ.get("STRATA_TEST_LOCK")
@@ -50,7 +52,7 @@ def hold_lock(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]
         except BlockingIOError:
             is_held = wait
             if wait:
-                progress.print_message(f"{waiting} ({_describe_holder(descriptor)}); waiting")
+                progress.print_message(f"{waiting} ({_describe_holder(descriptor)}){WAITING}")
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         # A file that was removed since it was opened has no name (link) any more.
         yield is_held and os.fstat(descriptor).st_nlink > 0

@@ -1,6 +1,7 @@
 """`strata try`: what a command line asks for, and how its answer reads."""
 
 import io
+import json
 import tarfile
 
 import projects
@@ -9,10 +10,12 @@ import yaml
 
 from strata.command_line import main
 from strata.environments.common import registry
-from strata.experiment import config, folder, planning
+from strata.experiment import config, folder, measuring, planning
 from strata.host import capacity
-from strata.trial import answer, request
+from strata.trial import answer, command, request
+from strata.util import files, progress
 from strata.util.errors import UserError
+from strata.util.signals import Interrupted
 
 # Options of a command line that is refused before anything starts, and what the message names.
 WRONG = [
@@ -40,6 +43,11 @@ WRONG = [
     (["--name", "../x", "--", "ls"], "--name"),
     (["--name", "taken", "--", "ls"], "--name"),
     (["--name", "other", "--", "ls"], "--fresh"),
+    (["--csv", "a", "--", "ls"], "--csv: a is a folder"),
+    (["--json", "", "--", "ls"], "--json"),
+    (["--html", "/dev/null", "--", "ls"], "--html: /dev/null"),
+    (["--json", "a/x/y", "--", "ls"], "a/x is no folder"),
+    (["--json", "-", "--csv", "-", "--", "ls"], "--json and --csv"),
 ]
 
 
@@ -175,10 +183,60 @@ def test_a_repeated_experiment_goes_on(place):
     own = request.make_configuration(asked, "")
     own["workloads"]["command"] |= request.choose_laps(0.3)
     (place / "try/true/results/precision").mkdir(parents=True)
-    (place / "try/true/results/precision/5.json").write_text('{"spent_seconds": 100}')
+    decision = '{"spent_seconds": 100, "workloads": {"command": {"seconds": 9}}}'
+    (place / "try/true/results/precision/5.json").write_text(decision)
     request.extend_budget(settings, own, "try/true")
     assert settings["repetitions"]["budget"] == f"{100 + 0.8 * 180:.0f}s"
     assert settings["workloads"] == own["workloads"]
+
+
+def test_a_repeated_experiment_gets_a_block_at_least(place):
+    own = request.make_configuration(ask("true"), "")
+    own["workloads"]["command"] |= request.choose_laps(0.3)
+    (place / "try/true/results/precision").mkdir(parents=True)
+    decision = '{"spent_seconds": 100.2, "workloads": {"command": {"seconds": 30.5}}}'
+    (place / "try/true/results/precision/5.json").write_text(decision)
+    settings = request.make_configuration(ask("true", budget="10s"), "")
+    request.extend_budget(settings, own, "try/true")
+    assert settings["repetitions"]["budget"] == "131s"
+
+
+def test_a_signal_leaves_the_answer_so_far_and_its_own_status(place, capsys, monkeypatch):
+    experiment = {
+        "environments": {name: {"available": True} for name in ("native", "docker")},
+        "precision": {"margin": 0.02},
+    }
+    row = {**dict.fromkeys(answer.COLUMNS), "headline": True, "environment": "native"}
+    row |= {"metric": "time", "unit": "s", "level": 0.5, "verdict": ""}
+    monkeypatch.setattr(command, "_prepare_experiment", lambda *_: ("try/ls", experiment))
+    monkeypatch.setattr(command, "_measure_experiment", lambda *_: Interrupted("SIGINT"))
+    monkeypatch.setattr(answer, "collect_rows", lambda folder: [row])
+    monkeypatch.setattr(answer, "compute_block_seconds", lambda *_: 0.0)
+    with pytest.raises(Interrupted, match="SIGINT"):
+        main(["try", "--in", "native,docker", "--json", "-", "--", "ls"])
+    printed = capsys.readouterr()
+    assert [*json.loads(printed.out)["missing"]] == ["docker"]
+    assert "500 ms" in printed.err
+    assert "before the end" in printed.err
+    assert "strata: docker" not in printed.err
+
+
+def test_a_wait_for_another_measurement_is_told_once_without_a_terminal(capsys):
+    line = measuring.ProgressLine()
+    for number in (1, 2):
+        line.tell(f"testbed: another measurement (by process {number}); waiting")
+    line.show("block 1")
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_only_the_answer_is_on_standard_output_if_its_file_is_a_hyphen(tmp_path, capsys):
+    for path, where in (("-", "err"), (str(tmp_path / "answer"), "out")):
+        with files.reserve_outputs({"--json": path, "--csv": None}):
+            progress.print_line("a table")
+        files.write_output(path, "{}")
+        printed = capsys.readouterr()._asdict()
+        assert printed.pop(where) == "a table\n"
+        assert [*printed.values()] == (["{}"] if path == "-" else [""])
 
 
 @pytest.mark.parametrize(
@@ -212,3 +270,8 @@ def test_an_answer_says_in_plain_words_what_is_known():
         assert words in text
     listing = io.StringIO(text)
     assert len(listing.readlines()) == 5
+    # Beside another metric that decides, the wall time has no verdict.
+    given = [{**row, "metric": "rate", "unit": "1/s"} for row in rows]
+    lines = answer.format_lines(given + [{**row, "headline": False} for row in rows], {}, 0.02, 6.0)
+    assert [line for line in lines if line.endswith(":")] == ["rate:", "time:"]
+    assert "99.8 % of native's speed [99.0, 101.0] (n = 12)" in lines[-3]

@@ -40,13 +40,13 @@ def make_folder(
     Raises UserError if the path is a file, or a folder that holds something else.
     """
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise UserError(f"{folder}: is a file: move it away, or choose another name")
+        raise UserError(f"{folder}: is a file: move it away, or choose another --name or --to")
     # The Snakefile of an experiment is a link, and that of the project is a file.
     is_experiment = os.path.islink(os.path.join(folder, "Snakefile"))
     if os.path.isdir(folder) and os.listdir(folder) and not is_experiment:
         raise UserError(
             f"{folder}: holds something else than an experiment: move it away, or choose another "
-            "name"
+            "--name or --to"
         )
     links = [*SHARED]
     for shared_folder in ("paper", "published"):

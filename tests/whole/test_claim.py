@@ -7,6 +7,7 @@ import json
 
 import projects
 import pytest
+import yaml
 
 OWN = {
     "statement": "Both are equally fast.",
@@ -41,6 +42,11 @@ def claim(folder, name, *options, **changes):
     done = projects.run(folder, "strata", "claim", f"{name}.yaml", *options)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout + done.stderr
+
+
+def read_yaml(path):
+    """Return the content of a file in YAML."""
+    return yaml.safe_load(path.read_text())
 
 
 def row_of(folder, name):
@@ -114,3 +120,26 @@ def test_a_program_that_fails_gives_no_verdict(folder):
     status, printed = claim(folder, "equal")
     assert (status, "did not end well" in printed) == (4, True)
     assert not (folder / "claim/equal/claim.html").exists()
+
+
+def test_a_claim_takes_the_configuration_of_a_try(folder):
+    own = {**read_yaml(folder / "config.yaml"), "repetitions": {"min": 5, "max": 9, "claims": True}}
+    projects.write_yaml(folder / "config.yaml", own)
+    schema = {"type": ["string", "null"]}
+    data = {"about": "None", "schema": schema, "file": "number", "value": None}
+    noop = read_yaml(folder / "workloads/noop/workload.yaml")
+    noop["parameters"]["data"] = data
+    noop["parameters"]["number"] |= {"schema": {"type": "string"}, "value": ""}
+    projects.write_yaml(folder / "workloads/noop/workload.yaml", noop)
+    (folder / "data.tar").write_text("data")
+    tried = {"repetitions": {"min": 3, "margin": "2%"}, "workloads": {"noop": {"data": "data.tar"}}}
+    projects.write_yaml(folder / "tried.yaml", tried)
+    status, printed = claim(folder, "equal", "--dry-run", "--configfile", "tried.yaml")
+    assert (status, "10 of 10 cells are due" in printed) == (2, True), printed
+    own = read_yaml(folder / "claim/equal/config.yaml")
+    assert "margin" not in own["repetitions"]
+    named = folder / "claim/equal" / own["workloads"]["noop"]["data"]
+    assert named.samefile(folder / "data.tar")
+    projects.write_yaml(folder / "workloads/command/workload.yaml", projects.NOOP)
+    status, printed = claim(folder, "command", "--dry-run", workload="command")
+    assert (status, "try/NAME" in printed) == (4, True), printed

@@ -40,7 +40,8 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
     budget = parse_amount(rule.get("budget"))
     script = os.path.join(paths.PROJECT, "analysis/outlook.R")
     seconds = repr(budget) if budget else "NA"
-    with compare.open_results(side) as folder, _open_value_tables(folder) as tables:
+    results = compare.open_results(side, needs_tables=False)
+    with results as folder, _open_value_tables(folder) as tables:
         text = programs.run_r(script, os.path.abspath(folder), tables, repr(share), seconds)
     # As analysis/forecast.R: {"ratios": [of forecast_ratios], "claims": [of forecast_claims]}
     outlook = json.loads(text)

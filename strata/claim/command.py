@@ -12,7 +12,6 @@ from strata.experiment.folder import check_repetitions, make_folder
 from strata.host import capacity, observe
 from strata.image import kvm_trial
 from strata.results import forecast
-from strata.trial.request import WORKLOAD
 from strata.util import paths, programs, progress, yaml_files
 from strata.util.data_types import Fields
 from strata.util.errors import MachineError, UserError
@@ -37,6 +36,8 @@ MAX_BLOCKS = 300
 # The folder that holds a folder for each claim.
 FOLDER = "claim"
 PAGE = "claim.html"
+# The workload of `strata try`, whose command only the configuration names.
+WORKLOAD = "command"
 # The smallest width that is advised, in per cent.
 LEAST_WIDTH = 0.1
 

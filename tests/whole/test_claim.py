@@ -82,7 +82,9 @@ def test_a_published_claim_is_tested_by_the_results_that_are_there(folder):
     entry = next(entry for entry in published["claims"] if entry["id"] == "ibm-pxz-docker-similar")
     entry |= {"workload": "noop", "published": {"value": 1, "unit": "ratio"}}
     untestable = next(entry for entry in published["claims"] if "untestable" in entry)
-    published["claims"] = [entry, untestable]
+    foreign = {**untestable, "id": "of-another-workload"}
+    untestable["workload"] = "noop"
+    published["claims"] = [entry, untestable, foreign]
     published["workload_groups"] = {}
     (folder / "published").unlink()
     (folder / "published").mkdir()
@@ -109,6 +111,8 @@ def test_a_published_claim_is_tested_by_the_results_that_are_there(folder):
         f"not decided here ({untestable['untestable']['reason']}): {untestable['id']}"
         in done.stdout
     )
+    assert foreign["id"] not in done.stdout
+    assert "other workloads: 1" in done.stdout
     assert "docker · No operation Rate" in done.stdout
 
 

@@ -16,7 +16,13 @@ print_outlook <- function(folder, tables, width, budget) {
   results <- read_results(folder, tables)
   # as.numeric warns of a budget "NA".
   ratios <- forecast_ratios(results, as.numeric(width), suppressWarnings(as.numeric(budget)))
-  claims <- forecast_claims(results, read_published(folder, ROOT))
+  published <- read_published(folder, ROOT)
+  claims <- forecast_claims(results, published)
+  # Whether the experiment has a workload of the claim.
+  claims$planned <- vapply(claims$workload, function(name) {
+    workloads <- unlist(published$workload_groups[[name]] %or% name)
+    any(workloads %in% c("*", names(results$plan$workloads)))
+  }, NA)
   outlook <- list(ratios = ratios %or% list(), claims = claims, most = results$plan$repetitions)
   cat(jsonlite::toJSON(outlook, na = "null", digits = NA, auto_unbox = TRUE))
 }

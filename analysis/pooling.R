@@ -22,8 +22,8 @@ read_sources <- function(sources) {
   twice <- sessions$session[duplicated(sessions$session)]
   if (length(twice) > 0) {
     holders <- sessions$source[sessions$session == twice[[1]]]
-    stop(join_words(holders), " hold the same session, ", twice[[1]], "; name one of them",
-         call. = FALSE)
+    stop("the same session, ", twice[[1]], ", is given twice, by ", join_words(holders),
+         "; name one of them", call. = FALSE)
   }
   require_disjoint(sessions)
   machines <- unique(sessions$machine)

@@ -138,20 +138,21 @@ compare_replication <- function(original, replication, omitted, effect) {
     if (series$workload %in% invalid) {
       reason <- "its sizes break a rule: see docs/sizes.md"
     } else if (is.null(partner)) {
-      reason <- explain_omission(series, omitted)
+      reason <- explain_omission(series, omitted, replication)
     }
     cbind(series[c("environment", "label", "workload", "metric", "series", "question")],
           differs = find_differences(series$environment, series$workload),
           predict_replication(runs, if (reason == "") partner else runs[0, ]), reason = reason,
           row.names = NULL)
   }))
+  is_due <- rows$reason == NOT_YET
   is_tested <- rows$reason == ""
   # Untested rows are judged apart, as they have no part in the shared error rate; judging them only
   # adds the columns.
   rows$why[!is_tested] <- ""
   judged <- judge_replications(rows[is_tested, ], effect)
   untested <- judge_replications(rows[!is_tested, ], effect)
-  untested$outcome <- rep("not testable here", nrow(untested))
+  untested$outcome <- ifelse(is_due[!is_tested], "undecided", "not testable here")
   untested$more <- rep(NA_real_, nrow(untested))
   untested$why <- untested$reason
   rows <- rbind(judged, untested)
@@ -194,11 +195,37 @@ find_partner <- function(runs, ratios, repeated) {
 }
 
 # Explains in a clause why a series of the original was not repeated.
-# series: a row of it; omitted: see compare_replication, of which the first fitting row counts.
-explain_omission <- function(series, omitted) {
+# series: a row with its environment and workload; omitted, replication: see compare_replication; of
+# `omitted` the first fitting row counts.
+explain_omission <- function(series, omitted, replication) {
   fits <- omitted$environment %in% c("", series$environment) &
     omitted$workload %in% c("", series$workload)
-  if (any(fits)) omitted$reason[fits][[1]] else "it was not measured"
+  if (any(fits)) return(omitted$reason[fits][[1]])
+  is_measured <- function(record) {
+    record$environment == series$environment && record$workload == series$workload
+  }
+  is_due <- !is.null(replication) && length(Filter(is_measured, replication$records)) == 0
+  if (is_due) NOT_YET else "it was not measured"
+}
+
+# The reason of what nothing forbids to measure.
+NOT_YET <- "not measured yet: the same command goes on"
+
+# Tells of each row of a claim (of test_claims, of the original) whether nothing forbids to measure
+# an environment of it that was not measured.  published: see compare_claims.
+is_claim_due <- function(rows, published, omitted, replication) {
+  vapply(seq_len(nrow(rows)), function(i) {
+    name <- rows$workload[[i]]
+    workloads <- unlist(published$workload_groups[[name]] %or% name)
+    if (identical(workloads, "*")) workloads <- names(replication$plan$workloads)
+    environments <- setdiff(c(rows$environment[[i]], rows$reference[[i]]), "")
+    pairs <- expand.grid(environment = environments, workload = workloads,
+                         stringsAsFactors = FALSE)
+    reasons <- lapply(seq_len(nrow(pairs)), function(j) {
+      explain_omission(pairs[j, ], omitted, replication)
+    })
+    NOT_YET %in% reasons
+  }, NA)
 }
 
 #' Compare the verdicts on claims of an original with the verdicts of a replication
@@ -207,11 +234,12 @@ explain_omission <- function(series, omitted) {
 #' here, and differs if it has another verdict that decides.
 #'
 #' @param published list as in published/claims.json
-#' @param original,replication lists of read_results; replication is NULL if nothing was measured
+#' @param original list of read_results
+#' @param replication,omitted see compare_replication; replication has one session
 #' @return data frame, one row for each claim: id, statement, environment, reference, series, there,
 #'   there_low, there_high, verdict_there, here, here_low, here_high, n_here, verdict_here,
 #'   outcome, why; NULL if there is none
-compare_claims <- function(published, original, replication) {
+compare_claims <- function(published, original, replication, omitted) {
   rows_there <- test_claims(published, original$tidy, describe_run(original))
   decided <- c("reproduced", "same direction", "other size", "contradicted")
   rows_there <- rows_there[rows_there$verdict %in% decided, ]
@@ -222,7 +250,8 @@ compare_claims <- function(published, original, replication) {
   rows_here$because <- "it was not measured"
   rows_here[c("ratio", "low", "high", "n")] <- NA_real_
   if (!is.null(replication)) {
-    rows <- test_claims(published, replication$tidy, describe_run(replication))
+    session <- replication$sessions[[1]]
+    rows <- test_claims(published, session$tidy, describe_run(session))
     # A claim may have a second row, for a product that stands in.
     partners <- match(paste(rows_there$id, rows_there$transferred),
                       paste(rows$id, rows$transferred))
@@ -230,7 +259,11 @@ compare_claims <- function(published, original, replication) {
   }
   outcome <- ifelse(rows_here$verdict == rows_there$verdict, "agrees", "differs")
   outcome[!rows_here$verdict %in% decided] <- "undecided"
-  outcome[rows_here$verdict == "not tested"] <- "not testable here"
+  is_untested <- rows_here$verdict == "not tested"
+  is_due <- is_untested & rows_here$reason %in% c("workload", "environment") &
+    is_claim_due(rows_there, published, omitted, replication)
+  rows_here$because[is_due] <- NOT_YET
+  outcome[is_untested & !is_due] <- "not testable here"
   data.frame(rows_there[c("id", "statement", "environment", "reference", "series")],
              there = rows_there$ratio, there_low = rows_there$low, there_high = rows_there$high,
              verdict_there = rows_there$verdict, here = rows_here$ratio, here_low = rows_here$low,

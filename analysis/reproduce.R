@@ -35,7 +35,7 @@ write_reproduction <- function(path, out) {
   differences <- tabulate_objects(request$differences, c("item", "there", "here"))
   rows <- compare_replication(original, replication, omitted, request$effect)
   published <- read_published(request$original, ROOT)
-  claims <- compare_claims(published, original$sessions[[1]], replication$sessions[[1]])
+  claims <- compare_claims(published, original$sessions[[1]], replication, omitted)
   outcome <- summarise_replication(rows, claims)
   facts <- describe_machine_and_date(replication)
   card <- format_card(rows, claims, outcome, request, facts)

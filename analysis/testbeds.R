@@ -34,7 +34,13 @@ read_session <- function(folder) {
 # Makes a side, as read_side returns it, of its sessions.  sessions: lists of read_session, at least
 # one; entry: list of name, source and sha256.
 combine_sessions <- function(sessions, entry) {
-  values <- stack_rows(lapply(sessions, list_session_values))
+  # strata/archive/compare.py refuses folders of one start; sessions of two folders are never one,
+  # even if they began at one moment.
+  values <- stack_rows(lapply(seq_along(sessions), function(number) {
+    rows <- list_session_values(sessions[[number]])
+    rows$session <- paste(rows$session, rep(number, nrow(rows)))
+    rows
+  }))
   records <- unlist(lapply(sessions, `[[`, "records"), recursive = FALSE)
   c(entry[c("name", "source", "sha256")],
     list(plan = sessions[[1]]$plan, valid = sessions[[1]]$valid, records = unname(records),

@@ -268,9 +268,11 @@ COMMANDS = {
     ),
     "pool": Command(
         "strata.archive.pool:pool_sessions",
-        "Put sessions side by side, and pool them for a machine or for machines.",
+        "Put sessions side by side, and pool them for a machine or for machines.\n"
+        "It ends with 0: the tables are written, 2: the sessions cannot be pooled.",
         "docs/sessions/*.zip --to pool",
         options.add_pool_options,
+        error_status=2,
     ),
     "gate": Command(
         "strata.gate.command:run_gate",

@@ -1,13 +1,16 @@
 """Compare testbeds: two or more archives, projects or folders of results."""
 
 import contextlib
+import csv
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from strata.archive import check, light, output
 from strata.archive.checksums import format_checksum, hash_file
+from strata.experiment import plan
+from strata.results import tidy, validate
 from strata.util import paths, programs, progress
 from strata.util.errors import MachineError, UserError
 from strata.util.files import read_json, write_json
@@ -179,14 +182,15 @@ def _refuse_equal(testbeds: list[Testbed]) -> None:
 
 
 @contextlib.contextmanager
-def open_results(path: str, takes_light: bool = False) -> Iterator[str]:
-    """Yield the folder of results that a path names, after checking it if it is an archive's.
+def open_results(path: str, takes_light: bool = False, needs_tables: bool = True) -> Iterator[str]:
+    """Yield the folder of results that a path names, after checking it.
 
     path: an archive (a file or an unpacked folder), a project, or its folder of results.
     takes_light: whether a light archive will do, which holds ratios and sessions only.
+    needs_tables: whether what was measured must be in tables, which have their columns.
     An archive's file is unpacked into a temporary folder, which is removed when the block ends.
-    Raises UserError if there are no results or the archive has faults, and MachineError if the
-    archive cannot be checked on this machine.
+    Raises UserError if there are no results or they have faults, and MachineError if an archive
+    cannot be checked on this machine.
     """
     is_archive = os.path.isfile(path) or os.path.exists(os.path.join(path, "archive.json"))
     if is_archive or (takes_light and light.is_light(path)):
@@ -209,11 +213,52 @@ def open_results(path: str, takes_light: bool = False) -> Iterator[str]:
         )
     for folder in (path, os.path.join(path, "results")):
         if os.path.exists(os.path.join(folder, "plan.json")):
+            faults = _find_folder_faults(folder, takes_light, needs_tables)
+            if faults:
+                raise UserError(f"{path}: its results cannot be used:", *faults)
             yield folder
             return
     raise UserError(
         f"{path}: holds no results/plan.json; name an archive, a project, or its folder of results"
     )
+
+
+def _find_folder_faults(folder: str, takes_light: bool, needs_tables: bool) -> list[str]:
+    """Return a sentence, with the path of the file, for each fault of a folder of results.
+
+    folder: has a plan.json.  takes_light, needs_tables: as :func:`open_results` takes them.
+    Only the columns of tables are checked, not their values.
+    """
+    try:
+        experiment = validate.load_object(folder, "plan.json")
+        faults = [text.removeprefix("results/") for text in plan.find_mistakes(experiment)]
+    except UserError as error:
+        faults = [*error.args]
+    if faults or not needs_tables:
+        return [os.path.join(folder, fault) for fault in faults]
+    # Path in the folder → columns.
+    tables: dict[str, Sequence[str]] = {}
+    if takes_light:
+        for name in light.FILES:
+            tables[os.path.relpath(name, "results")] = light.list_columns(name)
+    else:
+        logs = glob.glob(os.path.join(glob.escape(folder), "raw/*/*/*.log"))
+        measured = {os.path.basename(os.path.dirname(log)) for log in logs}
+        for name in sorted(measured & set(experiment["workloads"])):
+            tables[f"tidy/{name}.csv"] = (*tidy.CELL_COLUMNS, *tidy.VALUE_COLUMNS)
+            tables[f"laps/{name}.csv"] = (*tidy.CELL_COLUMNS, "lap", "value")
+    for table, columns in tables.items():
+        table_path = os.path.join(folder, table)
+        target = f"results/{table}" if takes_light else "results/comparisons.csv"
+        remedy = f"`snakemake --cores 1 {target}` in its project makes it again"
+        if not os.path.isfile(table_path):
+            faults.append(f"{table_path}: is missing: {remedy}")
+            continue
+        with open(table_path, newline="", encoding="utf-8", errors="replace") as file:
+            header = next(csv.reader(file), [])
+        if lacking := [name for name in columns if name not in header]:
+            faults.append(f"{table_path}: lacks the column {lacking[0]}: remove it; {remedy}")
+    return faults
 
 
 def choose_names(sides: list[str], names: list[str] | None) -> list[str]:

@@ -106,6 +106,11 @@ def read_settings(results: str) -> Fields:
     return {key: facts[key] for key in ("scale", "environments")}
 
 
+def list_columns(name: str) -> list[str]:
+    """Return the columns that a table has in every light archive, of which it is one of `FILES`."""
+    return [*_FORMS[name]]
+
+
 def is_light(folder: str) -> bool:
     """Return whether an unpacked archive is a light one, by its light.json; false for any file."""
     return os.path.lexists(os.path.join(folder, FACTS))

@@ -220,7 +220,8 @@ def describe_origin(facts: Fields) -> list[str]:
         notes.append("The commit of the source is not known.")
     elif changed:
         names = validate.join_names(changed, _SHOWN, ", ")
-        notes.append(f"The source is not that of commit {revision}: {names} differ from it.")
+        verb = "differs" if len(changed) == 1 else "differ"
+        notes.append(f"The source is not that of commit {revision}: {names} {verb} from it.")
     cells = facts["measured"]["cells"]
     for name, counts in facts["measured"]["revisions"].items():
         is_known = name != "unknown"

@@ -28,7 +28,7 @@ class Source:
     own: paths of the files that an experiment beside the project has instead of the project's.
     revision: ID of the commit that is checked out; None if there is no commit yet.
     changed: paths of tracked files that differ from the commit, or were added or deleted.
-    untracked: paths of files that git neither tracks nor ignores.
+    untracked: paths of files that git neither tracks nor ignores, but those of other experiments.
     """
 
     files: list[str] = field(default_factory=list)
@@ -75,6 +75,8 @@ def list_source(project: str) -> Source:
         source.root = root
         source.own = ["config.yaml"]
         source.changed = sorted({*source.changed, *source.own})
+        untracked = {*_list_untracked(project)} - {".gitignore", *source.own}
+        source.untracked = sorted({*source.untracked, *untracked})
         return source
     names = _list_git_names(project, "ls-files", "-z")
     if "Snakefile" not in names:
@@ -92,12 +94,27 @@ def list_source(project: str) -> Source:
             )
         if os.path.exists(path):
             source.files.append(name)
-    source.untracked = _list_git_names(project, "ls-files", "-z", "--others", "--exclude-standard")
+    source.untracked = _list_untracked(project)
     # Before the first commit this fails, and nothing counts as changed.
     source.changed = _list_git_names(
         project, "diff", "-z", "--name-only", *_COMPARE_BYTES, "HEAD", "--", "."
     )
     return source
+
+
+def _list_untracked(project: str) -> list[str]:
+    """Return the files that git neither tracks nor ignores, but those of experiments below.
+
+    project: the folder that they are in, to which their paths are relative.
+    """
+
+    def is_of_experiment(name: str) -> bool:
+        """Return whether a folder above the file, below the project, is an experiment's."""
+        *folders, _ = pathlib.PurePath(name).parents
+        return any(os.path.islink(os.path.join(project, path, "Snakefile")) for path in folders)
+
+    names = _list_git_names(project, "ls-files", "-z", "--others", "--exclude-standard")
+    return [name for name in names if not is_of_experiment(name)]
 
 
 def hash_source(project: str) -> str:

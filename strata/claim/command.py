@@ -7,6 +7,7 @@ import os
 import shlex
 
 from strata.experiment import claims, config, measuring, planning
+from strata.experiment import workload as declarations
 from strata.experiment.folder import check_repetitions, make_folder
 from strata.host import capacity, observe
 from strata.image import kvm_trial
@@ -35,6 +36,8 @@ MAX_BLOCKS = 300
 # The folder that holds a folder for each claim.
 FOLDER = "claim"
 PAGE = "claim.html"
+# The workload of `strata try`, whose command only the configuration names.
+WORKLOAD = "command"
 # The smallest width that is advised, in per cent.
 LEAST_WIDTH = 0.1
 
@@ -59,11 +62,13 @@ def test_claim(
     fresh: whether earlier results of the experiment are removed, and all is measured again.
     dry: whether nothing is measured, and only the expected time is printed.
     overrides: values that replace values of config.yaml, and of the configuration file that a file
-    of published claims names.
+    of published claims names; its `repetitions`, which a claim has of its own, are dropped.
     Returns the exit status of the verdict (STATUS); after a dry run UNDECIDED.
     Raises UserError for mistakes, and MachineError if the measurement fails.
     """
     repetitions = _plan_repetitions(budget, width)
+    # Merged with those of config.yaml they may contradict each other.
+    overrides.pop("repetitions", None)
     published, settings = _read_claim(claim, overrides)
     # The file holds only this claim.
     published_claim = published["claims"][0]
@@ -77,6 +82,11 @@ def test_claim(
     workloads = published["workload_groups"].get(workload, [workload])
     if workloads == ["*"]:
         workloads = [*settings["workloads"]]
+    if workload == WORKLOAD and not settings["workloads"].get(WORKLOAD):
+        raise UserError(
+            f"{claim}: workload: is {WORKLOAD}, but {config.FILE} here names no command: type this "
+            "in the folder of the try, try/NAME, or name its configuration by --configfile"
+        )
     environments = _choose_environments(published, settings, workloads, dry)
     if not environments:
         return NOT_TESTABLE
@@ -85,7 +95,9 @@ def test_claim(
     if fresh and os.path.isdir(results):
         remove_tree(results)
     narrowed = _narrow_settings(settings, environments, workloads)
-    make_folder(folder, {**narrowed, "repetitions": repetitions}, published)
+    workloads_there = _move_files(narrowed["workloads"], folder)
+    narrowed |= {"repetitions": repetitions, "workloads": workloads_there}
+    make_folder(folder, narrowed, published)
     # A user's own claim is not judged by the project's results, which were there before it.
     if not fresh and published_claim["publication"] != "own":
         earlier = _judge_earlier_results(folder, workloads)
@@ -123,7 +135,8 @@ def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
     """Return a claim, as :func:`strata.experiment.claims.read_claim` does, and its configuration.
 
     claim: an ID or a path.  overrides: values that replace values of the configuration.
-    The configuration has the keys of config.yaml but those that describe the project.  Its values
+    The configuration has the keys of config.yaml but `repetitions`, and those that describe the
+    project.  Its values
     are replaced by those of the configuration file that a file of published claims names, if it
     names one, and then by the overrides.
     Raises UserError for mistakes in any of them.
@@ -138,7 +151,8 @@ def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
     if "configuration" in published:
         base = yaml_files.read_mapping(published["configuration"])
         settings = config.merge_mappings(config.merge_mappings(settings, base), overrides)
-    kept = {key: settings[key] for key in settings if key not in config.DESCRIPTIONS}
+    dropped = (*config.DESCRIPTIONS, "repetitions")
+    kept = {key: settings[key] for key in settings if key not in dropped}
     return published, kept
 
 
@@ -181,6 +195,20 @@ def _narrow_settings(settings: Fields, environments: list[str], workloads: list[
     added: Fields = {workload: {} for workload in workloads}
     values = config.merge_mappings(settings, {"workloads": added})
     return {**values, "only": {"environments": environments, "workloads": workloads}}
+
+
+def _move_files(workloads: Fields, folder: str) -> Fields:
+    """Return the parameters of workloads, with names of files as they are from another folder.
+
+    workloads: name → parameters, whose relative names hold for the working directory.
+    """
+    moved = {name: {**(parameters or {})} for name, parameters in workloads.items()}
+    for name, parameters in moved.items():
+        declared = declarations.read_declaration(name)["parameters"]
+        for key, value in parameters.items():
+            if "file" in declared[key] and value and not os.path.isabs(value):
+                parameters[key] = os.path.relpath(value, folder)
+    return moved
 
 
 def _judge_earlier_results(folder: str, workloads: list[str]) -> Fields | None:

@@ -40,7 +40,8 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
     budget = parse_amount(rule.get("budget"))
     script = os.path.join(paths.PROJECT, "analysis/outlook.R")
     seconds = repr(budget) if budget else "NA"
-    with compare.open_results(side) as folder, _open_value_tables(folder) as tables:
+    results = compare.open_results(side, needs_tables=False)
+    with results as folder, _open_value_tables(folder) as tables:
         text = programs.run_r(script, os.path.abspath(folder), tables, repr(share), seconds)
     # As analysis/forecast.R: {"ratios": [of forecast_ratios], "claims": [of forecast_claims]}
     outlook = json.loads(text)
@@ -87,9 +88,8 @@ def _format_ratio_cells(row: Fields, max_blocks: int) -> tuple[str, ...]:
     """
     now = "no interval"
     if row["low"] is not None:
-        # Half of the width, in per cent of the ratio.
-        half_width = 50 * (row["high"] - row["low"]) / row["ratio"]
-        now = f"{100 * row['ratio']:.1f} % ± {half_width:.1f} %"
+        low, high = (f"{100 * row[end]:.1f}" for end in ("low", "high"))
+        now = f"{100 * row['ratio']:.1f} % [{low}, {high}]"
     verdict = row["verdict"]
     if verdict not in ("equivalent", "different"):
         verdict = _describe_blocks(row, "verdict_more", max_blocks)
@@ -127,12 +127,16 @@ def _describe_blocks(row: Fields, key: str, max_blocks: int) -> str:
 def _print_claims(rows: list[Fields], max_blocks: int) -> None:
     """Print a line for each measured claim, then the other claims, grouped by reason.
 
+    Claims about workloads that the experiment does not have are only counted.
     rows: the ``claims`` of analysis/outlook.R (forecast_claims).
     max_blocks: the largest number of blocks of a run.
     """
     # Reason → the IDs of the claims that were not tested for it.
     untested: dict[str, list[str]] = {}
+    foreign = {row["id"] for row in rows if not row["planned"]}
     for row in rows:
+        if row["id"] in foreign:
+            continue
         if row["verdict"] == "not tested":
             untested.setdefault(row["reason"], []).append(row["id"])
             continue
@@ -149,3 +153,5 @@ def _print_claims(rows: list[Fields], max_blocks: int) -> None:
         progress.print_line(f"{row['id']}: {state}")
     for reason, ids in untested.items():
         progress.print_line(f"not decided here ({reason}): {', '.join(ids)}")
+    if foreign:
+        progress.print_line(f"published claims about other workloads: {len(foreign)}")

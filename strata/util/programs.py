@@ -199,18 +199,25 @@ def run_tool(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
         return capture(argv, check=False, **options)
 
 
+# The exit status with which analysis/script.R refuses its input.
+_REFUSED = 3
+
+
 def run_r(*arguments: str, folder: str = ".") -> str:
     """Run R in the clean environment, and return its standard output.
 
     arguments: the arguments of Rscript: a script with its arguments, or options and an expression.
     folder: R's working directory.
-    Raises MachineError, with R's message, if R is not installed, fails or exceeds its time.
+    Raises UserError, with R's message, if the script refuses its input (analysis/script.R), and
+    MachineError if R is not installed, fails otherwise or exceeds its time.
     """
     if not shutil.which("Rscript"):
         raise MachineError("Rscript is not installed: run `make setup-paper`")
     with clean_environment() as options:
         argv = [*_wrapper.get(), "Rscript", "--vanilla", *arguments]
         result = capture(argv, _compute_time_limit(), check=False, cwd=folder, **options)
+    if result.returncode == _REFUSED:
+        raise UserError(_describe_failure(result))
     if result.returncode != 0:
         raise MachineError(f"{os.path.basename(arguments[0])}: {_describe_failure(result)}")
     return result.stdout

@@ -46,6 +46,19 @@ def test_a_changed_tree_says_what_differs(committed):
     assert plan.read_source(str(committed))["changed"] is True
 
 
+def test_files_of_other_experiments_are_not_untracked_ones(committed):
+    for name in ("one", "two"):
+        folder = committed / "try" / name
+        folder.mkdir(parents=True)
+        (folder / "Snakefile").symlink_to("../../Snakefile")
+        (folder / ".gitignore").write_text("*\n!/.gitignore\n!/config.yaml\n!/files.tar\n")
+        (folder / "config.yaml").write_text("title: x\n")
+        (folder / "files.tar").write_text("x\n")
+    (committed / "new").write_text("x\n")
+    assert source.list_source(str(committed)).untracked == ["new"]
+    assert source.list_source(str(committed / "try/one")).untracked == ["files.tar", "new"]
+
+
 def test_what_git_does_not_know_is_no_change(committed):
     (committed / "new").write_text("x\n")
     assert source.list_source(str(committed)).changed == []

@@ -228,7 +228,7 @@ def test_a_changed_tree_and_records_of_another_commit_are_no_fault_and_named(pac
     readme = (unpacked / "README.md").read_text()
     other = f"the source of commit {'0b' * 20}"
     for text in (
-        "README.md differ from it",
+        "README.md differs from it",
         "1 of 12 runs were measured with a source of no known commit",
         f"5 of 12 runs were measured with {other}, which is not that of the archive",
         f"4 of 12 runs were measured with changed files of {other}",

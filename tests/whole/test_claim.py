@@ -7,6 +7,7 @@ import json
 
 import projects
 import pytest
+import yaml
 
 OWN = {
     "statement": "Both are equally fast.",
@@ -43,6 +44,11 @@ def claim(folder, name, *options, **changes):
     return done.returncode, done.stdout + done.stderr
 
 
+def read_yaml(path):
+    """Return the content of a file in YAML."""
+    return yaml.safe_load(path.read_text())
+
+
 def row_of(folder, name):
     """Return the row of the claim in the tables of its folder."""
     [row] = projects.table(folder / f"claim/{name}/results/claims.csv")
@@ -76,7 +82,9 @@ def test_a_published_claim_is_tested_by_the_results_that_are_there(folder):
     entry = next(entry for entry in published["claims"] if entry["id"] == "ibm-pxz-docker-similar")
     entry |= {"workload": "noop", "published": {"value": 1, "unit": "ratio"}}
     untestable = next(entry for entry in published["claims"] if "untestable" in entry)
-    published["claims"] = [entry, untestable]
+    foreign = {**untestable, "id": "of-another-workload"}
+    untestable["workload"] = "noop"
+    published["claims"] = [entry, untestable, foreign]
     published["workload_groups"] = {}
     (folder / "published").unlink()
     (folder / "published").mkdir()
@@ -103,6 +111,8 @@ def test_a_published_claim_is_tested_by_the_results_that_are_there(folder):
         f"not decided here ({untestable['untestable']['reason']}): {untestable['id']}"
         in done.stdout
     )
+    assert foreign["id"] not in done.stdout
+    assert "other workloads: 1" in done.stdout
     assert "docker · No operation Rate" in done.stdout
 
 
@@ -114,3 +124,26 @@ def test_a_program_that_fails_gives_no_verdict(folder):
     status, printed = claim(folder, "equal")
     assert (status, "did not end well" in printed) == (4, True)
     assert not (folder / "claim/equal/claim.html").exists()
+
+
+def test_a_claim_takes_the_configuration_of_a_try(folder):
+    own = {**read_yaml(folder / "config.yaml"), "repetitions": {"min": 5, "max": 9, "claims": True}}
+    projects.write_yaml(folder / "config.yaml", own)
+    schema = {"type": ["string", "null"]}
+    data = {"about": "None", "schema": schema, "file": "number", "value": None}
+    noop = read_yaml(folder / "workloads/noop/workload.yaml")
+    noop["parameters"]["data"] = data
+    noop["parameters"]["number"] |= {"schema": {"type": "string"}, "value": ""}
+    projects.write_yaml(folder / "workloads/noop/workload.yaml", noop)
+    (folder / "data.tar").write_text("data")
+    tried = {"repetitions": {"min": 3, "margin": "2%"}, "workloads": {"noop": {"data": "data.tar"}}}
+    projects.write_yaml(folder / "tried.yaml", tried)
+    status, printed = claim(folder, "equal", "--dry-run", "--configfile", "tried.yaml")
+    assert (status, "10 of 10 cells are due" in printed) == (2, True), printed
+    own = read_yaml(folder / "claim/equal/config.yaml")
+    assert "margin" not in own["repetitions"]
+    named = folder / "claim/equal" / own["workloads"]["noop"]["data"]
+    assert named.samefile(folder / "data.tar")
+    projects.write_yaml(folder / "workloads/command/workload.yaml", projects.NOOP)
+    status, printed = claim(folder, "command", "--dry-run", workload="command")
+    assert (status, "try/NAME" in printed) == (4, True), printed

@@ -166,14 +166,24 @@ def test_results_that_cannot_be_compared_end_with_two_and_leave_nothing(sides, t
     single = one_repetition(before / "results", tmp_path / "single")
     untidy = tmp_path / "untidy"
     shutil.copytree(before / "results", untidy)
-    shutil.rmtree(untidy / "tidy")
+    (untidy / "tidy/stream.csv").unlink()
+    emptied, renamed, broken = (tmp_path / name for name in ("emptied", "renamed", "broken"))
+    for folder in (emptied, renamed, broken):
+        shutil.copytree(before / "results", folder)
+    (emptied / "tidy/stream.csv").write_text("")
+    text = (renamed / "tidy/stream.csv").read_text()
+    (renamed / "tidy/stream.csv").write_text(text.replace("metric", "name", 1))
+    (broken / "plan.json").write_text("{")
     files = sorted(tmp_path.rglob("*"))
     for words, says in (
         (("nowhere",), "nowhere: there is no such file"),
         (("empty",), "holds no results/plan.json"),
         (("file.txt",), "cannot be read as an archive"),
         ((other,), "only runs of one scale can be compared"),
-        ((untidy,), "tidy: no value was measured"),
+        ((untidy,), "untidy/tidy/stream.csv: is missing"),
+        ((emptied,), "emptied/tidy/stream.csv: lacks the column environment"),
+        ((renamed,), "renamed/tidy/stream.csv: lacks the column metric"),
+        ((broken,), "broken/plan.json: is not JSON"),
         ((), "at least two sides"),
         ((before / "results",), "hold the same values"),
         ((single, "--names", "a"), "there are 1 for 2 sides"),

@@ -244,7 +244,11 @@ def test_what_cannot_be_pooled_is_refused_by_name(root, tmp_path):
         text = (clone / name).read_text().replace("00:00:10", "00:00:11")
         (clone / name).write_text(text)
     checksums.write_checksums(str(clone))
+    shutil.copytree(root / "3/results", tmp_path / "untidy")
+    (tmp_path / "untidy/sessions.csv").unlink()
     for words, says in [
+        ([root / "0.zip", tmp_path / "untidy"], "untidy/sessions.csv: is missing"),
+        ([root / "0.zip", root / "0.zip"], "same session"),
         ([tmp_path / "no.zip"], "no.zip"),
         ([tmp_path / "none.zip"], "none.zip"),
         ([root / "0.zip", tmp_path / "copy.zip"], "same session"),
@@ -252,7 +256,7 @@ def test_what_cannot_be_pooled_is_refused_by_name(root, tmp_path):
         ([root / "0.zip", clone], "at the same time"),
     ]:
         done = run(tmp_path, "pool", *words, "--to", "made")
-        assert done.returncode != 0
+        assert done.returncode == 2
         assert says in done.stderr
         assert not (tmp_path / "made").exists()
 

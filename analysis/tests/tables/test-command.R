@@ -219,7 +219,7 @@ test_that("a folder without a plan or a value is named", {
   unlink(file.path(folder, "plan.json"))
   output <- run_tables(folder)
   expect_match(output, "plan.json: missing", all = FALSE)
-  expect_equal(attr(output, "status"), 1)
+  expect_equal(attr(output, "status"), 3)
 })
 
 test_that("an empty column holds numbers", {

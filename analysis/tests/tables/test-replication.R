@@ -90,6 +90,14 @@ test_that("each ratio of the original is judged, or told why it is not", {
   outcome <- summarise_replication(rows, NULL)
   expect_equal(outcome$outcome, "differs")
   expect_match(outcome$text, "1 agree, 2 differ, 1 not testable here", fixed = TRUE)
+  omitted_vm <- omitted[omitted$environment == "vm", ]
+  partly <- compare_replication(original, make_side(native = 1, podman = 0.8), omitted_vm, 0.05)
+  by_environment <- stats::setNames(partly$outcome, partly$environment)
+  expect_equal(by_environment[c("docker", "vm")],
+               c(docker = "undecided", vm = "not testable here"))
+  expect_match(partly$why[partly$environment == "docker"], "not measured yet")
+  expect_equal(summarise_replication(partly[partly$environment != "podman", ], NULL)$outcome,
+               "undecided")
   nothing <- compare_replication(original, NULL, omitted, 0.05)
   expect_equal(unique(nothing$outcome), "not testable here")
   original$sessions[[1]]$invalid <- "stream"

@@ -160,6 +160,11 @@ test_that("what has no native, or no pairs, is not judged by a ratio to native",
   expect_match(rows$why[rows$environment == "docker"], "fewer than 3 blocks")
 })
 
+test_that("each folder of a side is a session, even if all began at one moment", {
+  side <- join_sessions("a", rep(list(make_session(native = 10, docker = 9)), 3))
+  expect_true(has_several_sessions(list(side, side)))
+})
+
 test_that("several sessions have the variation between them in the interval", {
   # Docker's cost changes from one session to the next by 3 %; the truth is the same on both sides.
   make_sides <- function(i) {

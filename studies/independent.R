@@ -2,12 +2,12 @@
 # Usage: Rscript studies/independent.R RESULTS [ROUNDS [IMAGES]]
 # Times xz and Linpack whole, without Strata's laps, slices and freezing, and prints a table of the
 # ratios to native beside Strata's own.  RESULTS has pxz, linpack or both, natively and in Docker
-# with and without gVisor.  ROUNDS: how many rounds there are (20).  IMAGES:
-# the folder of Strata's images (/var/cache/strata/images).
+# with and without gVisor.  ROUNDS: how many rounds there are (20).  IMAGES: the folder of Strata's
+# images (/var/cache/strata/images).
 #
 # In each round every environment in random order is set up, every program runs RUNS times in it, by
 # `docker exec` or `chroot`, with the arguments of Strata's records, and it is removed again.  So
-# nothing else is up while a program runs: an idle sandbox interrupts the others' programs a thousand
+# nothing else is up while a program runs: an idle sandbox interrupts other programs a thousand
 # times a second, even after `docker pause`.  A ratio is of the mean seconds that the program prints
 # for its work, by round, with Student's interval.
 

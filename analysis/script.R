@@ -25,7 +25,8 @@ load_files <- function(...) {
 #' Run a script's function with the arguments of the command line
 #'
 #' An error ends R with its message on standard error, which Strata's commands show
-#' (strata/util/programs.py): with exit status 3 if it refuses its input, else 1.
+#' (strata/util/programs.py).  If R refuses its input, the exit status is 3, and the message begins
+#' with "refused: ", so that another program in R's place is not taken for it; else it is 1.
 #'
 #' @param write function of the arguments, which are texts; it writes files or prints
 #' @param usage names of the script and of its arguments, for the message of a wrong call
@@ -40,7 +41,7 @@ run_script <- function(write, usage, min_count, max_count = min_count) {
   }, error = function(error) {
     # An error of stop(..., call. = FALSE) is meant for users, and names no function.
     is_foreseen <- is.null(conditionCall(error))
-    message(if (is_foreseen) conditionMessage(error) else as.character(error))
+    message(if (is_foreseen) paste0("refused: ", conditionMessage(error)) else as.character(error))
     quit(status = if (is_foreseen) 3 else 1)
   })
 }

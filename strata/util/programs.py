@@ -199,8 +199,8 @@ def run_tool(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
         return capture(argv, check=False, **options)
 
 
-# The exit status with which analysis/script.R refuses its input.
-_REFUSED = 3
+# The exit status with which analysis/script.R refuses its input, and the begin of its message.
+_REFUSED, _REFUSAL = 3, "refused: "
 
 
 def run_r(*arguments: str, folder: str = ".") -> str:
@@ -216,8 +216,9 @@ def run_r(*arguments: str, folder: str = ".") -> str:
     with clean_environment() as options:
         argv = [*_wrapper.get(), "Rscript", "--vanilla", *arguments]
         result = capture(argv, _compute_time_limit(), check=False, cwd=folder, **options)
-    if result.returncode == _REFUSED:
-        raise UserError(_describe_failure(result))
+    _, is_marked, reason = result.stderr.partition(_REFUSAL)
+    if result.returncode == _REFUSED and is_marked:
+        raise UserError(reason.strip())
     if result.returncode != 0:
         raise MachineError(f"{os.path.basename(arguments[0])}: {_describe_failure(result)}")
     return result.stdout

@@ -68,7 +68,7 @@ def test_claim(
     """
     repetitions = _plan_repetitions(budget, width)
     # Merged with those of config.yaml they may contradict each other.
-    overrides.pop("repetitions", None)
+    overrides = {key: value for key, value in overrides.items() if key != "repetitions"}
     published, settings = _read_claim(claim, overrides)
     # The file holds only this claim.
     published_claim = published["claims"][0]
@@ -135,10 +135,9 @@ def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
     """Return a claim, as :func:`strata.experiment.claims.read_claim` does, and its configuration.
 
     claim: an ID or a path.  overrides: values that replace values of the configuration.
-    The configuration has the keys of config.yaml but `repetitions`, and those that describe the
-    project.  Its values
-    are replaced by those of the configuration file that a file of published claims names, if it
-    names one, and then by the overrides.
+    The configuration has the keys of config.yaml without `repetitions` and without those that
+    describe the project.  Its values are replaced by those of the configuration file that a file of
+    published claims names, if it names one, and then by the overrides.
     Raises UserError for mistakes in any of them.
     """
     settings = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)

@@ -45,7 +45,7 @@ class ProgressLine:
         self._is_shown = sys.stderr.isatty()
         self._width = 0
         # The beginnings of the messages that were printed.
-        self._told: set[str] = set()
+        self._printed: set[str] = set()
 
     def show(self, text: str) -> None:
         """Replace the line by a text, which is cut at the terminal's width."""
@@ -57,11 +57,11 @@ class ProgressLine:
             progress.write_raw(f"\r{text:{self._width}}")
             self._width = len(text)
 
-    def tell(self, text: str) -> None:
+    def print_once(self, text: str) -> None:
         """Print a message, unless it was printed before with another text in parentheses."""
         beginning, _, _ = text.partition(" (")
-        if beginning not in self._told:
-            self._told.add(beginning)
+        if beginning not in self._printed:
+            self._printed.add(beginning)
             self.clear()
             progress.print_message(f"strata: {text}")
 
@@ -105,7 +105,7 @@ def run_snakemake(
                 elif _TOPIC.fullmatch(text.strip()):
                     # A wait for another process may be long, and nothing else would say why.
                     if text.strip().endswith(locks.WAITING):
-                        line.tell(text.strip())
+                        line.print_once(text.strip())
                     line.show(text.strip())
             return process.wait() == 0
         except Interrupted:

@@ -15,7 +15,7 @@ from strata.gate import reports
 from strata.gate.budgets import Budget, read_budgets
 from strata.gate.measure import Pair, Session, make_session_config
 from strata.host import capacity, node
-from strata.util import paths, programs, progress, yaml_files
+from strata.util import access, paths, programs, progress, yaml_files
 from strata.util.clock import Clock
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
@@ -45,7 +45,8 @@ _HISTORY = "history.jsonl"
 def run_gate(file: str, out: str, overrides: Fields) -> int:
     """Measure and judge the budgets of a file, write the reports, and return the exit status.
 
-    file: the path of the budgets.  out: the folder for reports and sessions, which is made; its old reports go.
+    file: the path of the budgets.
+    out: the folder for reports and sessions, which is made; its old reports are removed.
     overrides: values that replace values of config.yaml.
     Each call measures its own session, or continues one that was interrupted.
     Returns 0 if all budgets are kept, 1 if one is surely exceeded, 2 if one cannot be compared, 3
@@ -85,11 +86,11 @@ def _remove_reports(out: str) -> None:
     Raises UserError if reports cannot be written there.
     """
     remedy = "so the gate cannot write its reports there; name another folder with --to"
-    folder = os.path.abspath(out)
-    while not os.path.lexists(folder):
-        folder = os.path.dirname(folder)
-    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-        raise UserError(f"{folder}: is not a folder that can be written, {remedy}")
+    folder = paths.find_nearest_existing(os.path.abspath(out))
+    if not os.path.isdir(folder):
+        raise UserError(f"{folder}: is no folder, {remedy}")
+    if obstacle := access.find_obstacle(folder):
+        raise UserError(f"{obstacle}, {remedy}")
     for name in _REPORTS:
         path = os.path.join(out, name)
         try:

@@ -35,8 +35,8 @@ PREFIXED_UNITS = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "MB": ((1e3, "GB"), (1.0, "MB"), (1e-3, "kB")),
 }
-# Arguments: the image's files, a folder for /data, options of chroot, and a command.  Run as root by
-# sh -eu in a mount namespace of its own: the kernel removes these mounts when the command ends.
+# Arguments: the files of the image, a folder for /data, options of chroot, and a command.  Root runs
+# it by sh -eu in a mount namespace of its own, whose mounts end with the command.
 MOUNT = (
     'tree=$0; data=$1; shift; mount --bind "$tree" "$tree"; mount -o remount,bind,ro "$tree"; '
     'for name in proc sys dev; do mount --rbind "/$name" "$tree/$name"; done; '

@@ -224,7 +224,7 @@ def test_a_signal_leaves_the_answer_so_far_and_its_own_status(place, capsys, mon
 def test_a_wait_for_another_measurement_is_told_once_without_a_terminal(capsys):
     line = measuring.ProgressLine()
     for number in (1, 2):
-        line.tell(f"testbed: another measurement (by process {number}); waiting")
+        line.print_once(f"testbed: another measurement (by process {number}); waiting")
     line.show("block 1")
     assert capsys.readouterr().err.count("\n") == 1
 

@@ -24,6 +24,8 @@ PROGRAMS = {
 }
 # The mark of a line by its second value.
 MARKS = {True: "yes", False: "NO", None: "note"}
+# The first argument of a gVisor sandbox's process.  The kernel's name of the process is "exe".
+SANDBOX = "runsc-sandbox"
 # The disk space that the image needs while it is built.
 NEEDED_BYTES = 10e9
 
@@ -70,7 +72,17 @@ def _check_host() -> list[Row]:
     mode = host["huge_pages"]
     details = f"{mode} (STREAM and RandomAccess use madvise)"
     rows.append(("huge pages", mode in ("madvise", "always") or None, details))
+    if sandboxes := _count_sandboxes():
+        details = f"{sandboxes} of gVisor run: even idle ones slow what is measured (docs/method.md)"
+        rows.append(("sandboxes", None, details))
     return rows
+
+
+def _count_sandboxes() -> int:
+    """Return how many gVisor sandboxes run on this machine, Strata's own among them."""
+    pids = filter(str.isdecimal, observe.list_folder("/proc"))
+    command_lines = observe.read_files([f"/proc/{pid}/cmdline" for pid in pids])
+    return sum(line.split("\0")[0] == SANDBOX for line in command_lines.values())
 
 
 def _list_layers() -> list[Row]:

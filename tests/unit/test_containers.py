@@ -6,6 +6,7 @@ test_podman.py and test_image.py.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from types import SimpleNamespace
 import projects
 import pytest
 
+from strata import doctor
 from strata.environments import docker, podman
 from strata.environments.common import (
     docker_daemon,
@@ -702,3 +704,12 @@ def test_what_this_user_may_not_bring_up_is_named_with_the_remedy(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("PATH", "/nowhere")
     assert "sudo without a password" in podman.Layer.explain_missing_permission()
+
+
+def test_the_doctor_notes_sandboxes_that_run(checkout, capsys):
+    with subprocess.Popen(["runsc-sandbox", "60"], executable=shutil.which("sleep")) as sandbox:
+        try:
+            doctor.main({})
+        finally:
+            sandbox.kill()
+    assert re.search(r"^ *sandboxes +note +1 ", capsys.readouterr().out, re.MULTILINE)

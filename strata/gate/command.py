@@ -4,7 +4,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from strata import __version__
@@ -69,6 +69,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
         }
         for budget in budgets:
             compare.require_starts(budget.baseline, [baselines[path] for path in budget.sessions])
+            _require_scale(budget, baselines, settings["scale"])
         if open_budgets:
             pairs = _list_pairs([budgets[number] for number in open_budgets])
             folder = _choose_folder(out)
@@ -77,6 +78,21 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
             gate.measure_until_decided(open_budgets)
     seconds_spent = time.monotonic() - started
     return _report_outcome(file, out, session, budgets, verdicts, seconds_spent)
+
+
+def _require_scale(budget: Budget, baselines: Mapping[str, str], scale: str) -> None:
+    """Raise UserError if a session of a budget's baseline has another scale than this project.
+
+    baselines: the path of a session → its folder of results.
+    """
+    for path in budget.sessions:
+        plan_there = read_json(os.path.join(baselines[path], os.path.basename(paths.PLAN))) or {}
+        scale_there = plan_there.get("scale", scale)
+        if scale_there != scale:
+            raise UserError(
+                f"{path}: is at the scale {scale_there}, and this project at {scale}; measure both "
+                "at one scale"
+            )
 
 
 def _remove_reports(out: str) -> None:

@@ -110,6 +110,12 @@ def test_a_baseline_takes_three_sessions_on_each_side(project):
     done = gate(project, budget, boot=13, slower=slow_host)
     assert (done.returncode, "(3 sessions)" in done.stdout) == (0, True), done.stdout
     assert len([*(project / "gate/sessions").iterdir()]) == 5
+    # A baseline of other sizes is refused before anything is measured.
+    config = yaml.safe_load((project / "config.yaml").read_text())
+    projects.write_yaml(project / "config.yaml", {**config, "scale": "paper"})
+    done = gate(project, budget, boot=14)
+    assert (done.returncode, "is at the scale standard" in done.stderr) == (2, True), done.stderr
+    assert len([*(project / "gate/sessions").iterdir()]) == 5
 
 
 @pytest.mark.parametrize(

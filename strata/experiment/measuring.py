@@ -151,17 +151,19 @@ def read_last_lines(folder: str) -> list[str]:
     return printed.strip().splitlines()[-_SHOWN:]
 
 
-def list_pairs(folder: str, kind: str) -> set[tuple[str, str]]:
+def list_pairs(folder: str, kind: str, since: float = 0.0) -> set[tuple[str, str]]:
     """Return the (environment, workload) pairs of an experiment's measured or failed cells.
 
     kind: "raw" for measured cells, "failed" for failed ones.  A pair with cells of each kind is in
     both results.
+    since: cells that ended before this moment, in seconds of time.time(), do not count.
     """
     pattern = os.path.join(glob.escape(folder), "results", kind, "*/*/*.json")
     pairs = set()
     for path in glob.glob(pattern):
-        environment, workload, _ = path.split(os.sep)[-3:]
-        pairs.add((environment, workload))
+        if os.path.getmtime(path) >= since:
+            environment, workload, _ = path.split(os.sep)[-3:]
+            pairs.add((environment, workload))
     return pairs
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import shutil
+import time
 
 from strata.archive import compare, light, output
 from strata.archive.checksums import hash_file
@@ -307,11 +308,13 @@ def _measure_experiment(folder: str, budget: str) -> None:
 
     line = measuring.ProgressLine()
     try:
+        started = time.time()
         is_measured = measure()
         if not is_measured and _leave_out_failing(folder):
+            started = time.time()
             is_measured = measure()
-        # Failed cells are part of the answer; anything else is not.
-        if not is_measured and not measuring.list_pairs(folder, "failed"):
+        # Cells that failed now are part of the answer; any other failure is not.
+        if not is_measured and not measuring.list_pairs(folder, "failed", started):
             line.clear()
             log = os.path.join(folder, measuring.LOG)
             lines = measuring.read_last_lines(folder)

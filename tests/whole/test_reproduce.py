@@ -113,7 +113,8 @@ def test_noise_is_undecided_and_a_failing_environment_not_testable(project):
 
 
 def test_a_measurement_that_does_not_begin_is_an_error(project):
-    assert reproduce(project)[0] == 0
+    # Cells that failed in an earlier call explain nothing.
+    assert reproduce(project, fails="old")[0] in (0, 3)
     status, printed, answer = reproduce(project, fails=True)
     assert (status, answer) == (2, None), printed
     assert "the program ended with 7" in printed

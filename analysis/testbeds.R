@@ -188,19 +188,23 @@ compare_series <- function(runs, is_cost, by_session) {
              decisive[c("n", "se", "df")])
 }
 
-# Returns the known values of a column of runs, or by session the geometric mean of each session.
-# column: "value" or "share".
+# Returns the known values of a column of runs, or by session the geometric means of the sessions
+# that have INTERVAL_BLOCKS of them.  column: "value" or "share".
 make_sample <- function(runs, column, by_session) {
   runs <- runs[!is.na(runs[[column]]), ]
   values <- runs[[column]]
-  if (!by_session || length(values) == 0) return(values)
-  as.vector(tapply(values, runs$session, average))
+  if (!by_session) return(values)
+  counts <- table(runs$session)
+  counted <- runs$session %in% names(counts)[counts >= INTERVAL_BLOCKS]
+  if (!any(counted)) return(values[0])
+  as.vector(tapply(values[counted], runs$session[counted], average))
 }
 
 # Returns the geometric mean of values; NA if there are no values, and if one of them is not above
 # 0.
 average <- function(values) {
-  if (length(values) == 0 || any(values <= 0)) NA_real_ else exp(mean(log(values)))
+  is_positive <- (values > 0) %in% TRUE
+  if (length(values) == 0 || !all(is_positive)) NA_real_ else exp(mean(log(values)))
 }
 
 # Compares two samples by the ratio of the first to the second: the row of compare_samples.
@@ -321,7 +325,9 @@ describe_outcome <- function(rows, sides, effect) {
   judged <- rows[rows$outcome != "no interval", ]
   no_interval_count <- nrow(rows) - nrow(judged)
   if (nrow(judged) == 0) {
-    return(paste("Of", no_interval_count, "rows none has an interval: nothing can be said."))
+    reason <- names(sort(-table(rows$why)))[[1]]
+    return(paste0("Of ", no_interval_count, " rows none has an interval (most often: ", reason,
+                  "): nothing can be said."))
   }
   open <- judged[judged$outcome == "undecided", ]
   need <- describe_need(open$more, if (has_several_sessions(sides)) "sessions" else "blocks")

@@ -94,34 +94,61 @@ def refuse_wrong_start(arguments: Sequence[str]) -> None:
     exit_with_mistake(f"{first!r} is not a command; {validation.suggest_name(first, [*COMMANDS])}")
 
 
+def read_options(arguments: Sequence[str]) -> dict[str, Any]:
+    """Return the values of a command's options, by the names of its function's arguments.
+
+    arguments: the command line after the program's name; it begins with a command.
+    The values of --configfile and --config are `configfile` and `config`, lists of texts.
+    A mistake is printed, and raises SystemExit with status 2.
+    """
+    for word in arguments:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            # Records, tables and pages are UTF-8.
+            exit_with_mistake(f"{word!a} is not UTF-8: use names and words of UTF-8 alone")
+    parser, by_name = make_parser()
+    own_parser = by_name[arguments[0]]
+    known, misplaced = parser.parse_known_args(join_values(list(arguments), own_parser))
+    options = vars(known)
+    if "config" in options:
+        # Each of these options takes all words up to the next option, also those meant for others.
+        files, values = options["configfile"], options["config"]
+        misplaced += [word for word in files if "=" in word and not os.path.exists(word)]
+        misplaced += [word for word in values if "=" not in word and word.endswith(MADE_ENDINGS)]
+    if misplaced:
+        # argparse has no public list of a parser's options.
+        actions = own_parser._actions
+        exit_with_mistake(explain_misplaced_word(misplaced[0], arguments[0], actions))
+    return options
+
+
 def main(arguments: list[str]) -> int:
     """Run a command, and return its exit status.
 
     arguments: the command line after the program's name.  If it is empty, the help is printed and
     the status is 2.
     A mistake in the command line is printed, and raises SystemExit with status 2.
-    Raises UserError or OSError as the command does, unless it has its own error status.
+    If the command has its own error status, a mistake and an error of the command give this.
+    Otherwise raises UserError or OSError as the command does.
     """
-    parser, by_name = make_parser()
     if not arguments:
-        parser.print_help(sys.stderr)
+        make_parser()[0].print_help(sys.stderr)
         return 2
     refuse_wrong_start(arguments)
-    own_parser = by_name.get(arguments[0], parser)
-    known, misplaced = parser.parse_known_args(join_values(arguments, own_parser))
-    options = vars(known)
+    if arguments[0] not in COMMANDS:
+        # This prints the help or the version, and ends.
+        make_parser()[0].parse_args(arguments)
     command = COMMANDS[arguments[0]]
+    try:
+        options = read_options(arguments)
+    except SystemExit as end:
+        if end.code == 2 and command.error_status is not None:
+            return command.error_status
+        raise
     takes_overrides = "config" in options
     if takes_overrides:
         files, values = options.pop("configfile"), options.pop("config")
-        # Each of these options takes all words up to the next option, also those meant for others.
-        misplaced += [word for word in files if "=" in word and not os.path.exists(word)]
-        misplaced += [word for word in values if "=" not in word and word.endswith(MADE_ENDINGS)]
-    if misplaced:
-        # argparse has no public list of a parser's options.
-        exit_with_mistake(
-            explain_misplaced_word(misplaced[0], arguments[0], by_name[arguments[0]]._actions)
-        )
     function = command.function
     if isinstance(function, str):
         module, _, attribute = function.partition(":")

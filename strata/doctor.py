@@ -73,7 +73,9 @@ def _check_host() -> list[Row]:
     details = f"{mode} (STREAM and RandomAccess use madvise)"
     rows.append(("huge pages", mode in ("madvise", "always") or None, details))
     if sandboxes := _count_sandboxes():
-        details = f"{sandboxes} of gVisor run: even idle ones slow what is measured (docs/method.md)"
+        details = (
+            f"{sandboxes} of gVisor run: even idle ones slow what is measured (docs/method.md)"
+        )
         rows.append(("sandboxes", None, details))
     return rows
 

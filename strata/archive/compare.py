@@ -3,8 +3,9 @@
 import contextlib
 import csv
 import glob
+import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from strata.archive import check, light, output
@@ -52,6 +53,7 @@ def compare_testbeds(
         _refuse_equal(testbeds)
         for path, testbed in zip(sides, testbeds, strict=True):
             require_starts(path, testbed["results"])
+        require_outside(out, [folder for testbed in testbeds for folder in testbed["results"]])
         work = stack.enter_context(programs.temporary_folder("compare"))
         listing = os.path.join(work, "sides.json")
         write_json(listing, testbeds)
@@ -199,10 +201,15 @@ def open_results(path: str, takes_light: bool = False, needs_tables: bool = True
             # keeps the unpacked folder for that block.
             with check.convert_to_machine_error(path):
                 folder = stack.enter_context(check.open_archive(path))
-                if takes_light and light.is_light(folder):
+                if not light.is_light(folder):
+                    faults = check.find_faults(folder)
+                elif takes_light:
                     faults = light.find_faults(folder)
                 else:
-                    faults = check.find_faults(folder)
+                    raise UserError(
+                        f"{path}: is a light archive, which holds no runs: name a whole one, or "
+                        "put it beside others by `strata pool`"
+                    )
             if faults:
                 raise UserError(f"{path}: does not verify, and is not used:", *faults)
             yield os.path.join(folder, "results")
@@ -243,6 +250,8 @@ def _find_folder_faults(folder: str, takes_light: bool, needs_tables: bool) -> l
             tables[os.path.relpath(name, "results")] = light.list_columns(name)
     else:
         logs = glob.glob(os.path.join(glob.escape(folder), "raw/*/*/*.log"))
+        if not logs:
+            return [f"{os.path.join(folder, 'raw')}: holds no log, so nothing was measured there"]
         measured = {os.path.basename(os.path.dirname(log)) for log in logs}
         for name in sorted(measured & set(experiment["workloads"])):
             tables[f"tidy/{name}.csv"] = (*tidy.CELL_COLUMNS, *tidy.VALUE_COLUMNS)
@@ -250,15 +259,55 @@ def _find_folder_faults(folder: str, takes_light: bool, needs_tables: bool) -> l
     for table, columns in tables.items():
         table_path = os.path.join(folder, table)
         target = f"results/{table}" if takes_light else "results/comparisons.csv"
-        remedy = f"`snakemake --cores 1 {target}` in its project makes it again"
+        # Without partial=true, cells that are still due would be measured first.
+        command = f"snakemake --cores 1 --config partial=true -- {target}"
+        remedy = f"`{command}` in its project makes it again"
         if not os.path.isfile(table_path):
             faults.append(f"{table_path}: is missing: {remedy}")
             continue
-        with open(table_path, newline="", encoding="utf-8", errors="replace") as file:
-            header = next(csv.reader(file), [])
-        if lacking := [name for name in columns if name not in header]:
-            faults.append(f"{table_path}: lacks the column {lacking[0]}: remove it; {remedy}")
+        if fault := _find_table_fault(table_path, columns):
+            faults.append(f"{table_path}{fault}: remove it; {remedy}")
     return faults
+
+
+def _find_table_fault(path: str, columns: Sequence[str]) -> str:
+    """Return the first fault of a CSV table, as the end of a sentence; "" if it has none.
+
+    columns: the columns that the table must have.  A column `value` has to hold numbers.
+    """
+    with open(path, newline="", encoding="utf-8", errors="replace") as file:
+        lines = csv.reader(file)
+        header = next(lines, [])
+        if lacking := [name for name in columns if name not in header]:
+            return f": lacks the column {lacking[0]}"
+        position = header.index("value") if "value" in columns else None
+        for row in lines:
+            if len(row) != len(header):
+                return f", line {lines.line_num}: has {len(row)} cells in place of {len(header)}"
+            if position is not None and not _is_number(row[position]):
+                return f", line {lines.line_num}: the value {row[position]!r} is no number"
+    return ""
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def require_outside(out: str, folders: Iterable[str]) -> None:
+    """Raise UserError if a folder for output is a folder of results, or lies in one of `folders`.
+
+    folders: the folders of results that are read.
+    """
+    path = f"{os.path.realpath(out)}{os.sep}"
+    in_side = any(path.startswith(f"{os.path.realpath(folder)}{os.sep}") for folder in folders)
+    if in_side or os.path.exists(os.path.join(out, "plan.json")):
+        raise UserError(
+            f"--to: {out} is a folder of results, whose tables would be replaced; name another one"
+        )
 
 
 def choose_names(sides: list[str], names: list[str] | None) -> list[str]:

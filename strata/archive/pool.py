@@ -27,6 +27,7 @@ def pool_sessions(archives: list[str], out: str, environments: Sequence[str] = (
             name = os.path.basename(os.path.abspath(path))
             results = os.path.abspath(results)
             sources.append({"name": name, "results": results, **light.read_settings(results)})
+        compare.require_outside(out, [source["results"] for source in sources])
         work = stack.enter_context(programs.temporary_folder("pool"))
         listing = os.path.join(work, "sources.json")
         write_json(listing, sources)

@@ -15,7 +15,7 @@ from strata.gate import reports
 from strata.gate.budgets import Budget, read_budgets
 from strata.gate.measure import Pair, Session, make_session_config
 from strata.host import capacity, node
-from strata.util import access, paths, programs, progress, yaml_files
+from strata.util import access, locks, paths, programs, progress, yaml_files
 from strata.util.clock import Clock
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
@@ -40,6 +40,7 @@ _DONE = "gate.json"
 # The files in the folder of a gate: those of its last call, and the outcomes of all calls.
 _REPORTS = ("junit.xml", "summary.md")
 _HISTORY = "history.jsonl"
+_LOCK = ".lock"
 
 
 def run_gate(file: str, out: str, overrides: Fields) -> int:
@@ -72,6 +73,11 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
             _require_scale(budget, baselines, settings["scale"])
         if open_budgets:
             pairs = _list_pairs([budgets[number] for number in open_budgets])
+            if not stack.enter_context(locks.hold_lock(os.path.join(out, _LOCK), wait=False)):
+                raise UserError(
+                    f"{out}: another gate is active in this folder; wait for its end, or name "
+                    "another folder with --to"
+                )
             folder = _choose_folder(out)
             session = Session(folder, make_session_config(content, pairs, LOOKS[-1]))
             gate = _Gate(out, session, budgets, verdicts, baselines, seconds)
@@ -304,11 +310,17 @@ class _Gate:
 
         description: the one of this session, whose `subject` is equal for the same versions.
         Of several sessions after one start of kernel and Docker the last one counts.
+        Sessions of a start that is in a baseline count there alone.
         """
         folders_by_start: dict[str, str] = {}
+        starts_of_baselines = {
+            start for results in self.baselines.values() for start in compare.read_starts(results)
+        }
         for folder in _list_session_folders(self.out):
             stored = read_json(os.path.join(folder, _DONE))
-            if stored and stored["subject"] == description["subject"]:
+            if not stored or stored["start"] in starts_of_baselines:
+                continue
+            if stored["subject"] == description["subject"]:
                 # Removed first, so that the folder comes last.
                 folders_by_start.pop(stored["start"], None)
                 folders_by_start[stored["start"]] = folder

@@ -96,6 +96,7 @@ def _find_answer(
                 f"{archive}: is at the scale {original['scale']}, whose sizes are for tests and "
                 "answer nothing; name results of the scale standard or paper"
             )
+        _require_pair(archive, results)
         _, base = config.read_nearest()
         with contextlib.chdir(paths.PROJECT):
             restored = settings.make_configuration(
@@ -127,6 +128,21 @@ def _find_answer(
         answer = _judge_replication(folder, request)
     _print_answer(answer, folder)
     return answer
+
+
+def _require_pair(archive: str, results: str) -> None:
+    """Raise UserError if no workload was measured natively and in another environment.
+
+    archive: its path, for the message.  results: its folder of results.
+    """
+    environments: dict[str, set[str]] = {}
+    for record in measuring.read_records(results):
+        environments.setdefault(record["workload"], set()).add(record["environment"])
+    if not any(blocks.REFERENCE in names and len(names) > 1 for names in environments.values()):
+        raise UserError(
+            f"{archive}: holds no ratio to {blocks.REFERENCE}: no workload was measured in "
+            f"{blocks.REFERENCE} and in another environment"
+        )
 
 
 def _choose_folder(archive: str, name: str | None) -> str:

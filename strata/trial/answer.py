@@ -42,7 +42,7 @@ MOUNT = (
     'for name in proc sys dev; do mount --rbind "/$name" "$tree/$name"; done; '
     'mount --bind "$data" "$tree/data"; mount -t tmpfs tmpfs "$tree/tmp"; exec chroot "$@"'
 )
-# A ratio that needs more blocks than these is said to be too close to the margin.
+# A ratio that needs more blocks than these is too close to the margin, or varies too much.
 MAX_BLOCKS = 5000
 
 
@@ -170,7 +170,7 @@ def format_verdict(row: Fields, margin: float, seconds: float) -> str:
     if row["more"] is None:
         return f"undecided at {share}"
     if row["more"] > MAX_BLOCKS:
-        return f"undecided at {share}: too close to it"
+        return f"undecided at {share}: too close to it, or too variable"
     needed = format_duration(row["more"] * seconds)
     return f"undecided at {share}: about {row['more']:.0f} more blocks ({needed}) would decide"
 

@@ -80,7 +80,7 @@ def _try_command(
         folder, experiment = _prepare_experiment(request, name, fresh, line)
     except Interrupted:
         line.clear()
-        progress.print_message("strata: ended before anything was measured; nothing is left")
+        progress.print_message("strata: ended before anything was measured; all is as it was")
         raise
     interruption = _measure_experiment(folder, experiment, request, line)
     line.clear()
@@ -184,7 +184,8 @@ def _prepare_experiment(
     An experiment of the same command is continued: its budget is extended, and it keeps the
     parameters that followed from its trial run.
     name, fresh: as for :func:`main`.  line: shows the progress.
-    Returns the folder, and the plan.  If an error or a signal comes, a new folder is removed.
+    Returns the folder, and the plan.  If an error or a signal comes, a new folder is removed, and
+    an experiment that was to begin again is as it was.
     May start Docker's daemon.
     Raises UserError if nothing can be compared here, or if the trial run fails.
     """
@@ -201,9 +202,10 @@ def _prepare_experiment(
             if not os.path.lexists(folder):
                 undo.callback(remove_tree, folder)
             make_folder(folder)
-            existing = None if fresh else requests.read_settings(folder)
             if fresh:
-                remove_tree(os.path.join(folder, "results"))
+                requests.set_aside(folder)
+                undo.callback(requests.restore_earlier, folder)
+            existing = requests.read_settings(folder)
             if sha1:
                 shutil.move(archive, os.path.join(folder, requests.ARCHIVE))
         # The words after `strata try`, as a person typed them.
@@ -223,6 +225,7 @@ def _prepare_experiment(
         experiment = _make_plan(folder)
         # All went well, so that the folder stays.
         undo.pop_all()
+        requests.forget_earlier(folder)
     return folder, experiment
 
 

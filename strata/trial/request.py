@@ -21,7 +21,7 @@ from strata.experiment.precision import LOOKS
 from strata.util import paths, validation, yaml_files
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.files import read_json, write_text
+from strata.util.files import read_json, remove_tree, write_text
 from strata.util.units import parse_amount
 
 # The workload that runs a command, and the folder in a system where the command runs.
@@ -63,6 +63,11 @@ HINTS = {
         "it runs many times in one folder: let it overwrite its output, or write to /dev/null"
     ),
 }
+
+
+# The folder in an experiment's folder that holds the earlier _PARTS until the new ones are sound.
+_EARLIER = ".earlier"
+_PARTS = ("results", config.FILE, ARCHIVE)
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,10 @@ def read_request(
             "there is no command: type it after two hyphens, as in "
             "`python3 -m strata try -- xz -k FILE`"
         )
+    if not argv[0].strip():
+        raise UserError("the command is empty: type its name after two hyphens")
+    if image is not None and not image.strip():
+        raise UserError("--image: is empty: name a Docker image, as `docker images` lists them")
     repetitions = make_repetitions(margin, budget)
     environments: list[str] = []
     placed_argv: list[str] = []
@@ -213,7 +222,7 @@ def place_files(argv: list[str], files: list[str]) -> list[str]:
     files: paths of files and folders of this host, which :func:`pack_files` packs under their own
     names, and workloads/command/prepare.sh unpacks in the folder where the command runs.
     A word is replaced if it is a given path, or a path in a given folder.
-    Raises UserError for a path that does not exist, and for two of the same name.
+    Raises UserError for a path that is no file or folder, and for two of the same name.
     """
     # The path of a given file → the path of its copy; the name of a copy → the file.
     copies: dict[str, str] = {}
@@ -222,6 +231,8 @@ def place_files(argv: list[str], files: list[str]) -> list[str]:
         name = os.path.basename(os.path.abspath(path))
         if not os.path.exists(path):
             raise UserError(f"--file: {path}: there is no such file or folder")
+        if not (os.path.isfile(path) or os.path.isdir(path)):
+            raise UserError(f"--file: {path}: is neither a file nor a folder")
         if not os.access(path, os.R_OK):
             raise UserError(f"--file: {path}: this user may not read it: `chmod a+r {path}`")
         if not name:
@@ -409,10 +420,42 @@ def write_settings(folder: str, settings: Fields, comment: str) -> None:
     )
 
 
+def set_aside(folder: str) -> None:
+    """Move what an experiment consists of into _EARLIER in its folder, since it begins again."""
+    os.mkdir(os.path.join(folder, _EARLIER))
+    for name in _PARTS:
+        if os.path.lexists(os.path.join(folder, name)):
+            os.rename(os.path.join(folder, name), os.path.join(folder, _EARLIER, name))
+
+
+def restore_earlier(folder: str) -> None:
+    """Move back what :func:`set_aside` moved, in place of what has been made since.
+
+    Does nothing if nothing is set aside.
+    """
+    earlier = os.path.join(folder, _EARLIER)
+    if not os.path.isdir(earlier):
+        return
+    for name in os.listdir(earlier):
+        path = os.path.join(folder, name)
+        if os.path.isdir(path):
+            remove_tree(path)
+        # This replaces a file.
+        os.rename(os.path.join(earlier, name), path)
+    os.rmdir(earlier)
+
+
+def forget_earlier(folder: str) -> None:
+    """Remove what :func:`set_aside` moved, if anything is set aside."""
+    earlier = os.path.join(folder, _EARLIER)
+    if os.path.isdir(earlier):
+        remove_tree(earlier)
+
+
 def choose_folder(request: Request, settings: Fields, name: str | None, fresh: bool) -> str:
     """Return the folder of a request's experiment: an earlier one of this command, or a new one.
 
-    Makes nothing.
+    Makes nothing, but restores what a killed call left set aside.
     settings: the configuration of the experiment.
     name: the name that a person chose; None: one that follows from the command.
     fresh: whether the folder of the chosen name may hold another experiment, which the caller then
@@ -425,12 +468,15 @@ def choose_folder(request: Request, settings: Fields, name: str | None, fresh: b
         stem = make_name(program, "command", length=30)
         folder = os.path.join(FOLDER, stem)
         number = 1
+        restore_earlier(folder)
         while os.path.lexists(folder) and not is_same_experiment(read_settings(folder), settings):
             number += 1
             folder = os.path.join(FOLDER, f"{stem}-{number}")
+            restore_earlier(folder)
         return folder
     require_name(name)
     folder = os.path.join(FOLDER, name)
+    restore_earlier(folder)
     existing = None if fresh else read_settings(folder)
     if existing and not is_same_experiment(existing, settings):
         parameters = existing.get("workloads", {}).get(WORKLOAD, {})

@@ -44,6 +44,9 @@ WRONG = [
     (["--name", "taken", "--", "ls"], "--name"),
     (["--name", "other", "--", "ls"], "--fresh"),
     (["--csv", "a", "--", "ls"], "--csv: a is a folder"),
+    (["--file", "/dev/null", "--", "ls"], "--file: /dev/null: is neither"),
+    (["--image", "", "--", "ls"], "--image: is empty"),
+    (["--", " "], "the command is empty"),
     (["--json", "", "--", "ls"], "--json"),
     (["--html", "/dev/null", "--", "ls"], "--html: /dev/null"),
     (["--json", "a/x/y", "--", "ls"], "a/x is no folder"),
@@ -74,6 +77,24 @@ def test_a_wrong_command_line_gets_a_message_and_leaves_nothing(place, words, na
         main(["try", *words])
     assert names in str(refused.value)
     assert sorted(place.rglob("*")) == before
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_an_experiment_that_cannot_begin_again_stays(place, killed):
+    folder = place / "try/other"
+    (folder / "results").mkdir()
+    (folder / "results/x").write_text("1")
+    (folder / "notes").write_text("mine")
+    before = {path: path.is_file() and path.read_bytes() for path in folder.rglob("*")}
+    if killed:
+        # As a call leaves it that is killed in its trial run.
+        request.set_aside("try/other")
+        (folder / "results").mkdir()
+        request.write_settings("try/other", {}, "strata try -- ls")
+    with pytest.raises(UserError) as refused:
+        main(["try", "--fresh", "--name", "other", "--packages", "a;b", "--", "ls"])
+    assert "a;b" in str(refused.value)
+    assert {path: path.is_file() and path.read_bytes() for path in folder.rglob("*")} == before
 
 
 @pytest.mark.parametrize(

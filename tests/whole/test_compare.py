@@ -167,13 +167,21 @@ def test_results_that_cannot_be_compared_end_with_two_and_leave_nothing(sides, t
     untidy = tmp_path / "untidy"
     shutil.copytree(before / "results", untidy)
     (untidy / "tidy/stream.csv").unlink()
-    emptied, renamed, broken = (tmp_path / name for name in ("emptied", "renamed", "broken"))
-    for folder in (emptied, renamed, broken):
+    emptied, renamed, broken, cut, worded, unmeasured = (
+        tmp_path / name for name in ("emptied", "renamed", "broken", "cut", "worded", "unmeasured")
+    )
+    for folder in (emptied, renamed, broken, cut, worded, unmeasured):
         shutil.copytree(before / "results", folder)
     (emptied / "tidy/stream.csv").write_text("")
     text = (renamed / "tidy/stream.csv").read_text()
     (renamed / "tidy/stream.csv").write_text(text.replace("metric", "name", 1))
     (broken / "plan.json").write_text("{")
+    (cut / "tidy/stream.csv").write_text(text.rstrip().rsplit(",", 2)[0])
+    header = text.splitlines()[0].split(",")
+    row = text.splitlines()[1].split(",")
+    row[header.index("value")] = "abc"
+    (worded / "tidy/stream.csv").write_text(f"{','.join(header)}\n{','.join(row)}\n")
+    shutil.rmtree(unmeasured / "raw")
     files = sorted(tmp_path.rglob("*"))
     for words, says in (
         (("nowhere",), "nowhere: there is no such file"),
@@ -183,6 +191,10 @@ def test_results_that_cannot_be_compared_end_with_two_and_leave_nothing(sides, t
         ((untidy,), "untidy/tidy/stream.csv: is missing"),
         ((emptied,), "emptied/tidy/stream.csv: lacks the column environment"),
         ((renamed,), "renamed/tidy/stream.csv: lacks the column metric"),
+        ((cut,), "cells in place of"),
+        ((worded,), "worded/tidy/stream.csv, line 2: the value 'abc' is no number"),
+        ((unmeasured,), "unmeasured/raw: holds no log"),
+        ((single, "--to", before / "results/comparison"), "is a folder of results"),
         ((broken,), "broken/plan.json: is not JSON"),
         ((), "at least two sides"),
         ((before / "results",), "hold the same values"),

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from strata.host import node
+from strata.util import locks
 
 CHROOT = {"layers": ["chroot"]}
 ENVIRONMENTS = {name: {"label": name, **CHROOT} for name in ("native", "old", "new")}
@@ -92,8 +93,11 @@ def test_a_baseline_takes_three_sessions_on_each_side(project):
         shutil.copytree(
             project / f"gate/sessions/{number + 1}", project / f"baseline/{number}", symlinks=True
         )
-    shutil.rmtree(project / "gate")
     budget = {**BUDGET, "baseline": "baseline"}
+    # The sessions of the baseline are not those of the new version as well.
+    done = gate(project, budget, boot=9)
+    assert (done.returncode, "1 of 3 sessions" in done.stdout) == (2, True), done.stdout
+    shutil.rmtree(project / "gate")
     slow_host = {"native": 1.2, "new": 1.2}
     for boot, status, says in (
         (10, 2, "1 of 3 sessions"),
@@ -150,6 +154,13 @@ def test_what_cannot_be_measured_ends_with_two(project):
     projects.write_yaml(project / "config.yaml", {**config, "scale": "tiny"})
     done = gate(project, BUDGET)
     assert (done.returncode, "tiny sizes" in done.stderr) == (2, True), done.stderr
+
+
+def test_a_second_gate_in_the_same_folder_is_refused(project):
+    with locks.hold_lock(str(project / "gate/.lock")):
+        done = gate(project, BUDGET)
+    assert (done.returncode, "another gate is active" in done.stderr) == (2, True), done.stderr
+    assert not (project / "gate/sessions").exists()
 
 
 def interrupt(project):

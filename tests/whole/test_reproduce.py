@@ -159,6 +159,14 @@ def test_a_bad_archive_is_refused(project, tmp_path, content):
     assert not (project / "reproduce").exists()
 
 
+def test_results_without_a_ratio_are_refused_before_anything_is_measured(project, root, tmp_path):
+    results = changed_plan(root, tmp_path, lambda plan: None)
+    shutil.rmtree(results / "raw/native")
+    status, printed, answer = reproduce(project, side=results)
+    assert (status, "holds no ratio to native" in printed, answer) == (2, True, None), printed
+    assert not (project / "reproduce").exists()
+
+
 def test_what_this_machine_or_version_lacks_is_not_testable(project, root, tmp_path):
     def change(plan):
         # Neither can be had anywhere.

@@ -230,8 +230,9 @@ is_claim_due <- function(rows, published, omitted, replication) {
 
 #' Compare the verdicts on claims of an original with the verdicts of a replication
 #'
-#' Only claims that the original decided are listed.  A claim agrees if it has the same verdict
-#' here, and differs if it has another verdict that decides.
+#' Only claims that the original decided are listed.  A claim agrees if it is contradicted on both
+#' sides or on neither, and differs if it is contradicted on one alone.  What is undecided here does
+#' neither.
 #'
 #' @param published list as in published/claims.json
 #' @param original list of read_results
@@ -257,7 +258,9 @@ compare_claims <- function(published, original, replication, omitted) {
                       paste(rows$id, rows$transferred))
     rows_here[!is.na(partners), ] <- rows[partners[!is.na(partners)], ]
   }
-  outcome <- ifelse(rows_here$verdict == rows_there$verdict, "agrees", "differs")
+  # Verdicts of parts within the tolerance differ only in how the ratio lies to the published value.
+  is_kept <- function(rows) rows$verdict != "contradicted"
+  outcome <- ifelse(is_kept(rows_here) == is_kept(rows_there), "agrees", "differs")
   outcome[!rows_here$verdict %in% decided] <- "undecided"
   is_untested <- rows_here$verdict == "not tested"
   is_due <- is_untested & rows_here$reason %in% c("workload", "environment") &

@@ -223,9 +223,9 @@ def _prepare_experiment(
             _get_command_parameters(settings).update(requests.choose_laps(seconds))
         requests.write_settings(folder, settings, command_line)
         experiment = _make_plan(folder)
+        requests.forget_earlier(folder)
         # All went well, so that the folder stays.
         undo.pop_all()
-        requests.forget_earlier(folder)
     return folder, experiment
 
 

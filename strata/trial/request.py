@@ -65,8 +65,9 @@ HINTS = {
 }
 
 
-# The folder in an experiment's folder that holds the earlier _PARTS until the new ones are sound.
-_EARLIER = ".earlier"
+# The folder in an experiment's folder that holds the earlier _PARTS until the trial run of the new
+# experiment has succeeded, and its name while it is removed.
+_EARLIER, _DISCARDED = ".earlier", ".discarded"
 _PARTS = ("results", config.FILE, ARCHIVE)
 
 
@@ -446,10 +447,17 @@ def restore_earlier(folder: str) -> None:
 
 
 def forget_earlier(folder: str) -> None:
-    """Remove what :func:`set_aside` moved, if anything is set aside."""
-    earlier = os.path.join(folder, _EARLIER)
+    """Remove what :func:`set_aside` moved, if anything is set aside.
+
+    It is renamed first, so that a killed call leaves no half of it to be restored; the next call
+    removes the rest.
+    """
+    earlier, discarded = (os.path.join(folder, name) for name in (_EARLIER, _DISCARDED))
+    if os.path.isdir(discarded):
+        remove_tree(discarded)
     if os.path.isdir(earlier):
-        remove_tree(earlier)
+        os.rename(earlier, discarded)
+        remove_tree(discarded)
 
 
 def choose_folder(request: Request, settings: Fields, name: str | None, fresh: bool) -> str:

@@ -406,7 +406,8 @@ describe_side <- function(name, outcomes) {
   if (open_counts != "") series <- paste0(series, " (", open_counts, ")")
   differences <- join_counts(decisive, "%2$s in %1$d", " and ")
   if (differences != "") return(paste(name, "is", differences, "of", series))
-  if (counts[["undecided"]] == 0) return(paste(name, "is equivalent in all", sum(counts), "series"))
+  all_series <- if (sum(counts) == 1) "its only series" else paste("all", sum(counts), "series")
+  if (counts[["undecided"]] == 0) return(paste(name, "is equivalent in", all_series))
   if (counts[["equivalent"]] > 0) return(paste(name, "is not found to differ in any of", series))
-  paste(name, "is undecided in all", sum(counts), "series")
+  paste(name, "is undecided in", all_series)
 }

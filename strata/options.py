@@ -58,14 +58,26 @@ def exit_with_mistake(message: str) -> NoReturn:
     sys.exit(2)
 
 
-def add_output_folder(parser: Parser, default: str, name: str = "out") -> None:
+def _read_path(text: str) -> str:
+    """Return a path as it was typed; the empty one, as of an unset variable, is a mistake."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty; name a folder")
+    return text
+
+
+def add_output_folder(
+    parser: Parser, default: str, name: str = "out", content: str = "output"
+) -> None:
     """Add the option for the folder that a command writes into.
 
     default: the folder without the option.
     name: the name of the argument of the command's function.
+    content: the things that the command writes there, for the help text.
     """
-    text = f"output folder (default: {default})"
-    parser.add_argument("--to", dest=name, metavar="FOLDER", default=default, help=text)
+    text = f"folder for {content} (default: {default})"
+    parser.add_argument(
+        "--to", dest=name, type=_read_path, metavar="FOLDER", default=default, help=text
+    )
 
 
 def add_overrides(parser: Parser) -> None:
@@ -156,8 +168,8 @@ def add_verify_options(parser: Parser) -> None:
 
 def add_rebuild_options(parser: Parser) -> None:
     """Add the options of the command `rebuild`; their names are its function's arguments."""
-    text = "output folder (default: the archive's name with -rebuilt)"
-    parser.add_argument("--to", dest="target", metavar="FOLDER", help=text)
+    text = "folder for output (default: the archive's name with -rebuilt)"
+    parser.add_argument("--to", dest="target", type=_read_path, metavar="FOLDER", help=text)
     text = "run the archive's code in a sandbox (default: yes where bubblewrap is installed)"
     parser.add_argument("--sandbox", dest="boxed", choices=["yes", "no"], help=text)
     add_archive_argument(parser)
@@ -185,9 +197,7 @@ def add_gate_options(parser: Parser) -> None:
     """Add the options of the command `gate`; their names are its function's arguments."""
     add_overrides(parser)
     parser.add_argument("file", metavar="FILE", help="the budgets, such as gate.yaml")
-    out = "gate"
-    text = f"folder for reports and sessions (default: {out})"
-    parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
+    add_output_folder(parser, "gate", content="reports and sessions")
 
 
 def add_reproduce_options(parser: Parser) -> None:

@@ -30,13 +30,15 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
     overrides: values that replace values of config.yaml.  Its `repetitions` give the target, the
     largest number of blocks, and the budget; the smallest loss that this budget would show is
     printed.
-    Raises UserError if the run holds no values.
+    Raises UserError for a wrong width, and if the run holds no values.
     """
     rule = config.read_config(overrides)["repetitions"]
     # A fixed number of blocks has neither target nor budget.
     rule = rule if isinstance(rule, dict) else {}
     width = width or rule.get("target", DEFAULT_WIDTH)
     share = compare.parse_share(width, "--width")
+    if share == 0:
+        raise UserError(f"--width: is {width!r}; no number of blocks gives an interval of no width")
     budget = parse_amount(rule.get("budget"))
     script = os.path.join(paths.PROJECT, "analysis/outlook.R")
     seconds = repr(budget) if budget else "NA"

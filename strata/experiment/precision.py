@@ -3,8 +3,8 @@
 Differences between environments never decide it, unless the configuration names a margin: then
 they are tested after planned numbers of blocks (:data:`LOOKS`), which share the error rate.
 
-By widths, every workload first gets the blocks of the first stage, whatever its widths are (Stein
-1945).  Then those with wide intervals get more, many in each of few decisions (Hall 1981), first
+First every workload gets the blocks that a verdict takes.  By widths, every workload then gets the
+blocks of the first stage, whatever its widths are (Stein 1945).  Then those with wide intervals get more, many in each of few decisions (Hall 1981), first
 where widths shrink most for their time.  The rest of the budget goes to published claims, first
 where deciding one takes least.
 """
@@ -18,6 +18,8 @@ from typing import NamedTuple
 from strata.experiment.blocks import Cell
 from strata.util.data_types import Fields
 
+# The number of blocks that a verdict takes: VERDICT_BLOCKS of analysis/statistics.R.
+VERDICT_BLOCKS = 5
 # With fewer blocks a run mostly ends where a width is too small by chance, so that intervals cover
 # too little.
 FIRST_STAGE = 10
@@ -83,8 +85,35 @@ def compute_mean_cell_seconds(records: Mapping[Cell, Fields]) -> dict[tuple[str,
     return {pair: statistics.fmean(values) for pair, values in seconds.items()}
 
 
+def allot_blocks_to_verdicts(
+    states: Mapping[str, Precision], answers: Mapping[str, int], left: float
+) -> dict[str, int]:
+    """Return how many blocks each workload gets that has too few for a verdict; others are no keys.
+
+    states: the state of each workload.
+    answers: how many verdicts its blocks give.
+    left: the seconds that can still be spent.
+    A workload gets all blocks that it lacks, or none, since fewer give no verdict.  Those with the
+    most verdicts for their time come first.
+    """
+    allotted: dict[str, int] = {}
+    prices: list[tuple[float, str, int, float]] = []
+    for workload, state in states.items():
+        lacking = VERDICT_BLOCKS - state.kept
+        # A workload that could not be measured at all gets no further block.
+        if state.kept and 0 < lacking <= state.room:
+            seconds = lacking * state.seconds
+            price = seconds / answers[workload] if answers[workload] else math.inf
+            prices.append((price, workload, lacking, seconds))
+    for _, workload, lacking, seconds in sorted(prices):
+        is_affordable = seconds <= left
+        allotted[workload] = lacking if is_affordable else 0
+        left -= seconds if is_affordable else 0
+    return allotted
+
+
 def allot_blocks(
-    states: dict[str, Precision], target: float, budget: float | None, left: float
+    states: Mapping[str, Precision], target: float, budget: float | None, left: float
 ) -> dict[str, int]:
     """Return how many further blocks each workload gets, by the widths of its intervals.
 
@@ -170,8 +199,10 @@ def allot_blocks_to_claims(
     candidates: list[tuple[float, str, int, Precision]] = []
     for workload, claim in claims:
         # Half-widths shrink with the square root of the number of blocks.
-        needed = math.ceil(claim.counted * (claim.width / (AIM * claim.target)) ** 2) - claim.kept
-        if 0 < needed <= claim.room and claim.width > claim.target:
+        expected = math.ceil(claim.counted * (claim.width / (AIM * claim.target)) ** 2)
+        needed = max(expected, VERDICT_BLOCKS) - claim.kept
+        is_open = claim.width > claim.target or claim.kept < VERDICT_BLOCKS
+        if 0 < needed <= claim.room and is_open:
             candidates.append((needed * claim.seconds, workload, needed, claim))
     chosen: dict[str, tuple[int, Precision]] = {}
     # By seconds, and by the workload's name if these are equal.

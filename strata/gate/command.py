@@ -1,6 +1,7 @@
 """The command ``gate``: it measures until each budget is decided, or the time is over."""
 
 import contextlib
+import glob
 import math
 import os
 import time
@@ -71,6 +72,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
         for budget in budgets:
             compare.require_starts(budget.baseline, [baselines[path] for path in budget.sessions])
             _require_scale(budget, baselines, settings["scale"])
+            _require_measured(budget, baselines)
         if open_budgets:
             pairs = _list_pairs([budgets[number] for number in open_budgets])
             if not stack.enter_context(locks.hold_lock(os.path.join(out, _LOCK), wait=False)):
@@ -99,6 +101,21 @@ def _require_scale(budget: Budget, baselines: Mapping[str, str], scale: str) -> 
                 f"{path}: is at the scale {scale_there}, and this project at {scale}; measure both "
                 "at one scale"
             )
+
+
+def _require_measured(budget: Budget, baselines: Mapping[str, str]) -> None:
+    """Raise UserError if a session of a budget's baseline has no run of what is compared.
+
+    baselines: the path of a session → its folder of results.
+    """
+    for path in budget.sessions:
+        for environment in (budget.reference, budget.environment):
+            runs = os.path.join(baselines[path], "raw", environment, budget.workload)
+            if not glob.glob("*.log", root_dir=runs):
+                raise UserError(
+                    f"{path}: has no run of {budget.workload} in {environment}, which the budget "
+                    "compares; name a baseline that has both sides of the ratio"
+                )
 
 
 def _remove_reports(out: str) -> None:

@@ -195,12 +195,27 @@ class _Decision:
         return precision.compute_deciding_half_width(row["low"], row["high"], row["published"])
 
     def _allot_blocks(self) -> None:
-        """Choose how many blocks each workload gets: for the target, else for published claims.
+        """Choose how many blocks each workload gets: for verdicts, the target, or published claims.
 
         Sets `more` and `claims`.  Without a target, blocks of the first stage come before claims.
+        A workload whose verdicts the budget cannot pay for gets none for the target.
         """
+        answers = {name: self._count_verdicts(name) for name in self.states}
+        lacking = precision.allot_blocks_to_verdicts(self.states, answers, self.left)
+        self.more |= lacking
+        if any(lacking.values()) and not all(lacking.values()):
+            # The next decision knows better whether the time suffices for the others.
+            return
+        left, complete = self.left, {}
+        for name, state in self.states.items():
+            number = lacking.get(name)
+            if number != 0:
+                added = number or 0
+                left -= added * state.seconds
+                complete[name] = state._replace(again=state.again + added, room=state.room - added)
         target = math.inf if self._target is None else self._target
-        self.more = precision.allot_blocks(self.states, target, self._budget, self.left)
+        for name, number in precision.allot_blocks(complete, target, self._budget, left).items():
+            self.more[name] += number
         if not self._claims or any(self.more.values()):
             return
         states = [
@@ -212,6 +227,12 @@ class _Decision:
         for workload, (number, claim_state) in allotted.items():
             self.more[workload] = number
             self.claims[workload] = claim_state
+
+    def _count_verdicts(self, workload: str) -> int:
+        """Return how many claims the blocks of a workload test, or ratios if no claim counts."""
+        if not self._claims:
+            return self.states[workload].ratios
+        return sum(bool(claim) for name, claim in self._ratios if name == workload)
 
     def _allot_blocks_to_look(self) -> None:
         """Choose how many blocks of each workload follow until differences are tested again.

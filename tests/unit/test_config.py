@@ -51,7 +51,7 @@ for name, module in sys.modules.items():
 # (values laid over config.yaml, the key that the message names)
 MISTAKES = [
     ({"repetitions": {"min": 5, "max": 3}}, "repetitions.max"),
-    ({"repetitions": {"min": 2}}, "repetitions.min"),
+    ({"repetitions": {"min": 0}}, "repetitions.min"),
     ({"repetitions": {"target": "0%"}}, "repetitions.target"),
     ({"repetitions": {"budget": "0min"}}, "repetitions.budget"),
     ({"order": "sequential"}, "order"),

@@ -80,6 +80,37 @@ def test_the_workload_farthest_from_its_target_for_its_cost_gets_blocks(states, 
     assert precision.allot_blocks(states, **arguments) == given
 
 
+@pytest.mark.parametrize(
+    ("states", "left", "given"),
+    [
+        # All blocks that a verdict takes, or none: first those with most verdicts for their time.
+        (
+            {"many": (1, 0, 99, math.inf, 10), "few": (1, 0, 99, math.inf, 9)},
+            79,
+            {"many": 4, "few": 0},
+        ),
+        (
+            {"many": (1, 0, 99, math.inf, 50), "few": (1, 0, 99, math.inf, 9)},
+            79,
+            {"many": 0, "few": 4},
+        ),
+        # A block in place of a disturbed one counts; what has enough, or was never measured, does not.
+        ({"many": (2, 1, 99, 0.1, 1), "few": (5, 0, 99, 0.1, 1)}, math.inf, {"many": 2}),
+        ({"many": (0, 0, 99, math.inf, 1), "few": (1, 0, 3, math.inf, 1)}, math.inf, {}),
+        # A workload without a verdict comes last.
+        (
+            {"none": (1, 0, 99, math.inf, 1), "few": (1, 0, 99, math.inf, 20)},
+            80,
+            {"none": 0, "few": 4},
+        ),
+    ],
+)
+def test_a_workload_gets_all_blocks_that_a_verdict_takes_or_none(states, left, given):
+    states = {name: Precision(*state) for name, state in states.items()}
+    answers = {"many": 5, "few": 1, "none": 0}
+    assert precision.allot_blocks_to_verdicts(states, answers, left) == given
+
+
 def claim(load="a", name="one", counted=20, again=0, room=300, width=0.02, target=0.018, seconds=1):
     return load, Precision(
         counted, again, room, width, seconds, 1, target, ["docker", "native"], name
@@ -119,8 +150,9 @@ def test_the_claim_that_takes_least_time_comes_first_and_one_beyond_the_budget_g
     # 20 (0.02 / 0.9 / 0.018)² is 30.5 blocks, of which there are 20.
     assert (load, number, chosen.claim) == ("a", 11, "cheap")
     assert precision.allot_blocks_to_claims([claim()], 10) == {}
-    # After three blocks the width is a little above the target; a fourth is foreseen to reach it.
-    assert precision.allot_blocks_to_claims([claim(counted=3, target=0.0199)], 10)["a"][0] == 1
+    # A fourth block is foreseen to reach the width, and a verdict takes five.
+    assert precision.allot_blocks_to_claims([claim(counted=3, target=0.0199)], 10)["a"][0] == 2
+    assert precision.allot_blocks_to_claims([claim(counted=3, target=0.03)], 10)["a"][0] == 2
     assert precision.allot_blocks_to_claims([claim(room=10)], math.inf) == {}
     # The rest of the budget pays for one of the two.
     assert list(precision.allot_blocks_to_claims([claim(seconds=2), claim("b")], 30)) == ["b"]

@@ -119,6 +119,10 @@ def test_a_baseline_takes_three_sessions_on_each_side(project):
     projects.write_yaml(project / "config.yaml", {**config, "scale": "paper"})
     done = gate(project, budget, boot=14)
     assert (done.returncode, "is at the scale standard" in done.stderr) == (2, True), done.stderr
+    projects.write_yaml(project / "config.yaml", config)
+    # So is one that did not measure what the budget compares.
+    done = gate(project, {**budget, "workload": "stream"}, boot=15)
+    assert (done.returncode, "no run of stream in native" in done.stderr) == (2, True), done.stderr
     assert len([*(project / "gate/sessions").iterdir()]) == 5
 
 

@@ -4,9 +4,9 @@ Differences between environments never decide it, unless the configuration names
 they are tested after planned numbers of blocks (:data:`LOOKS`), which share the error rate.
 
 First every workload gets the blocks that a verdict takes.  By widths, every workload then gets the
-blocks of the first stage, whatever its widths are (Stein 1945).  Then those with wide intervals get more, many in each of few decisions (Hall 1981), first
-where widths shrink most for their time.  The rest of the budget goes to published claims, first
-where deciding one takes least.
+blocks of the first stage, whatever its widths are (Stein 1945).  After that those with wide
+intervals get more, many in each of few decisions (Hall 1981), first where widths shrink most for
+their time.  The rest of the budget goes to published claims, first where deciding one takes least.
 """
 
 import math

@@ -8,6 +8,17 @@ library(glue)
 SPACE <- "\u00a0"
 NO_VALUE <- "\u2014"
 
+#' Format a time with two digits, in minutes or in hours, for example "12 min" or "3.4 h"
+#'
+#' @param seconds number; NA if it is not known
+#' @return character
+format_time <- function(seconds) {
+  if (is.na(seconds)) return("an unknown time")
+  is_short <- seconds < 5400
+  number <- signif(max(seconds / if (is_short) 60 else 3600, 0.1), 2)
+  paste0(format(number, big.mark = ",", scientific = FALSE), SPACE, if (is_short) "min" else "h")
+}
+
 #' Make texts legible: without characters that control a device or the direction of writing
 #'
 #' A run of these characters becomes a space.  The joiners of Arabic and Indic scripts and of emoji

@@ -42,7 +42,8 @@ read_result <- function(name, folder) {
 #'   published (table of read_published_ratios), facts (list of collect_run_facts);
 #'   mark (text for every page of a paper of an emulated host or of tiny sizes; or "")
 read_paper <- function(folder, root) {
-  paper <- read_results(folder)
+  results <- read_results(folder)
+  paper <- results
   paper[PAPER_TABLES] <- lapply(PAPER_TABLES, read_result, folder)
   paper$decisions <- filter(paper$verdicts, margin == MARGIN) |> add_minutes_needed(paper)
   paper$headlines <- filter(paper$comparisons, headline == "yes")
@@ -52,7 +53,8 @@ read_paper <- function(folder, root) {
               "costs", "blocks")
   paper[marked] <- lapply(paper[marked], mark_broken_sizes, paper)
   paper$catalogue <- read_published(folder, root)
-  paper$statements <- join_statements(paper$claims, paper$catalogue)
+  paper$statements <- join_statements(paper$claims, paper$catalogue) |>
+    add_remedies(results, paper$catalogue)
   # Statements of today reproduce no original.
   candidates <- if (is.null(paper$statements)) unique(paper$runs$workload)
   paper[c("originals", "publications")] <- find_originals(paper$catalogue, candidates)
@@ -148,6 +150,36 @@ join_statements <- function(claims, catalogue) {
       verdict == "contradicted" ~ verdict, verdict != "not tested" ~ "undecided",
       untestable ~ "not testable", TRUE ~ "not measured"
     ))
+}
+
+#' Say of each undecided statement how many further blocks would decide it, in how much time
+#'
+#' @param statements data frame of join_statements, or NULL
+#' @param results list of read_results
+#' @param catalogue list as in published/today.json
+#' @return the data frame with `remedy` (a clause; "" of statements that are not undecided)
+add_remedies <- function(statements, results, catalogue) {
+  if (is.null(statements)) return(NULL)
+  # A claim has a second row if another product stands in for its own.
+  forecasts <- forecast_claims(results, catalogue)[c("id", "transferred", "more", "seconds")]
+  get_block_seconds <- make_block_clock(results)
+  describe <- function(n, more, seconds, environment, reference, workload) {
+    lacking <- VERDICT_BLOCKS - n
+    if (lacking > 0) {
+      block_seconds <- get_block_seconds(setdiff(c(environment, reference), ""), workload)
+      return(glue("{n} of the {VERDICT_BLOCKS} blocks that a verdict takes; the others take ",
+                  "{format_time(lacking * block_seconds)}"))
+    }
+    if (is.na(more)) return("no number of blocks is known to decide it")
+    glue("about {format(signif(more, 2), big.mark = ',', scientific = FALSE)} more blocks, in ",
+         "{format_time(seconds)}, would decide it")
+  }
+  rows <- left_join(statements, forecasts, by = c("id", "transferred"))
+  is_open <- rows$outcome == "undecided"
+  statements$remedy <- ""
+  columns <- c("n", "more", "seconds", "environment", "reference", "workload")
+  statements$remedy[is_open] <- unlist(do.call(Map, c(describe, unname(rows[is_open, columns]))))
+  statements
 }
 
 #' Read the ratios to native in the original's Table I (ibm-table1.json)

@@ -7,8 +7,8 @@ script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)
 # R writes a space in the path of a script as "~+~".
 analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
-load_files("read", "statistics", "costs", "format", "paper_data", "markdown_tables", "figures",
-           "statements", "render")
+load_files("read", "statistics", "costs", "claims", "forecast", "format", "paper_data",
+           "markdown_tables", "figures", "statements", "render")
 
 # Writes the paper `out` of the folder `results`, which has all tables of analysis/tables.R.
 write_paper <- function(out, results = "results") {

@@ -64,11 +64,12 @@ draw_statements <- function(statements) {
 
 #' Tabulate the statements under one question
 #'
-#' @param statements rows of join_statements with this question
+#' @param statements rows of add_remedies with this question
 #' @return data frame for set_table, one row for each statement: Statement, Published, Here
 #'   [interval], Verdict
 tabulate_statements <- function(statements) {
-  clause <- if_else(statements$because == "", "", paste0(": ", statements$because))
+  clauses <- if_else(statements$remedy == "", statements$because, statements$remedy)
+  clause <- if_else(clauses == "", "", paste0(": ", clauses))
   transmute(statements, Statement = paste0(statement, " (", publication, ") ", remarks),
             Published = format_claim_value(published, unit),
             "Here [interval]" = format_claim_value(ratio, unit, low, high),

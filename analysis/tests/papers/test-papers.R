@@ -169,9 +169,10 @@ test_that("a paper of today's statements answers, draws all and has a section fo
   captions <- sub(".*'", "", unlist(catalogue$questions))
   rows <- lapply(captions, read_cells, papers = papers)
   expect_length(unlist(rows, recursive = FALSE), nrow(claims))
-  load_analysis(c("read", "statistics", "format", "paper_data", "markdown_tables", "figures",
-                  "statements"))
+  load_analysis(c("read", "statistics", "claims", "forecast", "format", "paper_data",
+                  "markdown_tables", "figures", "statements"))
   paper <- read_paper(folder, root)
+  expect_equal(paper$statements$remedy != "", paper$statements$outcome == "undecided")
   at <- match(c("database-stream", "gvisor-memory-free"), paper$statements$id)
   expect_equal(paper$statements$outcome[at], c("reproduced", "contradicted"))
   expect_equal(draw_statements(paper$statements)$data$id,

@@ -1,7 +1,7 @@
 #!/usr/bin/env Rscript
 # Usage: Rscript studies/memory.R PROJECT
 # Says of each loss against native whether it lies in the first touch of memory, in the size of
-# pages, or in the placement of a run, and prints the table of docs/method.md.  PROJECT measured
+# pages, or in the placement of a run, and prints the values of docs/method.md.  PROJECT measured
 # native, native without huge pages, and the environments in question, in the same blocks:
 #   environments:
 #     native-small: {label: Native on small pages, layers: [chroot: {huge_pages: false}]}
@@ -79,7 +79,7 @@ list_settings <- function(results) {
   sub("/sys/kernel/mm/", "", unique(grep("^/sys/.*hugepage", lines, value = TRUE)), fixed = TRUE)
 }
 
-# Prints the settings of huge pages, and the table of docs/method.md.
+# Prints the settings of huge pages, and the values of docs/method.md.
 # project: folder of a project, whose tables exist.
 print_causes <- function(project) {
   results <- read_results(file.path(project, "results"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env Rscript
 # How often intervals over sessions hold what they promise: simulations with a known truth.
-# Prints the table of docs/statistics.md, "Sessions and machines".  It takes about a minute.
+# Prints the values of docs/statistics.md, "Sessions and machines".  It takes about a minute.
 
 source("studies/common.R")
 

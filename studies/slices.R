@@ -33,7 +33,7 @@ read_both_ways <- function(folder) {
 # Formats the mean of the ratios of blocks with its interval, for a cell of the table.
 show_ratios <- function(ratios) show_interval(compare_pairs(ratios))
 
-# Prints the table of docs/method.md.  project: folder of a project, whose tables exist.
+# Prints the values of docs/method.md.  project: folder of a project, whose tables exist.
 print_ways <- function(project) {
   rows <- read_both_ways(file.path(project, "results"))
   if (nrow(rows) == 0) stop(project, ": no run was taken in slices and whole", call. = FALSE)

@@ -194,7 +194,7 @@ class Layer(ABC):
     def add_observations(cls, resolved: Fields, below: str) -> Fields:
         """Return resolved options, and with them what is unusual about the running system.
 
-        An example is an unusual daemon.  What is added must show in :meth:`labels` and as
+        An example is an unusual daemon.  What is added must show in :meth:`get_labels` and as
         ``otherwise`` in :meth:`describe`.  The plan identifies a cell by it, too: if it changes,
         the cell is measured again.
         """

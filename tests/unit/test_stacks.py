@@ -84,7 +84,7 @@ def test_a_disk_in_memory_is_for_stacks_that_keep_their_data_on_the_host(checkou
     workloads = {"fio-memory": {}}
     for stack in (["chroot"], ["chroot", "pasta"], [volume]):
         assert planned(stack, workloads=workloads)["available"]
-    for stack in ([layered], [{"vm": OPTIONS["vm"]}, volume]):
+    for stack in ([layered], [{"vm": {}}, volume]):
         with pytest.raises(
             UserError, match=r"environments\.e\.layers: .*leave_out: {e: \[fio-memory\]}"
         ):

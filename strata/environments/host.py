@@ -7,6 +7,18 @@ from strata.host import cgroups, holders
 from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.files import remove_tree
+from strata.util.process import as_root, capture
+
+# Arguments: a folder for the file system in memory, the bytes of the disk, and the folder to mount
+# the disk on.  Run as root by sh -eu.  The loop device goes with the last mount of it.  The journal
+# of ext4 takes its share of the file, so that a workload asks for more than its files take.
+MOUNT_DISK = """
+memory=$1 bytes=$2 data=$3
+mount -t tmpfs -o "size=$((bytes + 1048576)),mode=700" strata "$memory"
+truncate -s "$bytes" "$memory/disk"
+mkfs.ext4 -q -m 0 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard "$memory/disk"
+mount -o loop "$memory/disk" "$data"
+"""
 
 
 class Layer(layer.Layer):
@@ -48,11 +60,21 @@ class Layer(layer.Layer):
     def up(self) -> None:
         """Create the system's folder, which only this user may enter, and the data folder.
 
-        Raises FileExistsError if the system has a folder already.
+        The data folder lies on a disk in memory if the context has one, which is removed with the
+        system's folder.
+        Raises FileExistsError if the system has a folder already, and UserError if the disk cannot
+        be mounted.
         """
         os.makedirs(os.path.dirname(self.context.folder), 0o755, exist_ok=True)
         os.mkdir(self.context.folder, 0o700)
         os.mkdir(self.context.data)
+        if self.context.disk_bytes:
+            memory = os.path.join(self.context.folder, "memory")
+            os.mkdir(memory)
+            arguments = [memory, str(self.context.disk_bytes), self.context.data]
+            capture(as_root(["sh", "-euc", MOUNT_DISK, "strata", *arguments]))
+            # Root owns the root of a new file system.
+            capture(as_root(["chown", f"{os.getuid()}:{os.getgid()}", self.context.data]))
 
     def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command that runs `argv` on the host.

@@ -93,6 +93,11 @@ class Layer(layer.Layer):
         return machine if cpus == "host" else {**machine, "cpus": int(cpus)}
 
     @classmethod
+    def keeps_data_on_host(cls, resolved: Fields) -> bool:
+        """Return False: a virtual machine has /data on a disk of its own."""
+        return False
+
+    @classmethod
     def get_labels(cls, resolved: Fields) -> Fields:
         """Return no names: the paper names a virtual machine only by its title."""
         return {}

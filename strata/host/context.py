@@ -25,6 +25,8 @@ class Context:
     address: the address where the client reaches the host.
     ports: the ports that servers in the system listen on.
     mask: a list of the CPUs that all that is measured is restricted to; None: all of the host.
+    disk_bytes: the size of the disk in memory on which the data folder lies; None: the folder lies on
+    the host's own disk.
     part, of: the system is number `part` (from 0) of `of` equal ones; `first` is the folder of
     number 0.
     The user's own image sets further attributes: `own_image` is whether it is one; `user` is
@@ -46,6 +48,7 @@ class Context:
         address: str = "127.0.0.1",
         ports: Sequence[int] = (),
         mask: str | None = None,
+        disk_bytes: int | None = None,
         part: int = 0,
         of: int = 1,
         first: str | None = None,
@@ -61,6 +64,7 @@ class Context:
         self.address = address
         self.ports = ports
         self.mask = mask
+        self.disk_bytes = disk_bytes
         self.part = part
         self.parts = of
         self.first_folder = first or folder

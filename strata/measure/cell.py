@@ -224,6 +224,7 @@ class Cell:
             parts=self.systems,
             shift=offset * plan.compute_port_offset(ports),
             mask=self.mask,
+            disk_bytes=self.planned["parameters"].get(self.planned["cell"].get("memory_disk")),
         )
 
     def _restart_system(self, start_method: str) -> lifecycle.System:

@@ -217,6 +217,7 @@ class System:
     parts: the number of parts.
     shift: the number that is added to the ports, which other systems at this address use.
     mask: a list of the CPUs that the system is restricted to; None: all.
+    disk_bytes: the size of the disk in memory on which each part has /data; None: no such disk.
 
     Attributes: `tops` are the top layers of the stacks of all parts, and `top` is the first part's.
     `client` is the top layer of the client's stack, or None.  `frozen` says whether all processes
@@ -236,6 +237,7 @@ class System:
         parts: int = 1,
         shift: int = 0,
         mask: str | None = None,
+        disk_bytes: int | None = None,
     ) -> None:
         """Bring the system up, after its entry in the journal, and join the client to it."""
         self.id = _begin_entry(environment, image)
@@ -246,7 +248,7 @@ class System:
         self.frozen = False
         # None until the first freeze.
         self._freezable_folders: list[str] | None = None
-        stacks = self._build_stacks(stack, image, ports, parts, mask)
+        stacks = self._build_stacks(stack, image, ports, parts, mask, disk_bytes)
         self.tops = [layers[-1] for layers in stacks]
         self.top = self.tops[0]
         self.facts: Fields = {
@@ -267,6 +269,7 @@ class System:
         ports: Sequence[int],
         parts: int,
         mask: str | None,
+        disk_bytes: int | None,
     ) -> list[list[Layer]]:
         """Return the layers of each part, from the bottom; none of them is up.
 
@@ -286,6 +289,7 @@ class System:
                 self.link.address if self.link else "127.0.0.1",
                 ports=[port + self.port_offset + part for port in ports],
                 mask=mask,
+                disk_bytes=disk_bytes,
                 part=part,
                 of=parts,
                 first=folders[0],

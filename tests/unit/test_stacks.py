@@ -73,6 +73,24 @@ def test_what_runs_nothing_of_the_image_has_neither_client_nor_data_set(checkout
         assert text in str(caught.value)
 
 
+def test_a_disk_in_memory_is_for_stacks_that_keep_their_data_on_the_host(checkout, monkeypatch):
+    for name in ("docker", "vm"):
+        layer = registry.load_layer_class(name)
+        monkeypatch.setattr(layer, "explain_unavailability", lambda: None)
+        monkeypatch.setattr(layer, "explain_refusal", lambda *_: None)
+    volume, layered = (
+        {"docker": {**OPTIONS["docker"], "data": data}} for data in ("volume", "layered")
+    )
+    workloads = {"fio-memory": {}}
+    for stack in (["chroot"], ["chroot", "pasta"], [volume]):
+        assert planned(stack, workloads=workloads)["available"]
+    for stack in ([layered], [{"vm": {}}, volume]):
+        with pytest.raises(
+            UserError, match=r"environments\.e\.layers: .*leave_out: {e: \[fio-memory\]}"
+        ):
+            planned(stack, workloads=workloads)
+
+
 def test_the_image_holds_what_the_layers_of_all_environments_need(checkout):
     stacks = {"bare": ["chroot"], "joined": ["chroot", "pasta"]}
     environments = {name: {"layers": layers} for name, layers in stacks.items()}

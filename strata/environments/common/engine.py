@@ -162,6 +162,11 @@ class Container(layer.Layer):
         return limits.explain_excess(resolved, cpus, machine["memory_bytes"])
 
     @classmethod
+    def keeps_data_on_host(cls, resolved: Fields) -> bool:
+        """Return whether /data is a volume, which is a folder of the layer below."""
+        return bool(resolved["data"] == "volume")
+
+    @classmethod
     def get_labels(cls, resolved: Fields) -> Fields:
         """Return ``{network, data}``, the paper's names of the container's network and storage.
 

@@ -266,6 +266,23 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
     return [*chosen], [*reasons]
 
 
+def count_claims(plan: Plan) -> dict[str, int]:
+    """Return how many published claims each workload of a plan tests in its environments.
+
+    Claims that need more than one socket count for none.
+    """
+    published = _read_content(plan.get("claims", FILE))
+    counts = dict.fromkeys(plan["workloads"], 0)
+    for claim in published["claims"]:
+        if "untestable" in claim:
+            continue
+        environments, _ = choose_environments({**published, "claims": [claim]}, plan, sockets=1)
+        workloads = published["workload_groups"].get(claim["workload"], [claim["workload"]])
+        for name in counts:
+            counts[name] += bool(environments) and (name in workloads or workloads == ["*"])
+    return counts
+
+
 def _find_stand_in_environment(published: Fields, plan: Plan) -> tuple[str, str]:
     """Return ``(environment, "")``, the environment of the plan that stands for a published one.
 

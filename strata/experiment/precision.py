@@ -86,29 +86,29 @@ def compute_mean_cell_seconds(records: Mapping[Cell, Fields]) -> dict[tuple[str,
 
 
 def allot_blocks_to_verdicts(
-    states: Mapping[str, Precision], answers: Mapping[str, int], left: float
+    lacking: Mapping[str, int],
+    seconds: Mapping[str, float],
+    answers: Mapping[str, int],
+    left: float,
 ) -> dict[str, int]:
-    """Return how many blocks each workload gets that has too few for a verdict; others are no keys.
+    """Return how many further blocks each workload gets that has too few for a verdict.
 
-    states: the state of each workload.
+    lacking: the number of blocks that the workload lacks.
+    seconds: the expected duration of one of its blocks.
     answers: how many verdicts its blocks give.
     left: the seconds that can still be spent.
     A workload gets all blocks that it lacks, or none, since fewer give no verdict.  Those with the
     most verdicts for their time come first.
     """
-    allotted: dict[str, int] = {}
-    prices: list[tuple[float, str, int, float]] = []
-    for workload, state in states.items():
-        lacking = VERDICT_BLOCKS - state.kept
-        # A workload that could not be measured at all gets no further block.
-        if state.kept and 0 < lacking <= state.room:
-            seconds = lacking * state.seconds
-            price = seconds / answers[workload] if answers[workload] else math.inf
-            prices.append((price, workload, lacking, seconds))
-    for _, workload, lacking, seconds in sorted(prices):
-        is_affordable = seconds <= left
-        allotted[workload] = lacking if is_affordable else 0
-        left -= seconds if is_affordable else 0
+    costs = {name: number * seconds[name] for name, number in lacking.items()}
+    prices = {
+        name: cost / answers[name] if answers[name] else math.inf for name, cost in costs.items()
+    }
+    allotted = dict.fromkeys(lacking, 0)
+    for name in sorted(lacking, key=lambda name: (prices[name], name)):
+        if costs[name] <= left:
+            allotted[name] = lacking[name]
+            left -= costs[name]
     return allotted
 
 

@@ -215,6 +215,7 @@ class Cell:
         offset: the number of systems of other cells; the ports of this one are above theirs.
         """
         ports = sorted({port for _, port in plan.list_ports(self.planned)})
+        disk: Any = self.planned["cell"].get("memory_disk")
         return lifecycle.System(
             self.environment,
             stack,
@@ -224,7 +225,7 @@ class Cell:
             parts=self.systems,
             shift=offset * plan.compute_port_offset(ports),
             mask=self.mask,
-            disk_bytes=self.planned["parameters"].get(self.planned["cell"].get("memory_disk")),
+            disk_bytes=self.planned["parameters"][disk] if disk else None,
         )
 
     def _restart_system(self, start_method: str) -> lifecycle.System:

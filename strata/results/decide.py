@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
 
-from strata.experiment import blocks, plan, precision
+from strata.experiment import blocks, claims, plan, precision
 from strata.experiment.precision import Precision
 from strata.measure import interference
 from strata.results import pairs, tidy
@@ -200,8 +200,10 @@ class _Decision:
         Sets `more` and `claims`.  Without a target, blocks of the first stage come before claims.
         A workload whose verdicts the budget cannot pay for gets none for the target.
         """
-        answers = {name: self._count_verdicts(name) for name in self.states}
-        lacking = precision.allot_blocks_to_verdicts(self.states, answers, self.left)
+        seconds = {name: state.seconds for name, state in self.states.items()}
+        lacking = precision.allot_blocks_to_verdicts(
+            self._count_lacking_blocks(), seconds, self._count_answers(), self.left
+        )
         self.more |= lacking
         if any(lacking.values()) and not all(lacking.values()):
             # The next decision knows better whether the time suffices for the others.
@@ -228,11 +230,29 @@ class _Decision:
             self.more[workload] = number
             self.claims[workload] = claim_state
 
-    def _count_verdicts(self, workload: str) -> int:
-        """Return how many claims the blocks of a workload test, or ratios if no claim counts."""
-        if not self._claims:
-            return self.states[workload].ratios
-        return sum(bool(claim) for name, claim in self._ratios if name == workload)
+    def _count_lacking_blocks(self) -> dict[str, int]:
+        """Return how many blocks each workload lacks for a verdict; others are no keys.
+
+        A workload lacks none if it could not be measured, or if `max` allows fewer than a verdict
+        takes.
+        """
+        if self._experiment["repetitions"] < precision.VERDICT_BLOCKS:
+            return {}
+        measured = {workload for _, workload in self._costs}
+        lacking = {}
+        for name, planned in self._order.blocks.items():
+            # A block that is measured again, or replaced, counts in the end.
+            replaced = sum(block[0] == name for block in self._order.replacements)
+            number = precision.VERDICT_BLOCKS - (planned - replaced)
+            if name in measured and number > 0:
+                lacking[name] = number
+        return lacking
+
+    def _count_answers(self) -> dict[str, int]:
+        """Return how many claims, or ratios if no claim counts, each workload's blocks answer."""
+        if self._claims:
+            return claims.count_claims(self._experiment)
+        return {name: state.ratios for name, state in self.states.items()}
 
     def _allot_blocks_to_look(self) -> None:
         """Choose how many blocks of each workload follow until differences are tested again.

@@ -81,14 +81,14 @@ def test_a_disk_in_memory_is_for_stacks_that_keep_their_data_on_the_host(checkou
     volume, layered = (
         {"docker": {**OPTIONS["docker"], "data": data}} for data in ("volume", "layered")
     )
-    workloads = {"fio-memory": {}}
+    more = {"workloads": {"fio-memory": {}}, "only": {"environments": ["e"]}}
     for stack in (["chroot"], ["chroot", "pasta"], [volume]):
-        assert planned(stack, workloads=workloads)["available"]
+        assert planned(stack, **more)["available"]
     for stack in ([layered], [{"vm": {}}, volume]):
         with pytest.raises(
             UserError, match=r"environments\.e\.layers: .*leave_out: {e: \[fio-memory\]}"
         ):
-            planned(stack, workloads=workloads)
+            planned(stack, **more)
 
 
 def test_the_image_holds_what_the_layers_of_all_environments_need(checkout):

@@ -60,7 +60,7 @@ class Layer(layer.Layer):
     def up(self) -> None:
         """Create the system's folder, which only this user may enter, and the data folder.
 
-        The data folder lies on a disk in memory if the context has one, which is removed with the
+        The data folder lies on a RAM disk if the context has one, which is removed with the
         system's folder.
         Raises FileExistsError if the system has a folder already, and UserError if the disk cannot
         be mounted.

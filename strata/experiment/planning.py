@@ -152,7 +152,7 @@ def _list_layer_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iter
     """Yield a mistake for each environment that lacks what a workload of its cells needs.
 
     A workload needs the image for its client or its data set, and the host's folder as /data for a
-    disk in memory.
+    RAM disk.
     pairs: the (environment, workload) of all cells.
     """
     for environment, workload_name in pairs:
@@ -164,11 +164,11 @@ def _list_layer_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iter
             layer_names += layer
             for name, resolved in layer.items():
                 keeps_data &= registry.load_layer_class(name).keeps_data_on_host(resolved)
-        if "memory_disk" in cell and not keeps_data:
+        if "ram_disk" in cell and not keeps_data:
             yield (
                 f"environments.{environment}.layers",
                 f"is [{', '.join(layer_names)}], whose /data is no folder of the host, and "
-                f"{workload_name} measures a disk in the host's memory: leave the workload out "
+                f"{workload_name} measures a RAM disk of the host: leave the workload out "
                 f"(leave_out: {{{environment}: [{workload_name}]}})",
             )
         if registry.collect_image_forms(layer_names) or not needs_image:

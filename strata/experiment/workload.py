@@ -22,7 +22,7 @@ VALUE_KEYS = ("value", "tiny", "standard", "paper")
 STRATA = "/opt/strata/"
 # Keys of a declaration that the plan's `cell` holds unchanged.
 AS_DECLARED = (
-    "systems", "laps", "slice", "memory_disk", "log_limit", "ports", "roles", "sizes", "facts",
+    "systems", "laps", "slice", "ram_disk", "log_limit", "ports", "roles", "sizes", "facts",
 )  # fmt: skip
 
 
@@ -411,8 +411,8 @@ def plan_cell(name: str, scale: str) -> Fields:
     Always present: ``steps`` and ``files``, the names of parameters whose values are files of the
     host.  Present if declared: ``servers``; ``data``; ``ports``, the names of parameters that hold
     ports; ``systems`` and ``laps``, the names of the parameters with the number of equal systems
-    and of laps; ``slice``, the seconds of a slice; ``memory_disk``, the name of the parameter with
-    the bytes of a disk in memory.
+    and of laps; ``slice``, the seconds of a slice; ``ram_disk``, the name of the parameter with
+    the bytes of a RAM disk.
     The steps are hashed in the fingerprints of cells.
     """
     declared = read_declaration(name)

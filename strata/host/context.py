@@ -25,7 +25,7 @@ class Context:
     address: the address where the client reaches the host.
     ports: the ports that servers in the system listen on.
     mask: a list of the CPUs that all that is measured is restricted to; None: all of the host.
-    disk_bytes: the size of the disk in memory on which the data folder lies; None: the folder lies on
+    disk_bytes: the size of the RAM disk on which the data folder lies; None: the folder lies on
     the host's own disk.
     part, of: the system is number `part` (from 0) of `of` equal ones; `first` is the folder of
     number 0.

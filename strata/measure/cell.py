@@ -215,7 +215,7 @@ class Cell:
         offset: the number of systems of other cells; the ports of this one are above theirs.
         """
         ports = sorted({port for _, port in plan.list_ports(self.planned)})
-        disk: Any = self.planned["cell"].get("memory_disk")
+        disk: Any = self.planned["cell"].get("ram_disk")
         return lifecycle.System(
             self.environment,
             stack,

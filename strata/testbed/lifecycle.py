@@ -217,7 +217,7 @@ class System:
     parts: the number of parts.
     shift: the number that is added to the ports, which other systems at this address use.
     mask: a list of the CPUs that the system is restricted to; None: all.
-    disk_bytes: the size of the disk in memory on which each part has /data; None: no such disk.
+    disk_bytes: the size of the RAM disk on which each part has /data; None: no such disk.
 
     Attributes: `tops` are the top layers of the stacks of all parts, and `top` is the first part's.
     `client` is the top layer of the client's stack, or None.  `frozen` says whether all processes

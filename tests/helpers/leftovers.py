@@ -129,7 +129,7 @@ def left_on_machine():
             for name in os.listdir("/sys/class/net")
             if name.startswith(("stv", "strata", "podman"))
         },
-        "disks in memory": lines("losetup", "--noheadings", "--output", "NAME,BACK-FILE"),
+        "RAM disks": lines("losetup", "--noheadings", "--output", "NAME,BACK-FILE"),
         "huge pages": open("/proc/sys/vm/nr_hugepages").read(),
     }
 

@@ -15,7 +15,7 @@ import pytest
 from strata.environments import podman
 from strata.host import capacity
 
-WORKLOADS = ["files", "fio", "fio-memory", "mysql", "netperf", "nuttcp", "redis", "startup"]
+WORKLOADS = ["files", "fio", "ramdisk", "mysql", "netperf", "nuttcp", "redis", "startup"]
 SHORT = dict.fromkeys(["native", "docker"], WORKLOADS)
 LAYER = podman.Layer
 # Podman with the first of its runtimes that works here.  Podman's filter of system calls would
@@ -35,7 +35,7 @@ LONG = dict.fromkeys(
     [*SHORT, "docker-hostnet", "docker-layered", *["podman"] * len(PODMANS)], WORKLOADS
 )
 # Layered data lie in Docker's own storage.
-LEFT_OUT = {"docker-layered": ["fio-memory"]}
+LEFT_OUT = {"docker-layered": ["ramdisk"]}
 LONG |= {name: [load for load in WORKLOADS if load not in LEFT_OUT[name]] for name in LEFT_OUT}
 # The short test measures parts of sweeps, and one lap (of Redis several).
 SHORTER = {
@@ -44,7 +44,7 @@ SHORTER = {
         "jobs": ["sequential-fill", "random-read-16", "mixed-random-rw-32x8", "fsync"],
         "laps": 1,
     },
-    "fio-memory": {"jobs": ["random-read-16", "fsync"], "laps": 1},
+    "ramdisk": {"jobs": ["random-read-16", "fsync"], "laps": 1},
     "mysql": {"threads": [2], "laps": 1},
     "netperf": {"laps": 1},
     "nuttcp": {"laps": 1, "warmup_seconds": 0.1},

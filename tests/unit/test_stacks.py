@@ -81,12 +81,12 @@ def test_a_disk_in_memory_is_for_stacks_that_keep_their_data_on_the_host(checkou
     volume, layered = (
         {"docker": {**OPTIONS["docker"], "data": data}} for data in ("volume", "layered")
     )
-    more = {"workloads": {"fio-memory": {}}, "only": {"environments": ["e"]}}
+    more = {"workloads": {"ramdisk": {}}, "only": {"environments": ["e"]}}
     for stack in (["chroot"], ["chroot", "pasta"], [volume]):
         assert planned(stack, **more)["available"]
     for stack in ([layered], [{"vm": {}}, volume]):
         with pytest.raises(
-            UserError, match=r"environments\.e\.layers: .*leave_out: {e: \[fio-memory\]}"
+            UserError, match=r"environments\.e\.layers: .*leave_out: {e: \[ramdisk\]}"
         ):
             planned(stack, **more)
 

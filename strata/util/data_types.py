@@ -84,6 +84,7 @@ else:
         systems: NotRequired[str]
         laps: NotRequired[str]
         slice: NotRequired[float]
+        ram_disk: NotRequired[str]
         log_limit: NotRequired[str]
         ports: NotRequired[list[str]]
         roles: NotRequired[Fields]

@@ -94,6 +94,7 @@ TRACELESS = {
     "nuttcp": "warmup_seconds measures port data_ports paced_ports netserver_port server_cpu",
     "postgres": "port warmup_seconds laps",
     "quota": "laps",
+    "ramdisk": "disk_bytes laps",
     "redis": "warmup_requests port server_cpu",
     "redis-scaleout": "pinned_ports stats_port settle_seconds laps",
     "web": "port server_cpu laps",

@@ -43,9 +43,10 @@ LONGEST = 2**34
 BEYOND = 3
 
 
-def parse(lines: list[str], parameters: Object) -> list[Value]:
+def parse(lines: list[str], parameters: Object, file: str = "/data/fio.bin") -> list[Value]:
     """Return rates (IOPS or MB/s) and latencies (µs) by `job` and `direction`.
 
+    file: the path of the file that the jobs must have used.
     Percentiles of the latency also have the factor `percentile`, a text such as "99.00".
     The job `fsync` has the rate, and the 99th percentile of its fsyncs instead of latencies.
     workload.yaml declares the metrics, and selects values for its figures by these factors.
@@ -55,6 +56,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     log = read(lines, f" layout( point end){{{len(jobs)}}}")
     [layout] = log.objects["layout"]
     require(layout["tool"].startswith("fio-"), "this is not a log of fio")
+    require_equal("the file", layout["layout"], file)
     require_parameters(layout, parameters, "bytes")
     require_equal("the jobs", [point.head["point"] for point in log.points], jobs)
     values = []

@@ -43,7 +43,12 @@ LONGEST = 2**34
 BEYOND = 3
 
 
-def parse(lines: list[str], parameters: Object, file: str = "/data/fio.bin") -> list[Value]:
+def parse(lines: list[str], parameters: Object) -> list[Value]:
+    """Return the values of a log, as :func:`parse_jobs` does for this workload's file."""
+    return parse_jobs(lines, parameters, "/data/fio.bin")
+
+
+def parse_jobs(lines: list[str], parameters: Object, file: str) -> list[Value]:
     """Return rates (IOPS or MB/s) and latencies (µs) by `job` and `direction`.
 
     file: the path of the file that the jobs must have used.

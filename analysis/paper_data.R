@@ -178,7 +178,8 @@ add_remedies <- function(statements, results, catalogue) {
   is_open <- rows$outcome == "undecided"
   statements$remedy <- ""
   columns <- c("n", "more", "seconds", "environment", "reference", "workload")
-  statements$remedy[is_open] <- unlist(do.call(Map, c(describe, unname(rows[is_open, columns]))))
+  values <- unname(as.list(rows[is_open, columns]))
+  statements$remedy[is_open] <- as.character(unlist(do.call(Map, c(list(describe), values))))
   statements
 }
 

@@ -173,6 +173,11 @@ test_that("a paper of today's statements answers, draws all and has a section fo
                   "markdown_tables", "figures", "statements"))
   paper <- read_paper(folder, root)
   expect_equal(paper$statements$remedy != "", paper$statements$outcome == "undecided")
+  measured <- paper$statements[!is.na(paper$statements$n), ]
+  for (n in c(1, 5)) {
+    open <- transform(measured, n = n, outcome = "undecided")
+    expect_true(all(nzchar(add_remedies(open, read_results(folder), catalogue)$remedy)))
+  }
   at <- match(c("database-stream", "gvisor-memory-free"), paper$statements$id)
   expect_equal(paper$statements$outcome[at], c("reproduced", "contradicted"))
   expect_equal(draw_statements(paper$statements)$data$id,

@@ -8,15 +8,15 @@ library(glue)
 SPACE <- "\u00a0"
 NO_VALUE <- "\u2014"
 
-#' Format a time with two digits, in minutes or in hours, for example "12 min" or "3.4 h"
+#' Format a time with two digits, for example "22 s", "12 min" or "3.4 h"
 #'
 #' @param seconds number; NA if it is not known
 #' @return character
 format_time <- function(seconds) {
   if (is.na(seconds)) return("an unknown time")
-  is_short <- seconds < 5400
-  number <- signif(max(seconds / if (is_short) 60 else 3600, 0.1), 2)
-  paste0(format(number, big.mark = ",", scientific = FALSE), SPACE, if (is_short) "min" else "h")
+  unit <- if (seconds < 90) "s" else if (seconds < 5400) "min" else "h"
+  number <- signif(seconds / c(s = 1, min = 60, h = 3600)[[unit]], 2)
+  paste0(format(number, big.mark = ",", scientific = FALSE), SPACE, unit)
 }
 
 #' Make texts legible: without characters that control a device or the direction of writing
@@ -201,7 +201,7 @@ join_sentences <- function(...) {
 
 # Formats a number with its noun: "1 run", "2 runs".
 format_count <- function(count, noun, plural = paste0(noun, "s")) {
-  paste0(format(count, big.mark = ","), SPACE, if (count == 1) noun else plural)
+  paste0(format(count, big.mark = ",", scientific = FALSE), SPACE, if (count == 1) noun else plural)
 }
 
 # Returns a text with a small first letter, for the middle of a sentence.

@@ -171,8 +171,8 @@ add_remedies <- function(statements, results, catalogue) {
                   "{format_time(lacking * block_seconds)}"))
     }
     if (is.na(more)) return("no number of blocks is known to decide it")
-    glue("about {format(signif(more, 2), big.mark = ',', scientific = FALSE)} more blocks, in ",
-         "{format_time(seconds)}, would decide it")
+    glue("about {format_count(signif(more, 2), 'more block')}, in {format_time(seconds)}, would ",
+         "decide it")
   }
   rows <- left_join(statements, forecasts, by = c("id", "transferred"))
   is_open <- rows$outcome == "undecided"

@@ -181,7 +181,13 @@ def simulate_experiment(
             states[name] = precision.Precision(
                 count, 0, MOST - count, half_width, cost[name], environments
             )
-        new = precision.allot_blocks(states, target, budget, left)
+        lacking = {
+            name: precision.VERDICT_BLOCKS - count
+            for name, count in counts.items()
+            if count < precision.VERDICT_BLOCKS
+        }
+        answers = dict.fromkeys(names, environments)
+        new = precision.allot_blocks_after_verdicts(states, lacking, answers, target, budget, left)
     hits = [hit for workload in workloads.values() for hit in workload.list_hits()]
     reached = [workload.compute_half_width() <= target for workload in workloads.values()]
     return statistics.fmean(hits), statistics.fmean(reached), statistics.fmean(counts.values())

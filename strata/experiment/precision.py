@@ -85,6 +85,38 @@ def compute_mean_cell_seconds(records: Mapping[Cell, Fields]) -> dict[tuple[str,
     return {pair: statistics.fmean(values) for pair, values in seconds.items()}
 
 
+def allot_blocks_after_verdicts(
+    states: Mapping[str, Precision],
+    lacking: Mapping[str, int],
+    answers: Mapping[str, int],
+    target: float,
+    budget: float | None,
+    left: float,
+) -> dict[str, int]:
+    """Return how many further blocks each workload gets: those of its verdict, then by widths.
+
+    states: the state of each workload.
+    lacking, answers: as :func:`allot_blocks_to_verdicts` takes them.
+    target, budget, left: as :func:`allot_blocks` takes them.
+    A workload whose verdict the time does not pay for gets no block.
+    """
+    seconds = {name: state.seconds for name, state in states.items()}
+    first = allot_blocks_to_verdicts(lacking, seconds, answers, left)
+    allotted = dict.fromkeys(states, 0) | first
+    if any(first.values()) and not all(first.values()):
+        # The next decision knows better whether the time suffices for the others.
+        return allotted
+    others = {}
+    for name, state in states.items():
+        if first.get(name) != 0:
+            left -= allotted[name] * state.seconds
+            kept, room = state.again + allotted[name], state.room - allotted[name]
+            others[name] = state._replace(again=kept, room=room)
+    for name, number in allot_blocks(others, target, budget, left).items():
+        allotted[name] += number
+    return allotted
+
+
 def allot_blocks_to_verdicts(
     lacking: Mapping[str, int],
     seconds: Mapping[str, float],

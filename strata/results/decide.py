@@ -200,24 +200,14 @@ class _Decision:
         Sets `more` and `claims`.  Without a target, blocks of the first stage come before claims.
         A workload whose verdicts the budget cannot pay for gets none for the target.
         """
-        seconds = {name: state.seconds for name, state in self.states.items()}
-        lacking = precision.allot_blocks_to_verdicts(
-            self._count_lacking_blocks(), seconds, self._count_answers(), self.left
+        self.more = precision.allot_blocks_after_verdicts(
+            self.states,
+            self._count_lacking_blocks(),
+            self._count_answers(),
+            math.inf if self._target is None else self._target,
+            self._budget,
+            self.left,
         )
-        self.more |= lacking
-        if any(lacking.values()) and not all(lacking.values()):
-            # The next decision knows better whether the time suffices for the others.
-            return
-        left, complete = self.left, {}
-        for name, state in self.states.items():
-            number = lacking.get(name)
-            if number != 0:
-                added = number or 0
-                left -= added * state.seconds
-                complete[name] = state._replace(again=state.again + added, room=state.room - added)
-        target = math.inf if self._target is None else self._target
-        for name, number in precision.allot_blocks(complete, target, self._budget, left).items():
-            self.more[name] += number
         if not self._claims or any(self.more.values()):
             return
         states = [

@@ -712,4 +712,5 @@ def test_the_doctor_notes_sandboxes_that_run(checkout, capsys):
             doctor.main({})
         finally:
             sandbox.kill()
-    assert re.search(r"^ *sandboxes +note +1 ", capsys.readouterr().out, re.MULTILINE)
+    # Another test's sandbox may run as well.
+    assert re.search(r"^ *sandboxes +note +[1-9]", capsys.readouterr().out, re.MULTILINE)

@@ -75,6 +75,8 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
         if image := cache.find_image(recipe_hash):
             print_topic("image", f"{recipe_hash[:12]} is in the cache")
         else:
+            # A box that is left is of an earlier build, whose files may differ.
+            vagrant_box.remove_box(recipe_hash)
             image = _build_image(config, described)
         if machines and not vagrant_box.has_box(recipe_hash):
             _make_box(image)

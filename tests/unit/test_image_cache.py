@@ -8,7 +8,7 @@ import pytest
 
 from strata.image import build, cache
 from strata.util.errors import UserError
-from strata.util.files import write_json
+from strata.util.files import remove_tree, write_json
 from strata.vm import vagrant_box
 
 
@@ -62,6 +62,20 @@ def test_a_box_is_kept_with_its_facts_and_removed_with_its_image(tmp_path, monke
     vagrant_box.remove_box("r")
     with pytest.raises(UserError, match="python3 -m strata image"):
         vagrant_box.require_box("r")
+
+
+def test_a_box_of_an_earlier_build_goes_when_its_image_is_built_again(tmp_path, monkeypatch):
+    """Its machines would run other files than the containers beside them."""
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
+    monkeypatch.setattr(build.recipe, "describe_image", lambda config: {"recipe": "r", "base": "b"})
+    os.makedirs(vagrant_box.box_folder("r"))
+    image_in_cache("r", 1)
+    build.ensure_image({})
+    assert vagrant_box.has_box("r")
+    remove_tree(cache.image_folder("r"))
+    monkeypatch.setattr(build, "_build_image", lambda *words: image_in_cache("r", 2))
+    build.ensure_image({})
+    assert not vagrant_box.has_box("r")
 
 
 def image_in_cache(name, used, base="b", **more):

@@ -106,7 +106,7 @@ def add_plan_options(parser: Parser) -> None:
         "--decide", dest="side", nargs="?", const="results", metavar="SIDE", help=text
     )
     text = "with --decide, the half-width that is wanted (default: the configuration's target)"
-    parser.add_argument("--width", metavar="SHARE", help=text)
+    parser.add_argument("--width", metavar="PERCENTAGE", help=text)
 
 
 def add_claim_options(parser: Parser) -> None:
@@ -117,7 +117,7 @@ def add_claim_options(parser: Parser) -> None:
     text = f"largest time of measurement (default: {budget})"
     parser.add_argument("--budget", metavar="TIME", default=budget, help=text)
     text = "measure the ratio to this half-width, as 1.5%% (default: what decides the claim)"
-    parser.add_argument("--width", metavar="SHARE", help=text)
+    parser.add_argument("--width", metavar="PERCENTAGE", help=text)
     text = "measure all again (default: use what was measured for this claim, or in this project)"
     parser.add_argument("--fresh", action="store_true", help=text)
     text = "say what the test takes, and measure nothing"
@@ -182,7 +182,7 @@ def add_compare_options(parser: Parser) -> None:
     text = "names of the sides, in their order (default: of the files)"
     parser.add_argument("--names", nargs="+", metavar="NAME", help=text)
     text = "smallest difference that matters, such as 5%% (default: the paper's)"
-    parser.add_argument("--effect", metavar="SHARE", help=text)
+    parser.add_argument("--effect", metavar="PERCENTAGE", help=text)
     add_output_folder(parser, "comparison")
 
 
@@ -210,7 +210,7 @@ def add_reproduce_options(parser: Parser) -> None:
     )
     parser.add_argument("--budget", metavar="TIME", default=budget, help=text)
     text = "the change of a ratio that must not be overlooked (default: 5%%)"
-    parser.add_argument("--effect", metavar="SHARE", default="5%", help=text)
+    parser.add_argument("--effect", metavar="PERCENTAGE", default="5%", help=text)
     text = "name of the folder, which is reproduce/NAME (default: the archive's)"
     parser.add_argument("--name", metavar="NAME", help=text)
     text = "run commands, programs and options that the archive names (default: refuse them)"
@@ -250,7 +250,7 @@ def add_try_options(parser: Parser) -> None:
         "--docker-option", dest="docker_options", metavar="OPT", help=text, **repeatable
     )
     text = "the smallest difference that matters (default: 2%%)"
-    parser.add_argument("--margin", metavar="SHARE", default="2%", help=text)
+    parser.add_argument("--margin", metavar="PERCENTAGE", default="2%", help=text)
     text = "the most time of measurement, such as 20min (default: 3min)"
     parser.add_argument("--budget", metavar="TIME", default="3min", help=text)
     text = "name of the experiment, which lies in try/NAME (default: the command's)"

@@ -200,7 +200,8 @@ def test_results_that_cannot_be_compared_end_with_two_and_leave_nothing(sides, t
         ((before / "results",), "hold the same values"),
         ((single, "--names", "a"), "there are 1 for 2 sides"),
         ((single, "--names", "a", "a"), "each side needs its own"),
-        ((single, "--effect", "much"), "must be a share such as 2%"),
+        ((single, "--effect", "much"), "must be a percentage such as 2%"),
+        ((single, "--effect", "0.02"), "must be a percentage such as 2%"),
         *(
             ((single, "--to", to), f"{to}: cannot be written: ")
             for to in ("file.txt", "file.txt/below", "new/" + "a" * 300, "/proc/nobody")

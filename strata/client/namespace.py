@@ -64,7 +64,7 @@ class Namespace(Link):
 
     client_interface, kind = CLIENT_INTERFACE, "veth pair"
 
-    def up(self) -> None:
+    def start(self) -> None:
         """Create the namespace and the veth pair, with addresses in a network that is not in use.
 
         Removes an earlier namespace of this home first, and notes the new one's removal in the

@@ -133,7 +133,7 @@ class Remote(Link):
         """
         return capture(self.wrap_for_client_host(argv), check=check).stdout
 
-    def up(self) -> None:
+    def start(self) -> None:
         """Connect to the second machine, limit the rate, and mount the image's files there.
 
         Each part's removal is noted in the journal before the part is made.  The end of the shared

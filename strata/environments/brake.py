@@ -52,7 +52,7 @@ class Layer(layer.Layer):
         },
     )
 
-    def up(self) -> None:
+    def start(self) -> None:
         """Start the brake's processes in the background, in the system's control group.
 
         The layer below created the group.  The journal needs no entry for the processes: they are

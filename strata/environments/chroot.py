@@ -105,7 +105,7 @@ class Layer(layer.Layer):
         """
         return [{"kind": "group", "id": self.context.id}]
 
-    def up(self) -> None:
+    def start(self) -> None:
         """Mount the image's files as the root, and create the control group of all commands.
 
         Creates the folders for the root, /data and /tmp in the system's folder.  Volumes of an

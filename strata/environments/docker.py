@@ -493,7 +493,7 @@ class Layer(engine.Container):
             entries.insert(0, {"kind": "group", "id": self.id_file})
         return entries
 
-    def up(self) -> None:
+    def start(self) -> None:
         """Start the container, and make the packet filter's rules that its options request.
 
         The journal gets an entry that removes each rule.
@@ -504,7 +504,7 @@ class Layer(engine.Container):
         if self.options.get("port") == "proxy":
             firewall.skip_translation(self.context, self.below.get_listen_address())
         try:
-            super().up()
+            super().start()
         except UserError as error:
             text = str(error)
             passed = " ".join(self.list_passed_options())

@@ -57,7 +57,7 @@ class Layer(layer.Layer):
         kinds = ["folder"] if self.above else ["folder", "programs"]
         return [{"kind": kind, "id": self.context.folder} for kind in kinds]
 
-    def up(self) -> None:
+    def start(self) -> None:
         """Create the system's folder, which only this user may enter, and the data folder.
 
         The data folder lies on a RAM disk if the context has one, which is removed with the

@@ -51,7 +51,7 @@ class Layer(chroot.Layer):
         """
         return [{"kind": "group", "id": self.context.id}, {"kind": "group", "id": self.monitor}]
 
-    def up(self) -> None:
+    def start(self) -> None:
         """Mount the image's files under a writable overlay, and start the container.
 
         Writes LXC's configuration and log into a folder that is named after the system's id: LXC

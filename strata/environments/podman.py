@@ -115,7 +115,7 @@ class Layer(engine.Container):
             "security": ", ".join(confined) or "none",
         }
 
-    def up(self) -> None:
+    def start(self) -> None:
         """Allow packets to the published ports through the firewall, and start the container.
 
         The journal gets an entry that removes the firewall's rule.  Raises UserError as
@@ -127,7 +127,7 @@ class Layer(engine.Container):
             firewall.allow_packets(
                 self.context, [*match, "--ctorigdst", self.below.get_listen_address()]
             )
-        super().up()
+        super().start()
 
     def list_run_options(self) -> list[str]:
         """Return the options for the init program and for the container's control group."""

@@ -126,7 +126,7 @@ class Layer(layer.Layer):
         """Return the journal's entry that removes the machine, by the system's folder."""
         return [{"kind": "machine", "id": self.context.folder}]
 
-    def up(self) -> None:
+    def start(self) -> None:
         """Boot the machine or restore it from its snapshot, with the warm-up of the layer above.
 
         Keeps the machine and its facts for :meth:`collect_facts`, :meth:`get_address` and the
@@ -136,7 +136,7 @@ class Layer(layer.Layer):
         if self.above and self.above.warmup:
             warmup[self.above.name] = [*self.above.warmup]
         self._machine = machine.Machine(self.options, self.context, self.image, warmup)
-        self._facts = self._machine.up()
+        self._facts = self._machine.start()
 
     def collect_facts(self) -> Fields:
         """Return ``{vm: …}`` for the records: how the machine started, and its settings.

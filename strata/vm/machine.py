@@ -43,9 +43,9 @@ class Machine:
     warmup: name of the layer above → commands that run in the machine once: before the machine is
     saved as a snapshot, or after its boot.
 
-    Attributes: `wanted` are the settings that Vagrant and libvirt get, set by :meth:`up`; `refused`
-    is key of the profile → why the machine cannot have that setting here; `booted` is ``{attempts,
-    boot_seconds}`` of the boot, both None without a boot.
+    Attributes: `wanted` are the settings that Vagrant and libvirt get, set by :meth:`start`;
+    `refused` is key of the profile → why the machine cannot have that setting here; `booted` is
+    ``{attempts, boot_seconds}`` of the boot, both None without a boot.
     """
 
     wanted: WantedMachine
@@ -64,7 +64,7 @@ class Machine:
         self.refused: dict[str, str] = {}
         self.booted: Fields = {"attempts": None, "boot_seconds": None}
 
-    def up(self) -> Fields:
+    def start(self) -> Fields:
         """Boot the machine or restore it from a snapshot, and return ``system.vm`` for the records.
 
         docs/files.md describes the keys.  Sets `wanted`, `refused` and `booted`.  A run's first

@@ -306,11 +306,11 @@ def test_a_container_that_does_not_start_names_its_options_and_docker_s_reason(m
     def fail(layer):
         raise UserError("`docker run …` failed: docker: Error response from daemon: no /x\n\nRun")
 
-    monkeypatch.setattr(docker.engine.Container, "up", fail)
+    monkeypatch.setattr(docker.engine.Container, "start", fail)
     layer = object.__new__(docker.Layer)
     layer.options = {"options": ["--device=/x"], **more}
     with pytest.raises(UserError, match=r"with --device=/x: no /x$|no /x\n.*stack: host") as caught:
-        layer.up()
+        layer.start()
     assert "docker run" not in str(caught.value)
 
 

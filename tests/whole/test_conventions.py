@@ -84,7 +84,7 @@ class Layer(layer.Layer):
     def describe(cls, resolved):
         return {"accelerator": None}
 
-    def up(self):
+    def start(self):
         pass
 
     def wrap_command(self, argv, fed=False):

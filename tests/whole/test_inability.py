@@ -25,7 +25,7 @@ class Layer(layer.Layer):
     def describe(cls, resolved):
         return {"doubtful": True}
 
-    def up(self):
+    def start(self):
         pass
 
     def wrap_command(self, argv, fed=False):

@@ -315,7 +315,7 @@ class Container(layer.Layer):
         remove = self.complete_command(self.make_engine_command("rm", "--force", "--volumes", name))
         return {"kind": "container", "id": name, "find": find, "remove": [remove]}
 
-    def up(self) -> None:
+    def start(self) -> None:
         """Start the container, and check that the engine applied its limits.
 
         Loads the image into the engine's store if it is missing there, and makes the folders that

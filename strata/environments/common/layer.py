@@ -291,10 +291,10 @@ class Layer(ABC):
         """
         for entry in self.list_cleanups():
             self.context.note_cleanup(entry)
-        self.up()
+        self.start()
 
     def list_cleanups(self) -> list[Fields]:
-        """Return the journal's entries that remove what :meth:`up` makes; none by default.
+        """Return the journal's entries that remove what :meth:`start` makes; none by default.
 
         The entries are carried out from the last to the first, possibly by a later process after a
         kill.  :mod:`strata.testbed.journal` defines their format.
@@ -302,7 +302,7 @@ class Layer(ABC):
         return []
 
     @abstractmethod
-    def up(self) -> None:
+    def start(self) -> None:
         """Make the layer, fresh, on the layer below, which is up.
 
         Raises UserError if it cannot be made.

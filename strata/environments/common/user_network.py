@@ -58,7 +58,7 @@ class UserNetwork(layer.Layer):
         """Return the paper's names of the network, with its MTU in bytes, and of the data."""
         return {**super().get_labels(resolved), "network": f"{cls.name}, MTU {resolved['mtu']}"}
 
-    def up(self) -> None:
+    def start(self) -> None:
         """Make the namespace, and start the program that joins it to the host and forwards ports.
 
         Sets `network` (a free subnet), `guest_address` (in it) and `holder` (the id of the process

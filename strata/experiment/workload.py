@@ -81,8 +81,8 @@ def read_declaration(name: str) -> Fields:
 def _list_mistakes(declared: Fields) -> Iterator[Finding]:
     """Yield the mistakes of a declaration that its schema cannot express.
 
-    These are an unknown question, invalid values of parameters, unknown placeholders, and ports
-    without a single role.
+    These are an unknown question, invalid values of parameters, unknown placeholders, conditions
+    that no list fulfils, and ports without a single role.
     """
     # A workload needs no question: "?" stands for none, and passes.
     question = declared.get("question", "?")
@@ -98,6 +98,7 @@ def _list_mistakes(declared: Fields) -> Iterator[Finding]:
             if not isinstance(value, dict):
                 yield from validation.find_faults(accepted, value, f"parameters.{name}.{value_key}")
     yield from _list_placeholder_mistakes(declared)
+    yield from _list_condition_mistakes(declared)
     roles = declared.get("roles", {}).get("ports", {})
     ports_of_roles = [port for ports in roles.values() for port in ports]
     for port in declared.get("ports", []) if roles else []:
@@ -125,6 +126,19 @@ def _list_placeholder_mistakes(declared: Fields) -> Iterator[Finding]:
                 yield key, f"'{word}' contains a parameter; a parameter must be a whole word"
 
 
+def _list_condition_mistakes(declared: Fields) -> Iterator[Finding]:
+    """Yield a mistake for each ``when`` whose value the list parameter cannot have.
+
+    Its steps would never be taken.
+    """
+    for key, step in _iterate_steps(declared):
+        for name, value in step.get("when", {}).items():
+            accepted = validation.make_validator(
+                declared["parameters"][name]["schema"].get("items", {})
+            )
+            yield from validation.find_faults(accepted, value, f"{key}.when.{name}")
+
+
 def list_sections(declared: Fields) -> list[tuple[str, list[Any]]]:
     """Return the (section, steps) of a workload's declaration in the order of their execution.
 
@@ -143,10 +157,9 @@ def _iterate_commands(declared: Fields) -> Iterator[tuple[str, list[str]]]:
 
     The key is that of the argv, with dots between its steps, such as ``run.0.steps.1.argv``.
     """
-    for section, steps in list_sections(declared):
-        yield from _iterate_step_commands(
-            f"{section}.steps" if section == "warmup" else section, steps
-        )
+    for key, step in _iterate_steps(declared):
+        if "argv" in step:
+            yield f"{key}.argv", step["argv"]
     if "data" in declared:
         yield "data.argv", declared["data"]["argv"]
     for number, server in enumerate(declared.get("servers", [])):
@@ -154,15 +167,22 @@ def _iterate_commands(declared: Fields) -> Iterator[tuple[str, list[str]]]:
         yield f"servers.{number}.ready.argv", server["ready"]["argv"]
 
 
-def _iterate_step_commands(key: str, steps: list[Step]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the (key, argv) of every command in steps, and in the steps within them.
+def _iterate_steps(declared: Fields) -> Iterator[tuple[str, Step]]:
+    """Yield the (key, step) of every step and group of steps in a workload's declaration."""
+    for section, steps in list_sections(declared):
+        yield from _iterate_nested_steps(
+            f"{section}.steps" if section == "warmup" else section, steps
+        )
+
+
+def _iterate_nested_steps(key: str, steps: list[Step]) -> Iterator[tuple[str, Step]]:
+    """Yield the (key, step) of steps, and of the steps within them.
 
     key: the key of the steps.
     """
     for number, step in enumerate(steps):
-        if "argv" in step:
-            yield f"{key}.{number}.argv", step["argv"]
-        yield from _iterate_step_commands(f"{key}.{number}.steps", step.get("steps", []))
+        yield f"{key}.{number}", step
+        yield from _iterate_nested_steps(f"{key}.{number}.steps", step.get("steps", []))
 
 
 def is_portable(name: str) -> bool:

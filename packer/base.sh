@@ -63,12 +63,15 @@ for script in /etc/init.d/*; do
     esac
 done
 
-# A small initial root file system, with the modules for the root disk only.
+# A small initial root file system, with the modules for the root disk only.  It is the only one:
+# with INITRD=No, which strata/image/build.py sets, the kernel's package makes none.
 if [ -d /etc/initramfs-tools ]; then
     echo 'MODULES=list' >/etc/initramfs-tools/conf.d/strata
     printf '%s\n' virtio_pci virtio_blk ext4 >>/etc/initramfs-tools/modules
-    # With a fixed date the same files give the same archive on any day.
-    SOURCE_DATE_EPOCH=1 update-initramfs -u -k all >/dev/null
+    for modules in /lib/modules/*; do
+        # With a fixed date the same files give the same archive on any day.
+        SOURCE_DATE_EPOCH=1 update-initramfs -c -k "${modules##*/}" >/dev/null
+    done
 fi
 
 # Keys and identities belong to one machine: box.sh makes them for its disk.

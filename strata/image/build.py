@@ -292,7 +292,8 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
         sources, distribution.make_sources_list(described, mirror, distribution.read_os_release())
     )
     archive = os.path.join(work, "base.tar")
-    command = ["mmdebstrap", *options, described["release"], archive, sources]
+    # The kernel's package makes no initial root file system, since base.sh makes a smaller one.
+    command = ["env", "INITRD=No", "mmdebstrap", *options, described["release"], archive, sources]
     result = capture(_mark_command(work, command, root=True), timeout=3600, check=False)
     if result.returncode != 0:
         raise _make_bootstrap_error(described, mirror, result.stderr)

@@ -34,7 +34,7 @@ everything: CONFIG = everything.yaml
 everything: paper       ## the same with all experiments of the original (everything.yaml)
 
 today: CONFIG = today.yaml
-today: paper            ## test what is said today (today.yaml): an hour
+today: paper            ## test statements of 2020 to 2026 (today.yaml): an hour
 
 paper-partial: checked  ## make the paper from the cells that exist, and show the gaps
 	$(SNAKEMAKE) $(PAGES) --config partial=true -- $(PAPERS)

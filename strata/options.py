@@ -149,7 +149,7 @@ def add_archive_options(parser: Parser) -> None:
     parser.add_argument("--snakemake", metavar="VERSION", help=text)
     text = "leave out the source, whose commit is named, and the list of the image's files"
     parser.add_argument("--without-source", action="store_true", help=text)
-    text = "write only a few kilobytes: ratios, sessions, plan and the digest of all logs"
+    text = "write only a few kilobytes: ratios, sessions, scale, layers and the digest of all logs"
     parser.add_argument("--light", dest="is_light", action="store_true", help=text)
 
 
@@ -219,7 +219,7 @@ def add_reproduce_options(parser: Parser) -> None:
     parser.add_argument("--fresh", action="store_true", help=text)
     text = "say what differs and what would be measured, and measure nothing"
     parser.add_argument("--dry-run", dest="dry", action="store_true", help=text)
-    text = "also write the answer to a file, as JSON; - for the terminal"
+    text = "also write the answer to a file, as JSON; - is standard output"
     parser.add_argument("--json", dest="json_file", metavar="FILE", help=text)
 
 

@@ -17,7 +17,11 @@ forecast_half_width <- function(row, n) {
 
 # Forecasts the degrees of freedom of n blocks, of which the same share is independent as in `row`;
 # at least 2, as estimate_standard_error has them.
-forecast_df <- function(row, n) pmax(n * (row$df + 1) / row$n - 1, 2)
+forecast_df <- function(row, n) {
+  # Where df is the least that an interval has, fewer blocks may be independent than it says.
+  independent <- pmin(row$df + 1, (row$scatter / row$se) ^ 2)
+  pmax(n * independent / row$n - 1, 2)
+}
 
 #' Forecast how many blocks give a ratio's interval a half-width
 #'

@@ -356,8 +356,8 @@ suggest_next_step <- function(paper) {
   } else if (nrow(undecided) > 0) {
     blocks <- format(ceiling(median(undecided$more)), big.mark = ",")
     minutes <- format(signif(median(undecided$minutes), 2), big.mark = ",", scientific = FALSE)
-    glue("About {blocks} more blocks would decide half of what is undecided, in some {minutes} ",
-         "minutes each.")
+    glue("Half of what is undecided takes at most about {blocks} more blocks each, and at most ",
+         "some {minutes} minutes each.")
   } else if (any(paper$decisions$outcome == "undecided")) {
     "What is undecided takes more sessions; more blocks would not narrow it."
   } else {

@@ -19,6 +19,7 @@ from strata.results import forecast
 from strata.testbed import lifecycle
 from strata.util import locks, paths, progress, validation
 from strata.util.data_types import Fields
+from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
 from strata.vm import acceleration
 
@@ -34,8 +35,12 @@ def print_plan(
     side: the path of results.  If it is given, the project is not checked, and only the blocks are
     printed that would decide the ratios and claims of these results.
     width: the wanted half-width of these ratios; None: the configuration's target.
-    Raises UserError with all mistakes in the project.
+    Raises UserError with all mistakes in the project, and for options that exclude each other.
     """
+    if side is None and width is not None:
+        raise UserError("--width: is for --decide only: type `python3 -m strata plan --decide`")
+    if side is not None and (show or seal):
+        raise UserError("--decide: prints what would decide results: leave out --show and --seal")
     if side is not None:
         # It runs R, which the conda environments of other commands lack.
         outlook = importlib.import_module("strata.claim.outlook")

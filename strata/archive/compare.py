@@ -74,7 +74,7 @@ def list_sessions(side: str) -> list[str]:
     """Return the paths of the sessions that a side holds, sorted; at least one.
 
     side: the path of an archive, a project or its results, which is one session, or of a folder
-    that holds several archives or projects.
+    that holds several of these.
     A path that is none of these is returned as a session, which :func:`open_results` then refuses.
     Every zip file in the folder counts as a session, so that a broken one is reported.
     """
@@ -86,7 +86,8 @@ def list_sessions(side: str) -> list[str]:
     sessions = []
     for name in sorted(os.listdir(side)):
         path = os.path.join(side, name)
-        if name.endswith(".zip") or os.path.exists(os.path.join(path, "results/plan.json")):
+        plans = [os.path.join(path, plan) for plan in ("plan.json", "results/plan.json")]
+        if name.endswith(".zip") or any(map(os.path.exists, plans)):
             sessions.append(path)
     return sessions or [side]
 

@@ -6,6 +6,7 @@ import math
 import os
 import shlex
 
+from strata.archive import compare
 from strata.experiment import claims, config, measuring, planning
 from strata.experiment import workload as declarations
 from strata.experiment.folder import check_repetitions, make_folder
@@ -120,6 +121,8 @@ def _plan_repetitions(budget: str, width: str | None) -> Fields:
     budget, width: as :func:`test_claim` takes them.
     Raises UserError, which names the option, for a wrong budget or width.
     """
+    if width is not None:
+        compare.parse_share(width, "--width")
     repetitions = {
         "min": FIRST_BLOCKS,
         "max": MAX_BLOCKS,

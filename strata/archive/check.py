@@ -307,7 +307,7 @@ def _check_outputs(folder: str, papers: bool) -> Iterator[str]:
         remake.copy_own_code(work)
         remake.copy_measurements(folder, work)
         with programs.time_limit(remake.LIMIT, "results: making the tables again from the logs"):
-            remake.make_outputs(folder, work, papers)
+            remake.compute_outputs(folder, work, papers)
         states = remake.compare_outputs(folder, work, names)
     different = [name for name, state in states.items() if state in ("different", "missing")]
     for name in different:

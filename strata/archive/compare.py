@@ -50,7 +50,7 @@ def compare_testbeds(
             open_testbed(stack, path, sessions[path], name)
             for path, name in zip(sides, names, strict=True)
         ]
-        _refuse_equal(testbeds)
+        _refuse_equal_sessions(testbeds)
         for path, testbed in zip(sides, testbeds, strict=True):
             require_starts(path, testbed["results"])
         require_outside(out, [folder for testbed in testbeds for folder in testbed["results"]])
@@ -163,7 +163,7 @@ def require_starts(side: str, sessions: list[str]) -> None:
         earlier_starts |= starts
 
 
-def _refuse_equal(testbeds: list[Testbed]) -> None:
+def _refuse_equal_sessions(testbeds: list[Testbed]) -> None:
     """Raise UserError if two sessions have the same plan and tables, so that nothing can differ.
 
     Results without tables pass.
@@ -327,7 +327,7 @@ def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
         raise UserError(
             f"--names: there are {len(names)} for {len(sides)} sides; each side needs its own"
         )
-    chosen = names or [name_file(os.path.abspath(path)) for path in sides]
+    chosen = names or [get_base_name(os.path.abspath(path)) for path in sides]
     repeated = sorted({name for name in chosen if chosen.count(name) > 1})
     if repeated and names:
         raise UserError(f"--names: {repeated[0]!r} is given twice; each side needs its own")
@@ -336,7 +336,7 @@ def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
     ]
 
 
-def name_file(path: str) -> str:
+def get_base_name(path: str) -> str:
     """Return the base name of an archive, without ``.zip``, or of a project.
 
     path: an absolute path.  A project's folder `results` has the name of the project.

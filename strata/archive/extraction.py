@@ -87,7 +87,7 @@ def unwrap_file(name: str, content: bytes) -> Iterator[Part]:
     `MAX_BYTES` bytes, the `problem` of a part says so.
     :func:`unwrap_text` relies on the file being the first part.
     """
-    yield from _unwrap(Part(name, content), DEEPEST, Budget(MAX_BYTES))
+    yield from _unwrap_part(Part(name, content), DEEPEST, Budget(MAX_BYTES))
 
 
 def unwrap_text(name: str, text: str) -> list[Part]:
@@ -101,7 +101,7 @@ def unwrap_text(name: str, text: str) -> list[Part]:
     return list(unwrap_file(name, content))[1:]
 
 
-def _unwrap(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
+def _unwrap_part(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
     """Yield a part without the compressed data in it, and then that data, unpacked, as parts.
 
     depth: how many levels may still be unpacked.  budget: how many bytes; it is lowered.
@@ -130,7 +130,7 @@ def _unwrap(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
     yield Part(name, remainder, problem, part.is_file, is_noise)
     if depth:
         for member in members:
-            yield from _unwrap(member, depth - 1, budget)
+            yield from _unwrap_part(member, depth - 1, budget)
 
 
 def _remove_pixels(content: bytes) -> bytes:
@@ -446,13 +446,13 @@ def read_text(content: bytes) -> Iterator[Reading]:
     # Letters of UTF-16 and UTF-32 without a mark stand between zeros, also amid other data.
     if "\0" in plain:
         separated = _COUNT.sub(r"\1 ", plain)
-    unquoted = _QUOTES.sub("", _unescape(plain, ""))
+    unquoted = _QUOTES.sub("", _decode_escapes(plain, ""))
     joined = _join_lines(unquoted.split("\n"))
     yield Reading(plain)
     yield from _decode_layers(plain, "")
     yield from _decode_layers(separated, " ")
     yield from _decode_layers(joined, "")
-    for text in (_AFTER_SECRET.sub(" ", _unescape(separated, " ")), unquoted, joined):
+    for text in (_AFTER_SECRET.sub(" ", _decode_escapes(separated, " ")), unquoted, joined):
         if changed := _keep_changed_lines(plain, text):
             yield Reading(changed, is_guess=True)
 
@@ -466,7 +466,7 @@ def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
     """
     for _ in range(_LAYERS):
         for _ in range(_LAYERS):
-            unescaped = _unescape(text, gap)
+            unescaped = _decode_escapes(text, gap)
             if unescaped == text:
                 break
             yield Reading(_keep_changed_lines(text, unescaped), is_decoded=True)
@@ -478,7 +478,7 @@ def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
         yield Reading(text, is_decoded=True)
 
 
-def _unescape(text: str, gap: str) -> str:
+def _decode_escapes(text: str, gap: str) -> str:
     """Return a text with its escapes decoded once, and without its invisible characters.
 
     gap: the text that replaces invisible characters and escapes of white space.

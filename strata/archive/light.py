@@ -57,7 +57,7 @@ _FORMS = {
 Row = dict[str, str]
 
 
-def make_summary(folder: str, given: Fields) -> Fields:
+def build_summary(folder: str, given: Fields) -> Fields:
     """Return the content of light.json, which identifies the logs behind a light archive.
 
     Its keys are in schemas/light.schema.json.

@@ -103,7 +103,7 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
             f"rebuild: what runs now is the archive's own code, for {target}, {reach}; "
             f"it is ended after {progress.format_duration(stretch(remake.LIMIT))}"
         )
-        remake.make_outputs(folder, project, papers=True)
+        remake.compute_outputs(folder, project, papers=True)
     # All processes have ended here, so that no file changes while it is copied.
     if sandboxed:
         sandbox.copy_plain_files(project, work)

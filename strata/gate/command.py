@@ -428,7 +428,7 @@ def _report_outcome(
     text = f"Of {len(budgets)} budgets: {', '.join(counts)}."
     junit, summary = (os.path.join(out, name) for name in _REPORTS)
     write_text(junit, reports.make_junit(budgets, verdicts, seconds))
-    write_text(summary, reports.make_summary(text, budgets, verdicts))
+    write_text(summary, reports.format_summary(text, budgets, verdicts))
     source = plan.read_source(os.getcwd())
     outcome = {
         "date": Clock().now(),

@@ -98,7 +98,7 @@ def make_junit(budgets: Sequence[Budget], verdicts: Sequence[Fields], seconds: f
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def make_summary(text: str, budgets: Sequence[Budget], verdicts: Sequence[Fields]) -> str:
+def format_summary(text: str, budgets: Sequence[Budget], verdicts: Sequence[Fields]) -> str:
     """Return the text of summary.md: the outcome, and a row for each budget.
 
     text: the outcome as a sentence.

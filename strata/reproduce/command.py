@@ -152,7 +152,7 @@ def _choose_folder(archive: str, name: str | None) -> str:
     Raises UserError for a wrong name.
     """
     if name is None:
-        name = make_name(compare.name_file(os.path.abspath(archive)), "archive")
+        name = make_name(compare.get_base_name(os.path.abspath(archive)), "archive")
     else:
         require_name(name)
     return os.path.join(FOLDER, name)
@@ -397,7 +397,7 @@ def _make_and_describe_tables(folder: str, restored: Restored) -> Fields:
     if not measuring.list_pairs(folder, "raw"):
         return {"replication": "", "logs": "", "omitted": omitted}
     programs.run_python(folder, "tidy", "--partial")
-    digest = light.make_summary(folder, {})["raw"]["sha256"]
+    digest = light.build_summary(folder, {})["raw"]["sha256"]
     results = os.path.abspath(os.path.join(folder, "results"))
     return {"replication": results, "logs": digest, "omitted": omitted}
 

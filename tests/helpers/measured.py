@@ -391,6 +391,6 @@ def pretend(folder: Path) -> None:
 
     It is for tests that are not about these.
     """
-    remake.make_tables(str(folder), partial=True)
+    remake.compute_tables(str(folder), partial=True)
     for name in outputs.PAPERS:
         (folder / name).write_text(f"{name}\n")

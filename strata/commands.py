@@ -62,7 +62,7 @@ def probe_machine() -> None:
     Raises UserError if results/ holds no plan.
     """
     finding = kvm_trial.find_accelerator(plan.read_checked_plan()["image"]["settings"])
-    circumstances = acceleration.current_circumstances()
+    circumstances = acceleration.read_circumstances()
     write_json(
         paths.MACHINE, {**capacity.read_host_facts(), **finding, "circumstances": circumstances}
     )

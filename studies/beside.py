@@ -287,7 +287,7 @@ def start_system(system: str, recipe: str) -> Iterator[list[str]]:
     root, data, temporary = (str(folder / name) for name in ("root", "data", "tmp"))
     for path in (root, data, temporary):
         os.makedirs(path)
-    tree = os.path.join(paths.home_folder(), "images", recipe, "tree")
+    tree = os.path.join(paths.get_home_folder(), "images", recipe, "tree")
     mount = ["sh", "-euc", MOUNT, "strata", root, tree, data, temporary]
     try:
         subprocess.run(as_root(mount), check=True)

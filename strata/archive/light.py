@@ -14,14 +14,14 @@ from strata.experiment import blocks
 from strata.results import validate
 from strata.results.validate import load_object
 from strata.util import paths, validation
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 
 FACTS = "light.json"
 # The format of light archives: this version reads this one only.
 FORMAT = 2
-RATIOS, SESSIONS = result_path("ratios"), result_path("sessions")
+RATIOS, SESSIONS = get_result_path("ratios"), get_result_path("sessions")
 FILES = (RATIOS, SESSIONS)
 NOTE = "A light archive holds no logs, from which its tables could be made again."
 # The columns of both tables, and the regular expression that each value of a column must match.
@@ -75,7 +75,7 @@ def build_summary(folder: str, given: Fields) -> Fields:
     if not measured:
         raise UserError("nothing was measured yet, so there is nothing to archive")
     names = {
-        paths.cell_path("raw", *cell, suffix) for cell in measured for suffix in ("log", "json")
+        paths.get_cell_path("raw", *cell, suffix) for cell in measured for suffix in ("log", "json")
     }
     digest = hashlib.sha256()
     for name in sorted(names, key=str.encode):

@@ -250,9 +250,9 @@ def _list_results(experiment: Plan, without_manifest: bool) -> list[str]:
         optional.append(paths.MANIFEST)
     measured = []
     for cell in blocks.Order(experiment).list_cells():
-        log, record = (paths.cell_path("raw", *cell, kind) for kind in ("log", "json"))
+        log, record = (paths.get_cell_path("raw", *cell, kind) for kind in ("log", "json"))
         if not os.path.exists(log):
-            optional += [paths.cell_path("failed", *cell, kind) for kind in ("json", "log")]
+            optional += [paths.get_cell_path("failed", *cell, kind) for kind in ("json", "log")]
             continue
         if not os.path.exists(record):
             raise UserError(

@@ -142,7 +142,7 @@ def collect_facts(folder: str, given: Fields) -> Fields:
     experiment = load_object(folder, paths.PLAN)
     cells = blocks.Order(experiment, os.path.join(folder, "results")).list_cells()
     records = {
-        cell: load_object(folder, paths.cell_path("raw", *cell, "json"))
+        cell: load_object(folder, paths.get_cell_path("raw", *cell, "json"))
         for cell in validate.list_measured_cells(cells, folder)
     }
     if not records:

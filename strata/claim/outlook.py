@@ -10,7 +10,7 @@ from strata.archive import compare
 from strata.experiment import config
 from strata.results import tidy
 from strata.util import paths, programs, progress
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.progress import format_duration
@@ -73,7 +73,9 @@ def _open_value_tables(folder: str) -> Iterator[str]:
             yield tables
         return
     # The folder of tables is the same for every workload.
-    tidy_folder = os.path.dirname(os.path.relpath(result_path("tidy", workload="any"), "results"))
+    tidy_folder = os.path.dirname(
+        os.path.relpath(get_result_path("tidy", workload="any"), "results")
+    )
     if not os.path.isdir(os.path.join(folder, tidy_folder)):
         raise UserError(
             f"{folder}: holds no tables yet: type `snakemake --cores 1 results/comparisons.csv` "

@@ -92,8 +92,8 @@ class Link(Layer):
         address = machines[0].get_address()
         card = machines[0].find_passed_card()
         if card is None:
-            subnet = addresses.address_in(f"{address}/24", 0) + "/24"
-            self.join_bridge(machines, paths.name_prefix(), subnet)
+            subnet = addresses.compute_address(f"{address}/24", 0) + "/24"
+            self.join_bridge(machines, paths.get_name_prefix(), subnet)
         elif self.options["rate"]:
             raise UserError(
                 "config.yaml: client.rate: a card that a machine has for itself is not limited; "

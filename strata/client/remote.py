@@ -215,7 +215,7 @@ class Remote(Link):
         self._note_removal(self.wrap_for_client_host(removal))
         route = [subnet, "via", self.host, "dev", self.client_interface]
         self._run_on_client(["ip", "route", "replace", *route])
-        gateway = addresses.address_in(subnet, 1)
+        gateway = addresses.compute_address(subnet, 1)
         route = ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
         for machine in machines:
             capture(machine.make_plain_command(route))

@@ -60,7 +60,7 @@ class Layer(layer.Layer):
         Raises UserError if they cannot be started.
         """
         group_folders = []
-        for folder in cgroups.group_folders(self.context.id):
+        for folder in cgroups.list_group_folders(self.context.id):
             # The folder is /sys/fs/cgroup/HIERARCHY/...; in version 1 of control groups, HIERARCHY
             # names its controllers, for example cpu,cpuacct.
             hierarchy = folder.split("/")[4]

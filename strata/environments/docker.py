@@ -463,7 +463,7 @@ class Layer(engine.Container):
         The runtime is always named, so that the daemon's default does not matter.  Needs the facts
         of :meth:`observe_engine`.
         """
-        parent = cgroups.parent_option(self._facts["cgroup_driver"])
+        parent = cgroups.get_parent_group(self._facts["cgroup_driver"])
         return ["--cgroup-parent", parent, "--runtime", name_runtime(self.options)]
 
     @property

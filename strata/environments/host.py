@@ -37,7 +37,7 @@ class Layer(layer.Layer):
         Returns a phrase for each removed folder.  Call it after all other layers' remove_systems:
         some of them find what is theirs by these folders.
         """
-        parent = paths.systems_folder()
+        parent = paths.get_systems_folder()
         removed = []
         # A system's folder has the name of its control group.
         for name in sorted(os.listdir(parent)) if os.path.isdir(parent) else ():

@@ -71,8 +71,8 @@ class Layer(chroot.Layer):
             f"lxc.rootfs.path = dir:{self.root}",
             f"lxc.mount.entry = {data} data none bind 0 0",
             "lxc.net.0.type = none",
-            f"lxc.cgroup.dir.container = {cgroups.group_path(self.context.id)}",
-            f"lxc.cgroup.dir.monitor = {cgroups.group_path(self.monitor)}",
+            f"lxc.cgroup.dir.container = {cgroups.get_group_path(self.context.id)}",
+            f"lxc.cgroup.dir.monitor = {cgroups.get_group_path(self.monitor)}",
             f"lxc.init.cmd = {' '.join(cgroups.HOLDER)}",
         ]
         if self.context.mask:

@@ -131,7 +131,7 @@ class Layer(engine.Container):
 
     def list_run_options(self) -> list[str]:
         """Return the options for the init program and for the container's control group."""
-        parent = cgroups.parent_option(cgroups.find_driver_name())
+        parent = cgroups.get_parent_group(cgroups.find_driver_name())
         # --replace: a failed start may have left a container of this name, and is tried again.
         options = ["--init-path", find_program(*INITS) or INITS[0], "--replace"]
         options += ["--cgroups", "no-conmon", "--cgroup-parent", parent]
@@ -147,7 +147,7 @@ class Layer(engine.Container):
         file in Strata's home folder.  The lock is closed for the command itself, so that a process
         which it leaves does not keep the lock.
         """
-        lock = os.path.join(paths.home_folder(), "podman.lock")
+        lock = os.path.join(paths.get_home_folder(), "podman.lock")
         return ["setsid", "--fork", "--wait", "flock", "--close", lock, *argv]
 
     def collect_facts(self) -> Fields:

@@ -74,7 +74,7 @@ class Layer(layer.Layer):
         `settings` is the complete profile.  The accelerator is None until KVM has been tried.
         """
         name = options.get("profile", "default")
-        accelerator = acceleration.known_accelerator()["accelerator"]
+        accelerator = acceleration.read_known_accelerator()["accelerator"]
         # The planner sets `takes`, the bytes of memory of the largest workload.  Emulated machines
         # run the workloads at the smallest scale, and the least memory is enough for it.
         memory_bytes = 0 if accelerator == "tcg" else config.get("takes", 0)
@@ -109,7 +109,7 @@ class Layer(layer.Layer):
         The planner replaces {vm} in the environment's label by ``shown``, and drops that key.
         """
         return {
-            **acceleration.known_accelerator(),
+            **acceleration.read_known_accelerator(),
             "shown": acceleration.MACHINE_NAMES[resolved["accelerator"]],
         }
 

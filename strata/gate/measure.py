@@ -129,7 +129,7 @@ class Session:
 
 def _locate_log(environment: str, workload: str, repetition: int) -> str:
     """Return the path of a cell's raw log, relative to the folder of its session."""
-    return paths.cell_path("raw", environment, workload, repetition, "log")
+    return paths.get_cell_path("raw", environment, workload, repetition, "log")
 
 
 def _hash_lines(lines: Iterable[str]) -> str:

@@ -90,7 +90,7 @@ def find_driver_name() -> str:
     return "systemd" if is_managed_by_systemd() else "cgroupfs"
 
 
-def parent_option(driver: str) -> str:
+def get_parent_group(driver: str) -> str:
     """Return the value of ``docker run --cgroup-parent``: the parent group of native systems.
 
     Containers must get that parent: in a group of another standing, they would get another share of
@@ -116,7 +116,7 @@ def list_hierarchies() -> list[str]:
     ]
 
 
-def group_path(system_id: str) -> str:
+def get_group_path(system_id: str) -> str:
     """Return the path of a native system's control group, relative to the top of each hierarchy.
 
     :func:`find_groups` must find a group with this path.
@@ -124,12 +124,12 @@ def group_path(system_id: str) -> str:
     return f"{SLICE}/{system_id}.scope" if is_managed_by_systemd() else f"{GROUP}/{system_id}"
 
 
-def group_folders(system_id: str) -> list[str]:
+def list_group_folders(system_id: str) -> list[str]:
     """Return the folders of a native system's control groups, whether or not they exist.
 
     There is one in each of :func:`list_hierarchies`.
     """
-    return [f"{top}/{group_path(system_id)}" for top in list_hierarchies()]
+    return [f"{top}/{get_group_path(system_id)}" for top in list_hierarchies()]
 
 
 def create_groups(system_id: str, mask: str | None) -> None:
@@ -143,7 +143,7 @@ def create_groups(system_id: str, mask: str | None) -> None:
     Raises UserError if a group cannot be created.
     """
     if not is_managed_by_systemd():
-        folders = group_folders(system_id)
+        folders = list_group_folders(system_id)
         capture(as_root(["sh", "-euc", MAKE_GROUPS, "strata", mask or "", *folders]))
         return
     # Delegated, the scope has the controllers of a container's.  It lives as long as a program runs
@@ -165,7 +165,7 @@ def make_join_command(system_id: str) -> list[str]:
 
     :func:`create_groups` must have made the groups.  The command's children stay in them.
     """
-    return ["sh", "-euc", JOIN, "strata", *group_folders(system_id), "--"]
+    return ["sh", "-euc", JOIN, "strata", *list_group_folders(system_id), "--"]
 
 
 def find_groups(name: str) -> list[str]:

@@ -11,7 +11,7 @@ PROBE_SECONDS = 10
 SILENCE_SECONDS = 60
 
 
-def socket_path(folder: str) -> str:
+def get_socket_path(folder: str) -> str:
     """Return the path of the ssh connection's socket in a system's folder.
 
     ssh makes the socket, and other ssh commands find the kept connection by it.
@@ -32,6 +32,6 @@ def make_ssh_settings(folder: str) -> dict[str, str]:
         "ServerAliveInterval": str(PROBE_SECONDS),
         "ServerAliveCountMax": f"{stretch(SILENCE_SECONDS) / PROBE_SECONDS:g}",
         "ControlMaster": "auto",
-        "ControlPath": socket_path(folder),
+        "ControlPath": get_socket_path(folder),
         "ControlPersist": "yes",
     }

@@ -1,7 +1,7 @@
 """Build the image once for each recipe, by one run of Packer, and keep it in the cache.
 
-A built image is a folder ``images/RECIPE`` of :func:`strata.util.paths.home_folder`: ``tree`` (the
-files, for native runs), ``image.tar`` (for Docker in a machine), ``manifest.json`` and
+A built image is a folder ``images/RECIPE`` of :func:`strata.util.paths.get_home_folder`: ``tree``
+(the files, for native runs), ``image.tar`` (for Docker in a machine), ``manifest.json`` and
 ``image.json``.  Machines start from a Vagrant box (:mod:`strata.vm.vagrant_box`) that is made from
 these.
 """
@@ -67,7 +67,7 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
     """
     described = recipe.describe_image(config)
     recipe_hash = described["recipe"]
-    folder = os.path.join(paths.home_folder(), "images")
+    folder = os.path.join(paths.get_home_folder(), "images")
     os.makedirs(folder, exist_ok=True)
     # The image has setuid programs, and folders that every user may write to.
     os.chmod(folder, 0o700)
@@ -80,7 +80,7 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
             image = _build_image(config, described)
         if machines and not vagrant_box.has_box(recipe_hash):
             _make_box(image)
-        os.utime(cache.image_folder(recipe_hash))
+        os.utime(cache.get_image_folder(recipe_hash))
     return image
 
 
@@ -107,7 +107,7 @@ def _make_build_folder(name: str) -> Iterator[str]:
     The folder must be created before all else and removed last: :func:`list_unfinished_builds`
     recognizes by it that a build began.  A block that moves it away leaves nothing to remove.
     """
-    work = paths.unfinished_folder(name)
+    work = paths.get_unfinished_folder(name)
     _remove_build_folder(work)
     os.makedirs(work)
     try:
@@ -131,7 +131,7 @@ def _end_build_processes() -> None:
 
     :func:`_mark_command` sets the variable.  Those that cannot be ended stay, without a message.
     """
-    end = ["sh", "-uc", END_PROCESSES, "strata", f"{BUILDING}={paths.home_mark()}"]
+    end = ["sh", "-uc", END_PROCESSES, "strata", f"{BUILDING}={paths.compute_home_mark()}"]
     capture(end, check=False)
     with contextlib.suppress(UserError):
         # For a user without root's rights, no process of a build runs as root.
@@ -147,7 +147,7 @@ def _mark_command(work: str, argv: Sequence[str], root: bool = False) -> list[st
     """
     if not daemons.find_program(argv[0]):
         raise MachineError(f"{argv[0]} is not installed: run `make setup`")
-    marked = ["env", f"{BUILDING}={paths.home_mark()}", f"TMPDIR={work}", *argv]
+    marked = ["env", f"{BUILDING}={paths.compute_home_mark()}", f"TMPDIR={work}", *argv]
     return as_root(marked) if root else marked
 
 
@@ -172,7 +172,7 @@ def _build_image(config: Fields, described: Described) -> Image:
                     "files that go into the image changed while it was built: run "
                     "`python3 -m strata image` again"
                 )
-            os.rename(work, cache.image_folder(recipe_hash))
+            os.rename(work, cache.get_image_folder(recipe_hash))
     finally:
         _remove_builds()
         # Removed are Docker's image of a failed build, and an image that lost its name to this one.
@@ -241,7 +241,7 @@ def _provision_image(config: Fields, described: Described, work: str) -> str:
     name = engine.name_image(described)
     base = _provide_base(config, described)
     with report_step("image", "provisioning with Packer"):
-        _run_packer(config, work, {"base": base, "tag": name, "home": paths.home_mark()})
+        _run_packer(config, work, {"base": base, "tag": name, "home": paths.compute_home_mark()})
     return name
 
 
@@ -260,7 +260,7 @@ def _provide_base(config: Fields, described: Described) -> str:
         with report_step("image", f"bootstrapping {release} with mmdebstrap"):
             archive = _bootstrap_base(config, described, work)
         with report_step("image", "importing the base root filesystem into Docker"):
-            label = f"LABEL strata.image={paths.home_mark()}"
+            label = f"LABEL strata.image={paths.compute_home_mark()}"
             command = ["docker", "import", "--change", label, archive, name]
             capture(_mark_command(work, command), timeout=600)
     return name
@@ -305,7 +305,7 @@ def _make_bootstrap_error(described: Described, mirror: str | None, printed: str
     mirror: the configured package mirror; None: the host's package sources.
     printed: the error output of mmdebstrap.  It is written to images/mmdebstrap.log of the home.
     """
-    log = os.path.join(paths.home_folder(), "images", "mmdebstrap.log")
+    log = os.path.join(paths.get_home_folder(), "images", "mmdebstrap.log")
     write_text(log, printed)
     lines = printed.strip().splitlines()
     # Beginnings of lines that only tell which of mmdebstrap's commands failed, without a reason.
@@ -334,7 +334,7 @@ def _save_image_files(name: str, work: str) -> str:
     """
     tree, archive = os.path.join(work, "tree"), os.path.join(work, "tree.tar")
     # By the label a later process finds the container, should this one be killed.
-    label = f"{engine.BUILDING}={paths.home_mark()}"
+    label = f"{engine.BUILDING}={paths.compute_home_mark()}"
     create = ["docker", "create", "--label", label, name, "true"]
     container = capture(_mark_command(work, create)).stdout.strip()
     os.mkdir(tree)
@@ -366,7 +366,7 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     capture(["cp", "--parents", "--preserve=mode", "--", *files, context])
     packages = os.path.join(context, "workloads", "packages")
     write_text(packages, "\n".join(recipe.list_packages(config)) + "\n")
-    log = os.path.join(paths.home_folder(), "images", "packer.log")
+    log = os.path.join(paths.get_home_folder(), "images", "packer.log")
     settings = ["CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}"]
     settings += [f"PACKER_{name}_DIR={context}/{name}" for name in ("CACHE", "TMP")]
     options = []
@@ -389,7 +389,7 @@ def list_unfinished_builds() -> list[str]:
 
     They include builds under way: each build's folder is created first and removed last.
     """
-    return sorted(glob.glob(glob.escape(paths.unfinished_folder("")) + "*"))
+    return sorted(glob.glob(glob.escape(paths.get_unfinished_folder("")) + "*"))
 
 
 def _remove_builds() -> list[str]:
@@ -451,7 +451,9 @@ def prune_images(keep: int = KEPT) -> list[str]:
                 built.append(recipe_hash)
         for recipe_hash in built[keep:] + taken_over[keep:]:
             vagrant_box.remove_box(recipe_hash)
-            remove_at_once(cache.image_folder(recipe_hash), paths.unfinished_folder("removed"))
+            remove_at_once(
+                cache.get_image_folder(recipe_hash), paths.get_unfinished_folder("removed")
+            )
             removed.append(f"image {recipe_hash[:12]}")
         removed += [f"volume {name}" for name in vagrant_box.remove_orphaned_copies()]
         return removed + _discard_images()

@@ -45,7 +45,7 @@ def find_accelerator(image: Fields) -> Fields:
     Returns at least `accelerator`, "kvm" or "tcg", and `accelerator_reason`.
     A trial prints its result, which :func:`strata.vm.acceleration.try_kvm` keeps for later calls.
     """
-    known = acceleration.known_accelerator()
+    known = acceleration.read_known_accelerator()
     if known["accelerator"] is None:
         box = vagrant_box.require_box(build.ensure_image(image, machines=True)["recipe"])
         with report_step("vm", "testing whether KVM runs a guest"):

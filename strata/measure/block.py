@@ -157,19 +157,19 @@ def _clean_up_failure(cell: Cell, error: BaseException) -> CellFailed:
         return failure
     is_foreseen = isinstance(error, (UserError, OSError))
     reason = str(error) if is_foreseen else f"{type(error).__name__}: {error}"
-    log = paths.cell_path("failed", *cell.key, "log")
+    log = paths.get_cell_path("failed", *cell.key, "log")
     times = {"ended": cell.watch.now(), "seconds": round(cell.watch.elapsed(), 3)}
     try:
         # A cell that failed after its measurement has its own times.
         record = {**times, **cell.record, "error": reason}
-        write_json(paths.cell_path("failed", *cell.key, "json"), record)
+        write_json(paths.get_cell_path("failed", *cell.key, "json"), record)
         # It may have failed before it had a log.
         write_text(log, "")
         if os.path.exists(cell.unfinished_log):
             pending.move_file(cell.unfinished_log, log)
     except (OSError, UserError) as write_error:
         log = f"could not be kept: {write_error}"
-    rerun = run.format_command(paths.cell_path("raw", *cell.key, "log"))
+    rerun = run.format_command(paths.get_cell_path("raw", *cell.key, "log"))
     failure = CellFailed(f"cell failed: {cell.name}: {reason}\n  log:   {log}\n  rerun: {rerun}")
     _write_outcome(cell, str(failure), None if is_foreseen else error)
     return failure
@@ -214,7 +214,7 @@ def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None)
         outcome += "\n" + "".join(traceback.format_exception(error))
     line = f"{cell.watch.now()} {cell.name}: {outcome}\n"
     with contextlib.suppress(UserError):
-        write_text(paths.cell_path("logs/cells", *cell.key, "log"), line)
+        write_text(paths.get_cell_path("logs/cells", *cell.key, "log"), line)
 
 
 def _count_freed_bytes(cell: Cell) -> int:

@@ -85,7 +85,7 @@ class Cell:
     @property
     def unfinished_log(self) -> str:
         """The path of the log while the cell is measured, in results/tmp."""
-        return paths.cell_path("tmp", *self.key, "log")
+        return paths.get_cell_path("tmp", *self.key, "log")
 
     @property
     def layers(self) -> list[str]:
@@ -362,7 +362,7 @@ class Cell:
         for key in self.order.places:
             environment, workload, _ = key
             if (environment, workload) == (self.environment, self.workload):
-                record = read_json(paths.cell_path("raw", *key, "json")) or {}
+                record = read_json(paths.get_cell_path("raw", *key, "json")) or {}
                 if record.get("fingerprint") == self.record["fingerprint"]:
                     records.append(record)
         if any("cannot" not in record for record in records):

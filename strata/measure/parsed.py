@@ -26,7 +26,7 @@ def store_outcome(cell: Cell, record: Record, planned: PlannedWorkload, outcome:
     outcome: as :func:`strata.measure.parsing.parse_cells` yields it.
     """
     content = {"follows_from": _digest_inputs(record, planned, outcome), "outcome": outcome}
-    write_json(paths.cell_path("parsed", *cell, "json"), content, indent=None)
+    write_json(paths.get_cell_path("parsed", *cell, "json"), content, indent=None)
 
 
 def read_outcomes(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) -> Iterator[Fields]:
@@ -53,7 +53,7 @@ def read_outcomes(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) ->
 
 def _read_outcome(cell: Cell, record: Record, planned: PlannedWorkload) -> Fields | None:
     """Return the stored outcome of a cell; None if it is missing or its digest does not match."""
-    content = read_json(paths.cell_path("parsed", *cell, "json")) or {}
+    content = read_json(paths.get_cell_path("parsed", *cell, "json")) or {}
     outcome: Fields | None = content.get("outcome")
     if content.get("follows_from") != _digest_inputs(record, planned, outcome):
         return None

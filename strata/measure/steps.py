@@ -259,7 +259,7 @@ class Steps:
         with self.log.outputs(systems) as outputs:
             # A shell waits only where there is one system.
             if self.shell is not None and systems != [None]:
-                argv = self.inputs.system.top.context.with_variables(argvs[0])
+                argv = self.inputs.system.top.context.wrap_with_variables(argvs[0])
                 return [self.shell.run(argv, outputs[0], timeout)]
             commands = []
             for part, argv in zip(systems, argvs, strict=True):

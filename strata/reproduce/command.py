@@ -20,7 +20,7 @@ from strata.reproduce import settings
 from strata.reproduce.settings import Restored
 from strata.results import forecast
 from strata.util import paths, programs, progress, yaml_files
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import MachineError, UserError
 from strata.util.files import read_json, remove_tree, reserve_outputs, write_json, write_output
@@ -311,13 +311,13 @@ def _measure_experiment(folder: str, budget: str) -> None:
 
     def describe_round(number: int) -> str:
         """Return the number of a round, and the time that was spent until then."""
-        decision = read_json(os.path.join(folder, result_path("precision", round=number))) or {}
+        decision = read_json(os.path.join(folder, get_result_path("precision", round=number))) or {}
         spent = progress.format_duration(decision.get("spent_seconds", 0))
         return f"round {number} ({spent} of {budget})"
 
     def measure() -> bool:
         """Measure the missing cells, and return whether all were measured."""
-        targets = [result_path("comparisons")]
+        targets = [get_result_path("comparisons")]
         return measuring.run_snakemake(
             folder, targets, "--keep-going", line=line, at_round=describe_round
         )

@@ -28,7 +28,7 @@ def measure_again(workload: str, repetition: int, overrides: config.Overrides) -
     experiment = planning.make_plan(settings, capacity.read_host_facts())
     _require_same_plan(experiment)
     cells = _list_cells(blocks.Order(experiment), (workload, repetition))
-    logs = [paths.cell_path("raw", *cell, "log") for cell in cells]
+    logs = [paths.get_cell_path("raw", *cell, "log") for cell in cells]
     program = shutil.which("snakemake") or os.path.join(paths.PROJECT, ".venv/bin/snakemake")
     if not os.path.exists(program):
         raise MachineError("Snakemake is not installed: `make setup` installs it")

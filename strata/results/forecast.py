@@ -106,7 +106,7 @@ def _estimate_time(
         return "nothing to measure"
     records = {}
     for cell in order.places:
-        path = paths.cell_path("raw", *cell, "json")
+        path = paths.get_cell_path("raw", *cell, "json")
         record = read_json(path) or read_json(os.path.join(samples, path))
         if cell[2] <= SAMPLE and record:
             records[cell] = record

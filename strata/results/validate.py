@@ -66,7 +66,7 @@ def list_measured_cells(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
     return [
         cell
         for cell in cells
-        if os.path.exists(os.path.join(folder, paths.cell_path("raw", *cell, "log")))
+        if os.path.exists(os.path.join(folder, paths.get_cell_path("raw", *cell, "log")))
     ]
 
 
@@ -86,7 +86,7 @@ def find_faults(
     schema = validation.load_schema("record")
     faults = {}
     for cell in cells:
-        name, log = (paths.cell_path("raw", *cell, suffix) for suffix in ("json", "log"))
+        name, log = (paths.get_cell_path("raw", *cell, suffix) for suffix in ("json", "log"))
         try:
             record = load_object(folder, name)
         except UserError as error:

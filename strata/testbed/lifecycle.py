@@ -186,7 +186,7 @@ class Client:
     def __init__(self, resolved: Fields, image: Image | None, mask: str | None) -> None:
         """Bring the client up, after its entry in the journal; no system is joined to it yet."""
         client_id = _begin_entry(CLIENT, image)
-        folder = os.path.join(paths.systems_folder(), client_id)
+        folder = os.path.join(paths.get_systems_folder(), client_id)
         note = functools.partial(journal.note_cleanup, client_id)
         context = Context(client_id, folder, image, mask=mask, note=note)
         stack, self.layer = client_of.build_stack(resolved, context)
@@ -279,7 +279,7 @@ class System:
         ids = [self.id]
         if parts > 1:
             ids = [f"{self.id}-{part}" for part in range(parts)]
-        folders = [os.path.join(paths.systems_folder(), part_id) for part_id in ids]
+        folders = [os.path.join(paths.get_systems_folder(), part_id) for part_id in ids]
         stacks = []
         for part, (part_id, folder) in enumerate(zip(ids, folders, strict=True)):
             context = Context(
@@ -381,7 +381,7 @@ def take_down_systems(environment: str | None = None) -> list[str]:
                 errors.append(error)
         if len(errors) == errors_before:
             removed.append(f"system {entry['id']} ({entry['environment']})")
-            os.unlink(journal.entry_path(entry["id"]))
+            os.unlink(journal.get_entry_path(entry["id"]))
     if errors:
         raise errors[0]
     return removed

@@ -15,7 +15,7 @@ from strata.host.context import Context
 from strata.image import cache
 from strata.trial.request import WORK_FOLDER, WORKLOAD, Request
 from strata.util import paths
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.files import format_csv, read_json, write_output
 from strata.util.progress import format_duration
@@ -51,7 +51,7 @@ def read_table(folder: str, name: str) -> list[dict[str, str]]:
 
     name: the table's name in analysis/tables.R, which writes it, such as ``summary``.
     """
-    path = os.path.join(folder, result_path(name))
+    path = os.path.join(folder, get_result_path(name))
     if not os.path.exists(path):
         return []
     with open(path, newline="", encoding="utf-8") as file:
@@ -252,7 +252,7 @@ def compute_block_seconds(folder: str, experiment: Plan) -> float:
     # Repetition, which is the number of the block → its seconds.
     seconds: dict[int, float] = {}
     for cell in order.list_cells():
-        if record := read_json(os.path.join(folder, paths.cell_path("raw", *cell, "json"))):
+        if record := read_json(os.path.join(folder, paths.get_cell_path("raw", *cell, "json"))):
             _, _, repetition = cell
             seconds[repetition] = seconds.get(repetition, 0.0) + record["seconds"]
     return sum(seconds.values()) / len(seconds) if seconds else 0.0
@@ -313,7 +313,7 @@ def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
     steps = ["try=$(mktemp -d)", 'mkdir -m 1777 "$try/work"', 'chmod 755 "$try"']
     if request.files:
         steps.append(f'cp -rH -- {shlex.join(request.files)} "$try/work"')
-    argv = context.with_variables([*context.entrypoint, *request.argv])
+    argv = context.wrap_with_variables([*context.entrypoint, *request.argv])
     if layer_names == ["docker"]:
         reference = request.image or engine.name_image(image)
         steps.append(_format_docker_run(layers[0]["docker"], reference, folder, argv))

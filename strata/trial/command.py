@@ -19,7 +19,7 @@ from strata.trial import request as requests
 from strata.trial.answer import NOT_MEASURED
 from strata.trial.request import WORKLOAD, Request
 from strata.util import paths, programs, progress, yaml_files
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import read_json, read_text, remove_tree, reserve_outputs, write_output
@@ -28,7 +28,7 @@ from strata.util.signals import Interrupted
 # Exit statuses; users' scripts rely on them (docs/how-to/try.md).
 ANSWERED, FAILED = 0, 1
 # The tables that the answer is made of.
-TABLES = tuple(map(result_path, ("summary", "comparisons", "verdicts", "runs")))
+TABLES = tuple(map(get_result_path, ("summary", "comparisons", "verdicts", "runs")))
 
 
 def main(
@@ -299,14 +299,14 @@ def _time_native_run(
     limit = request.budget_seconds / len(available)
     overrides = f"workloads={{{WORKLOAD}: {{runs: 1, warmups: 0, laps: 1, limit: {limit:.1f}}}}}"
     line.show("a first run, natively …")
-    log = paths.cell_path("raw", REFERENCE, WORKLOAD, 1, "log")
+    log = paths.get_cell_path("raw", REFERENCE, WORKLOAD, 1, "log")
     is_measured = measuring.run_snakemake(folder, [log], "--config", overrides, line=line)
     line.clear()
     if not is_measured:
         reasons = answer.explain_missing(folder, experiment, [])
         native = {REFERENCE: reasons[REFERENCE]}
         raise UserError(*_explain_failures(folder, request, experiment, native))
-    path = os.path.join(folder, paths.cell_path("parsed", REFERENCE, WORKLOAD, 1, "json"))
+    path = os.path.join(folder, paths.get_cell_path("parsed", REFERENCE, WORKLOAD, 1, "json"))
     parsed = read_json(path) or {}
     for kind in ("raw", "parsed"):
         remove_tree(os.path.join(folder, "results", kind))
@@ -343,7 +343,7 @@ def _describe_round(folder: str, number: int, request: Request) -> str:
 
     number: the number of the round, after which strata/results/decide.py wrote its decision.
     """
-    decision = read_json(os.path.join(folder, result_path("precision", round=number))) or {}
+    decision = read_json(os.path.join(folder, get_result_path("precision", round=number))) or {}
     state = decision.get("workloads", {}).get(WORKLOAD, {})
     phrases = []
     for row in state.get("verdicts", []):

@@ -97,7 +97,7 @@ class Machine:
             observed = applied.observe_machine(self.folder, self.wanted, profile, self.refused)
         return {
             "accelerator": self.options["accelerator"],
-            "accelerator_reason": acceleration.known_accelerator()["accelerator_reason"],
+            "accelerator_reason": acceleration.read_known_accelerator()["accelerator_reason"],
             "profile": self.options["profile"],
             "started": "snapshot" if is_restored else "boot",
             **self.booted,
@@ -124,12 +124,12 @@ class Machine:
         machines = self._resolve_machines()
         inputs = [self.options, machines[part], part, parts, box["box"], box["host_key"]]
         digest = sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:8]
-        name = f"{paths.name_prefix()}-{digest}"
+        name = f"{paths.get_name_prefix()}-{digest}"
         libvirt.start_daemon()
         subnet, refusal = self._share_host(machines)
         if refusal:
             self.refused["huge_pages"] = refusal
-        mac, address = libvirt.card_address(subnet, part)
+        mac, address = libvirt.compute_card_addresses(subnet, part)
         requested: WantedMachine = {
             **machines[part],
             "huge_pages": machines[part]["huge_pages"] and not refusal,
@@ -138,8 +138,8 @@ class Machine:
             "box": box["box"],
             "data_disk": f"{name}-data.img",
             # This path must be the same for the saved domain and the restored one.
-            "console": vagrant_box.cache_path("consoles", f"{name}.log"),
-            "home": paths.name_prefix(),
+            "console": vagrant_box.get_cache_path("consoles", f"{name}.log"),
+            "home": paths.get_name_prefix(),
             "subnet": subnet,
             "mac": mac,
             "address": address,
@@ -340,10 +340,10 @@ def define_machine(folder: str, requested: WantedMachine) -> None:
     # Vagrant copies the disk of a box into the pool once, and then assumes that an existing copy is
     # complete.
     copy = f"{requested['box']}{vagrant_box.COPY}"
-    complete = vagrant_box.cache_path("pool", f"{copy}.whole")
+    complete = vagrant_box.get_cache_path("pool", f"{copy}.whole")
     if not os.path.exists(complete):
         vagrant_box.remove_volumes(copy)
-    libvirt.virsh("pool-refresh", paths.name_prefix())
+    libvirt.virsh("pool-refresh", paths.get_name_prefix())
     _run_vagrant(folder)
     write_text(complete, "")
     # Vagrant's definition is replaced by itself with the settings that it cannot write.
@@ -369,7 +369,7 @@ def _make_data_disk(requested: WantedMachine) -> None:
     An earlier disk of this name is overwritten.  applied.prepare_guest mounts it by its label.
     The file system is initialized here, since the guest would do so during a measurement.
     """
-    path = vagrant_box.cache_path("pool", requested["data_disk"])
+    path = vagrant_box.get_cache_path("pool", requested["data_disk"])
     kib = requested["data_disk_bytes"] // 1024
     # -m 0: no blocks are reserved for root, as whom all programs run anyway.
     options = ["-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
@@ -385,7 +385,7 @@ def _run_vagrant(folder: str) -> None:
     Raises UserError if Vagrant fails.
     """
     variables = {
-        "VAGRANT_HOME": vagrant_box.cache_path("vagrant"),
+        "VAGRANT_HOME": vagrant_box.get_cache_path("vagrant"),
         "VAGRANT_CWD": os.path.join(paths.PROJECT, "vagrant"),
         "VAGRANT_DOTFILE_PATH": os.path.join(folder, "vagrant"),
         "VAGRANT_CHECKPOINT_DISABLE": "1",
@@ -430,6 +430,6 @@ def remove_vagrant_files(folder: str) -> None:
 
     folder: the folder of the system.  Vagrant would otherwise take the machine for an existing one.
     """
-    index = vagrant_box.cache_path("vagrant", "data", "machine-index")
+    index = vagrant_box.get_cache_path("vagrant", "data", "machine-index")
     for path in (os.path.join(folder, "vagrant"), index):
         remove_tree(path)

@@ -63,7 +63,7 @@ def complete_profile(profile: Fields | None, scale: str, memory_bytes: int = 0) 
     return settings
 
 
-def spare_memory(total: int) -> int:
+def compute_spare_memory(total: int) -> int:
     """Return the bytes of memory that a host can give to machines, a multiple of 64 MiB.
 
     total: the host's memory in bytes.
@@ -211,7 +211,7 @@ def _resolve_memory(requested: str, memory_bytes: int, machine_count: int) -> in
     requested: the size in the profile; "host": an equal share of the memory that the host spares.
     memory_bytes: the host's memory.  machine_count: the number of machines.
     """
-    share = spare_memory(memory_bytes) // machine_count
+    share = compute_spare_memory(memory_bytes) // machine_count
     size = share if requested == "host" else parse_size(requested)
     return size // MIB // 2 * 2
 

@@ -114,7 +114,7 @@ def measure(
     write_json(folder / paths.IMAGE, image)
     write_json(folder / "results/image-manifest.json", MANIFEST)
     for (environment, load, repetition), (place, round) in blocks.Order(experiment).places.items():
-        path = folder / paths.cell_path("raw", environment, load, repetition, "log")
+        path = folder / paths.get_cell_path("raw", environment, load, repetition, "log")
         if not wanted(str(path.relative_to(folder))):
             continue
         fixture = projects.ROOT / f"workloads/{load}/fixtures/tiny.log"
@@ -285,7 +285,8 @@ if truth.get("fails") is True:
     sys.exit("cell: the program ended with 7")
 folder, experiment = Path.cwd(), measured.planned()
 logs = {word for word in sys.argv if word.startswith("results/raw/")}
-logs = logs or {paths.cell_path("raw", *cell, "log") for cell in blocks.Order(experiment).places}
+places = blocks.Order(experiment).places
+logs = logs or {paths.get_cell_path("raw", *cell, "log") for cell in places}
 failing = {log for log in logs if f"raw/{truth.get('fails')}/" in log}
 for log in failing:
     path = folder / log.replace("raw", "failed", 1)

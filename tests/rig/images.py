@@ -74,9 +74,9 @@ def disk(host: Path, image: dict | None = None) -> Path:
         capture([sys.executable, "-m", "strata", "image", "--config", page], timeout=3600)
     kind = "others" if image else "images"
     described = recipe.describe_image(image or {})
-    folder = Path(paths.home_folder()) / "images" / described["recipe"]
+    folder = Path(paths.get_home_folder()) / "images" / described["recipe"]
     image = read_json(str(folder / "image.json")) or {}
-    box = Path(disks.box_folder(described["recipe"]))
+    box = Path(disks.get_box_folder(described["recipe"]))
     there = disks.has_box(described["recipe"])
     decides = [described["recipe"], image.get("built"), there, host.name]
     name = sha256(json.dumps(decides).encode()).hexdigest()[:12]
@@ -108,7 +108,7 @@ def _make(folder: Path | None, box: Path | None, work: Path) -> None:
         for part in ("image.json", "image.tar", "manifest.json", "tree"):
             shown.append((folder / part, f"images/{folder.name}/{part}"))
         if box:
-            shown.append((box, os.path.relpath(box, paths.home_folder())))
+            shown.append((box, os.path.relpath(box, paths.get_home_folder())))
     for source, target in shown:
         point = work / "root" / target
         point.parent.mkdir(parents=True, exist_ok=True)

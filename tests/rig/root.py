@@ -53,7 +53,7 @@ SIZE = "24G"
 
 def place() -> Path:
     """Where the rig's disks are kept."""
-    return Path(paths.home_folder()) / "rig"
+    return Path(paths.get_home_folder()) / "rig"
 
 
 def sources() -> str:

@@ -285,7 +285,7 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     for top, shell in zip(tops, shells, strict=True):
         for argv in (["env"], ["id", "-u"], ["hostname"], ["cat", "/proc/self/mounts"]):
             with open(tmp_path / "printed", "wb") as file:
-                assert shell.run(top.context.with_variables(argv), file.write, 60)[0] == 0
+                assert shell.run(top.context.wrap_with_variables(argv), file.write, 60)[0] == 0
             assert (tmp_path / "printed").read_text().strip() == inside(top, *argv)
     for system in systems:
         system.set_frozen(True)

@@ -89,7 +89,7 @@ def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(
         assert built["recipe"] != image["recipe"]
         assert built["id"] != image["id"]
         old, new = (
-            json.loads(open(f"{cache.image_folder(name)}/manifest.json").read())["files"]
+            json.loads(open(f"{cache.get_image_folder(name)}/manifest.json").read())["files"]
             for name in (image["recipe"], built["recipe"])
         )
         assert {path for path in old if old[path] != new.get(path)} == {
@@ -97,7 +97,7 @@ def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(
         }
     finally:
         subprocess.run(["docker", "rmi", engine.name_image(built)], check=True, capture_output=True)
-        shutil.rmtree(cache.image_folder(built["recipe"]))
+        shutil.rmtree(cache.get_image_folder(built["recipe"]))
 
 
 @pytest.mark.long
@@ -203,25 +203,25 @@ def left():
     mark = [
         "grep",
         "-lsz",
-        f"STRATA_BUILDING={paths.home_mark()}",
+        f"STRATA_BUILDING={paths.compute_home_mark()}",
         *glob.glob("/proc/[0-9]*/environ"),
     ]
     marked = subprocess.run(mark, capture_output=True, text=True, check=False).stdout.split()
     folders = [
         path
         for name in ("images", "vm/vagrant/boxes")
-        for path in glob.glob(f"{paths.home_folder()}/{name}/*")
+        for path in glob.glob(f"{paths.get_home_folder()}/{name}/*")
     ]
-    mounts = [line for line in open("/proc/self/mountinfo") if paths.home_folder() in line]
+    mounts = [line for line in open("/proc/self/mountinfo") if paths.get_home_folder() in line]
     return {
-        "containers": {id for id in containers.split() if paths.home_mark() in labels(id)},
+        "containers": {id for id in containers.split() if paths.compute_home_mark() in labels(id)},
         "images": {
             line.split()[2]
             for line in images.splitlines()
-            if paths.home_mark() in labels(line.split()[2])
+            if paths.compute_home_mark() in labels(line.split()[2])
         },
         "processes": set(marked),
-        "folders": set(folders) - {os.path.join(paths.home_folder(), "images", "packer.log")},
+        "folders": set(folders) - {os.path.join(paths.get_home_folder(), "images", "packer.log")},
         "mounts": set(mounts),
     }
 

@@ -68,7 +68,13 @@ def up(home, machine_stays, image):
         lifecycle.take_down_systems()
         assert LAYER.remove_systems() == []
         LAYER.remove_images([])
-        ours = ["image", "ls", "--quiet", "--filter", f"label=strata.image={paths.home_mark()}"]
+        ours = [
+            "image",
+            "ls",
+            "--quiet",
+            "--filter",
+            f"label=strata.image={paths.compute_home_mark()}",
+        ]
         assert leftovers.lines("podman", *ours) == set()
 
 
@@ -99,7 +105,7 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
         for line in open(f"/proc/{top.list_memory_processes()[-1]}/cgroup").read().splitlines()
     ]
     # A slice of systemd has a name without a path.
-    parent = cgroups.parent_option(
+    parent = cgroups.get_parent_group(
         "systemd" if cgroups.is_managed_by_systemd() else "cgroupfs"
     ).strip("/")
     assert {

@@ -27,7 +27,7 @@ VIRSH = ["virsh", "--quiet", "--connect", "qemu:///system"]
 @pytest.fixture(scope="module", autouse=True)
 def machine_disk(image):
     """The disk of the image, which the build of the default config's image made."""
-    assert acceleration.known_accelerator()["accelerator"] in ("kvm", "tcg")
+    assert acceleration.read_known_accelerator()["accelerator"] in ("kvm", "tcg")
     return vagrant_box.require_box(image["recipe"])
 
 
@@ -243,4 +243,4 @@ def test_a_tuned_machine_shows_what_was_applied(tuned, image):
     # It is reached over Strata's bridge.
     address = tuned.top.get_address()
     route = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
-    assert paths.name_prefix() in route
+    assert paths.get_name_prefix() in route

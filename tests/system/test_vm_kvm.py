@@ -38,7 +38,7 @@ def compare(name, text):
     text = re.sub(r"strata-[0-9a-f]{12}\b", "BOX", text)
     text = re.sub(r"strata-[0-9a-f]{8}(-[0-9a-f]{1,8})?", "NAME", text)
     text = re.sub(r"pc-q35-[0-9.]+", "pc-q35-VERSION", text)
-    text = text.replace(paths.home_folder(), "HOME")
+    text = text.replace(paths.get_home_folder(), "HOME")
     tuned.compare(
         name, "\n".join(line.rstrip() for line in text.splitlines() if line.strip()) + "\n"
     )

@@ -261,7 +261,7 @@ def test_memory_of_virtual_machines_fits_the_host_and_the_workloads(
         lambda: None if kvm else "no QEMU",
     )
     finding = {"accelerator": "kvm", "accelerator_reason": "tried"}
-    monkeypatch.setattr("strata.vm.acceleration.known_accelerator", lambda: finding)
+    monkeypatch.setattr("strata.vm.acceleration.read_known_accelerator", lambda: finding)
     over = {"only": {"environments": ["native", "vm"]}, **over}
     machine = {**MACHINE, "memory_bytes": int(memory * 2**30)}
     if message is None:
@@ -316,7 +316,7 @@ def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(check
     monkeypatch.setattr(registry.load_layer_class("vm"), "explain_unavailability", lambda: None)
     monkeypatch.setattr(registry.load_layer_class("vm"), "explain_refusal", lambda *_: None)
     finding = {"accelerator": "tcg", "accelerator_reason": "tried"}
-    monkeypatch.setattr("strata.vm.acceleration.known_accelerator", lambda: finding)
+    monkeypatch.setattr("strata.vm.acceleration.read_known_accelerator", lambda: finding)
     made = planned()
     stream = made["workloads"]["stream"]
     beside = made["environments"][blocks.SMALL_REFERENCE]

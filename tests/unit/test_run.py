@@ -79,7 +79,7 @@ def planned(tmp_path, monkeypatch):
 
 def put(*cells, kind="raw", ago=0.0):
     for cell in cells:
-        path = paths.cell_path(kind, *cell, "log")
+        path = paths.get_cell_path(kind, *cell, "log")
         write_text(path, "7\n")
         os.utime(path, (time.time() - ago,) * 2)
 

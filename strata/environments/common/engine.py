@@ -50,7 +50,7 @@ def name_image(image: Image | Described) -> str:
     :meth:`Container.remove_images` finds images by the beginning of this name.
     """
     short_hash = image["recipe"][:12]
-    return f"{paths.name_prefix()}/image:{short_hash}"
+    return f"{paths.get_name_prefix()}/image:{short_hash}"
 
 
 def name_base(base: str) -> str:
@@ -59,7 +59,7 @@ def name_base(base: str) -> str:
     base: the base's hash, as :func:`strata.experiment.recipe.describe_image` gives it.
     Under another name, every existing base is bootstrapped again, which takes about a minute.
     """
-    return f"{paths.name_prefix()}/base:{base[:12]}"
+    return f"{paths.get_name_prefix()}/base:{base[:12]}"
 
 
 @functools.cache
@@ -183,7 +183,7 @@ class Container(layer.Layer):
         Returns the engine's IDs of the removed containers; an empty list if the engine cannot be
         used now.  A second call removes nothing.
         """
-        mark = f"label={label}={paths.home_mark()}"
+        mark = f"label={label}={paths.compute_home_mark()}"
         removed: list[str] = []
         for command in cls.list_host_commands():
             ids = capture([*command, "ps", "--all", "--quiet", "--filter", mark]).stdout.split()
@@ -221,8 +221,8 @@ class Container(layer.Layer):
         lines: set[str] = set()
         # The user's own image has no label, but a name if it was loaded here.
         for mark in (
-            f"label=strata.image={paths.home_mark()}",
-            f"reference={paths.name_prefix()}/image",
+            f"label=strata.image={paths.compute_home_mark()}",
+            f"reference={paths.get_name_prefix()}/image",
         ):
             argv = [*command, "image", "ls", "--filter", mark, *columns]
             lines.update(capture(argv, check=False).stdout.splitlines())
@@ -385,7 +385,14 @@ class Container(layer.Layer):
         if self.context.programs:
             settings += ["--volume", f"{self.context.programs}:/opt/strata:ro"]
         settings += [*limits.list_run_options(self.options), *passed]
-        fixed = ["--init", "--pull", "never", "--label", f"{LABEL}={paths.home_mark()}", *options]
+        fixed = [
+            "--init",
+            "--pull",
+            "never",
+            "--label",
+            f"{LABEL}={paths.compute_home_mark()}",
+            *options,
+        ]
         if self.context.own_image:
             fixed.append("--no-healthcheck")
         program = ["--entrypoint", argv[0], self._image_id, *argv[1:]]

@@ -421,7 +421,7 @@ class Layer(ABC):
         The command gets the environment variables of measured commands and no others.  Every
         environment must measure by it: the variables are part of what is equal everywhere.
         """
-        return self.make_plain_command(self.context.with_variables(argv))
+        return self.make_plain_command(self.context.wrap_with_variables(argv))
 
     def make_plain_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in this layer.

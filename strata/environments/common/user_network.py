@@ -68,7 +68,7 @@ class UserNetwork(layer.Layer):
         """
         # The namespace's network must not overlap with the client's, which exists by now.
         self.network = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
-        self.guest_address = addresses.address_in(self.network, self.guest_number)
+        self.guest_address = addresses.compute_address(self.network, self.guest_number)
         hold_command = self.below.make_plain_command(["sh", "-uc", HOLD_NAMESPACE])
         self.holder = capture(hold_command, timeout=10).stdout.strip()
         self.join_namespace(f"/proc/{self.holder}/ns/net")

@@ -272,7 +272,7 @@ def start_system(system: str, recipe: str) -> Iterator[list[str]]:
     """
     if system in RUNTIMES:
         container = f"strata-beside-{os.getpid()}"
-        image = engine.name_image({"recipe": recipe})
+        image = engine.format_image_name({"recipe": recipe})
         options = ["--rm", "--detach", "--init", "--name", container, *RUNTIMES[system]]
         command = ["docker", "run", *options, image, "sleep", "3600"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

@@ -108,7 +108,7 @@ class Remote(Link):
             }
         )
 
-    def _make_ssh_command(self, *options: str) -> list[str]:
+    def _build_ssh_command(self, *options: str) -> list[str]:
         """Return the ssh command that reaches the second machine, with these further options.
 
         Its last argument is the machine's name; a remote command may follow it.
@@ -118,13 +118,13 @@ class Remote(Link):
             # The journal's commands may run in another working directory.
             configuration = ["-F", os.path.abspath(self.options["ssh_config"])]
         # They keep one connection open, which all commands share.
-        settings = ssh_connection.make_ssh_settings(self.context.folder)
+        settings = ssh_connection.build_ssh_settings(self.context.folder)
         connection = [f"-o{key}={value}" for key, value in settings.items()]
         return ["ssh", *configuration, *connection, *options, self.options["ssh"]]
 
     def wrap_for_client_host(self, argv: list[str]) -> list[str]:
         """Return the ssh command that runs `argv` on the second machine, as root."""
-        return [*self._make_ssh_command(), "--", shlex.join([*self._root, *argv])]
+        return [*self._build_ssh_command(), "--", shlex.join([*self._root, *argv])]
 
     def _run_on_client(self, argv: list[str], check: bool = True) -> str:
         """Run a command on the second machine as root, and return its standard output.
@@ -140,14 +140,14 @@ class Remote(Link):
         ssh connection is noted first, and so is run last.  Sets `host` and both interfaces.
         Raises UserError if the machine cannot be the client.
         """
-        self._note_removal(self._make_ssh_command("-O", "exit"))
-        host_end, client_end = examine_machines(self._make_ssh_command())
+        self._note_removal(self._build_ssh_command("-O", "exit"))
+        host_end, client_end = examine_machines(self._build_ssh_command())
         self._root = [] if client_end["root"] == "yes" else ["sudo", "-n", "--"]
         self.host, self._client = client_end["from"], client_end["address"]
         self.host_interface, self.client_interface = host_end["device"], client_end["device"]
         if self.options["rate"]:
-            here = _make_unlimit_command(self.host_interface)
-            there = _make_unlimit_command(self.client_interface)
+            here = _build_unlimit_command(self.host_interface)
+            there = _build_unlimit_command(self.client_interface)
             self._note_removal(as_root(here), self.wrap_for_client_host(there))
             self.limit_rate()
         self._mount_tree(self._ensure_tree_on_client())
@@ -218,7 +218,7 @@ class Remote(Link):
         gateway = addresses.compute_address(subnet, 1)
         route = ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
         for machine in machines:
-            capture(machine.make_plain_command(route))
+            capture(machine.build_plain_command(route))
 
     def set_client_interface(self, address: str, card: str, client_address: str | None) -> None:
         """Find the second machine's network interface that reaches an address directly.
@@ -247,7 +247,7 @@ class Remote(Link):
         return self.wrap_for_client_host(["chroot", f"{self._folder}/root", *argv])
 
 
-def _make_unlimit_command(device: str) -> list[str]:
+def _build_unlimit_command(device: str) -> list[str]:
     """Return the command that removes the limit of a network interface's rate.
 
     It fails for a queueing discipline that is not Strata's, whose handle differs, so it can be run

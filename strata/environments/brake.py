@@ -42,7 +42,7 @@ class Layer(layer.Layer):
     image_forms = ()
     stands_idle = True
     needs_root = True
-    options_schema = layer.options_schema(
+    options_schema = layer.build_options_schema(
         "share",
         share={
             "type": "number",

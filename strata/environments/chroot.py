@@ -71,7 +71,7 @@ class Layer(layer.Layer):
     option_differences = MappingProxyType(
         {"numactl": ("processors", "memory policy"), "huge_pages": ("huge pages",)}
     )
-    options_schema = layer.options_schema(
+    options_schema = layer.build_options_schema(
         numactl={
             "type": "string",
             "pattern": rf"^{_NUMACTL_OPTION}( {_NUMACTL_OPTION})*$",
@@ -149,7 +149,7 @@ class Layer(layer.Layer):
             command = ["numactl", *self.options["numactl"].split(), "--", *command]
         if "huge_pages" in self.options:
             command = ["python3", "-S", "-c", NO_HUGE_PAGES, *command]
-        return as_root([*cgroups.make_join_command(self.context.id), *command])
+        return as_root([*cgroups.build_join_command(self.context.id), *command])
 
     def find_cgroup(self) -> str | None:
         """Return the system's id, which is the name of its control group."""

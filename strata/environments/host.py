@@ -83,7 +83,7 @@ class Layer(layer.Layer):
         command also keeps the system's folder open, since clean-up ends the programs that do.
         fed: not used here; other layers pass standard input on only then.
         """
-        return argv if self.above else [*holders.make_holding_command(self.context.folder), *argv]
+        return argv if self.above else [*holders.build_holding_command(self.context.folder), *argv]
 
     def get_address(self) -> str:
         """Return the host's address where the client reaches it."""

@@ -36,7 +36,7 @@ class Layer(chroot.Layer):
     refuses_own_images = "LXC does not apply the image’s USER and WORKDIR; Docker does"
     differences = layer.CONTAINER_DIFFERENCES
     option_differences = MappingProxyType({})
-    options_schema = layer.options_schema()
+    options_schema = layer.build_options_schema()
 
     @property
     def monitor(self) -> str:
@@ -81,7 +81,7 @@ class Layer(chroot.Layer):
         os.mkdir(folder)
         write_text(os.path.join(folder, "config"), "\n".join([*settings, ""]))
         log = os.path.join(folder, "log")
-        start = self._make_command(
+        start = self._build_lxc_command(
             "lxc-start", "--daemon", f"--logfile={log}", "--logpriority=ERROR"
         )
         if capture(start, check=False).returncode != 0:
@@ -94,7 +94,7 @@ class Layer(chroot.Layer):
         The command gets none of the caller's environment variables, and always its standard input:
         `fed` has no effect.
         """
-        return self._make_command("lxc-attach", "--clear-env", "--", *argv)
+        return self._build_lxc_command("lxc-attach", "--clear-env", "--", *argv)
 
     def collect_facts(self) -> Fields:
         """Return ``{container: {program, version}}`` for the records.
@@ -108,7 +108,7 @@ class Layer(chroot.Layer):
         """Return the ids of the processes in the container's control group, sorted."""
         return sorted(cgroups.list_processes(self.context.id))
 
-    def _make_command(self, program: str, *options: str) -> list[str]:
+    def _build_lxc_command(self, program: str, *options: str) -> list[str]:
         """Return the command that runs a program of LXC, as root, for this container."""
         container = [f"--name={self.context.id}", f"--lxcpath={self.context.folder}"]
         return as_root([program, *container, *options])

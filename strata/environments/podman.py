@@ -20,7 +20,7 @@ BRIDGE_MAKERS = (
 )
 
 
-def _make_podman_command(*arguments: str) -> list[str]:
+def _build_podman_command(*arguments: str) -> list[str]:
     """Return the command of Podman with these arguments and this host's control group driver."""
     return ["podman", "--cgroup-manager", cgroups.find_driver_name(), *arguments]
 
@@ -38,7 +38,7 @@ class Layer(engine.Container):
     programs = ("podman",)
     package = "podman"
     needs_root = True
-    options_schema = engine.make_container_schema(
+    options_schema = engine.build_container_schema(
         runtime={"enum": list(RUNTIMES), "description": "crun or runc"}
     )
 
@@ -47,7 +47,7 @@ class Layer(engine.Container):
         """Return the command that runs Podman as root; none if this user cannot use Podman now."""
         if cls.explain_unavailability() or cls.explain_missing_permission():
             return []
-        return [as_root(_make_podman_command())]
+        return [as_root(_build_podman_command())]
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
@@ -76,17 +76,17 @@ class Layer(engine.Container):
             )
         return super().explain_refusal(resolved, below, machine)
 
-    def make_engine_command(self, *arguments: str) -> list[str]:
+    def build_engine_command(self, *arguments: str) -> list[str]:
         """Return the command that runs Podman as root, with the chosen runtime and arguments."""
-        return as_root(_make_podman_command("--runtime", self.options["runtime"], *arguments))
+        return as_root(_build_podman_command("--runtime", self.options["runtime"], *arguments))
 
-    def make_load_command(self) -> list[str]:
+    def build_load_command(self) -> list[str]:
         """Return Podman's command that loads an image from standard input.
 
         Its temporary file is in the system's folder, and is removed with it.
         """
         return as_root(
-            ["env", f"TMPDIR={self.context.folder}", *_make_podman_command("load", "--quiet")]
+            ["env", f"TMPDIR={self.context.folder}", *_build_podman_command("load", "--quiet")]
         )
 
     def select_engine_facts(self, info: Fields) -> Fields:

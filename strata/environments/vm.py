@@ -51,7 +51,7 @@ class Layer(layer.Layer):
         dict.fromkeys(_OWN_KERNEL, "a kernel and processors of its own")
         | dict.fromkeys(_PLACED, "as its profile places it")
     )
-    options_schema = layer.options_schema(
+    options_schema = layer.build_options_schema(
         profile={"type": "string", "known": {"in": "profiles", "what": "profile of vm.profiles"}},
         fresh={"enum": ["boot", "snapshot"], "description": "boot or snapshot"},
     )

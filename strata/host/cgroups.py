@@ -135,7 +135,7 @@ def list_group_folders(system_id: str) -> list[str]:
 def create_groups(system_id: str, mask: str | None) -> None:
     """Create the control groups of a native system, as root.
 
-    :func:`make_join_command` runs the system's commands in these groups.  The caller notes the
+    :func:`build_join_command` runs the system's commands in these groups.  The caller notes the
     groups in the journal first, and :func:`remove_groups` removes them.
     mask: a list such as ``0-1,3`` of the CPUs that the groups are restricted to; None: all.
     Where systemd manages the groups, a process that only sleeps is started to keep them, and a
@@ -160,7 +160,7 @@ def create_groups(system_id: str, mask: str | None) -> None:
     capture(as_root(["systemd-run", "--scope", "--quiet", "--collect", *options, "--", *stay]))
 
 
-def make_join_command(system_id: str) -> list[str]:
+def build_join_command(system_id: str) -> list[str]:
     """Return the prefix that lets root run a command in a native system's groups.
 
     :func:`create_groups` must have made the groups.  The command's children stay in them.

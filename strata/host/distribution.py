@@ -83,7 +83,7 @@ def list_releases(distribution: str) -> list[str]:
     return [row["series"] for row in rows if row.get("series")]
 
 
-def make_sources_list(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
+def format_sources_list(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
     """Return the text of the image's sources.list, for the chosen release.
 
     chosen: see :func:`choose_release`.

@@ -42,7 +42,7 @@ TEMPERATURE = "/sys/class/thermal/thermal_zone0/temp"
 FREED_BYTES = 2_000_000
 
 
-def make_print_command() -> list[str]:
+def build_print_command() -> list[str]:
     """Return the command that prints those of :data:`FILES` that exist, each after its path.
 
     :func:`split_files` relies on this format.
@@ -51,7 +51,7 @@ def make_print_command() -> list[str]:
 
 
 def split_files(text: str) -> dict[str, str]:
-    """Return path → content of the files in the output of :func:`make_print_command`.
+    """Return path → content of the files in the output of :func:`build_print_command`.
 
     Other commands print in that form, too: a line ``==> PATH <==`` before each content.
     """

@@ -19,7 +19,7 @@ def get_socket_path(folder: str) -> str:
     return os.path.join(folder, "ssh")
 
 
-def make_ssh_settings(folder: str) -> dict[str, str]:
+def build_ssh_settings(folder: str) -> dict[str, str]:
     """Return the ssh options of a system's connection: no prompts, one shared connection kept open.
 
     They hold for every command to one system: another ControlPath would mean another connection.

@@ -177,7 +177,7 @@ def _build_image(config: Fields, described: Described) -> Image:
         _remove_builds()
         # Removed are Docker's image of a failed build, and an image that lost its name to this one.
         # The base stays for later builds.
-        _discard_images(engine.name_base(described["base"]))
+        _discard_images(engine.format_base_name(described["base"]))
     print_topic("image", f"{recipe_hash[:12]} is {'taken over' if 'docker' in config else 'built'}")
     return cache.require_image(recipe_hash)
 
@@ -238,7 +238,7 @@ def _provision_image(config: Fields, described: Described, work: str) -> str:
     packer/image.pkr.hcl declares the variables, and makes labels of the home's mark and of the
     recipe in the name.
     """
-    name = engine.name_image(described)
+    name = engine.format_image_name(described)
     base = _provide_base(config, described)
     with report_step("image", "provisioning with Packer"):
         _run_packer(config, work, {"base": base, "tag": name, "home": paths.compute_home_mark()})
@@ -251,7 +251,7 @@ def _provide_base(config: Fields, described: Described) -> str:
     config: the configuration's ``image``.  described: its recipe.
     Raises UserError with apt's reasons if mmdebstrap cannot make it.
     """
-    name = engine.name_base(described["base"])
+    name = engine.format_base_name(described["base"])
     if capture(["docker", "image", "inspect", name], check=False).returncode == 0:
         print_topic("image", "the base root filesystem is in the cache")
         return name
@@ -289,7 +289,7 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
     mirror = config.get("mirror")
     sources = os.path.join(work, "sources.list")
     write_text(
-        sources, distribution.make_sources_list(described, mirror, distribution.read_os_release())
+        sources, distribution.format_sources_list(described, mirror, distribution.read_os_release())
     )
     archive = os.path.join(work, "base.tar")
     command = ["mmdebstrap", *options, described["release"], archive, sources]
@@ -467,7 +467,11 @@ def _discard_images(*kept_names: str) -> list[str]:
     needed = {*kept_names}
     for recipe_hash in cache.list_image_recipes():
         if image := cache.find_image(recipe_hash):
-            needed |= {image["id"], engine.name_image(image), engine.name_base(image["base"])}
+            needed |= {
+                image["id"],
+                engine.format_image_name(image),
+                engine.format_base_name(image["base"]),
+            }
     removed = []
     for name in registry.list_layer_names():
         removed += registry.load_layer_class(name).remove_images(needed)

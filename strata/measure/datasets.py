@@ -49,7 +49,7 @@ def ensure_data_set(
     name = f"(data of {workload})"
     system = lifecycle.System(name, [{"chroot": {}}], image)
     with report_step(workload, "making its data, once for this image"):
-        command = system.top.make_measured_command(argv)
+        command = system.top.build_measured_command(argv)
         result = capture(command, timeout=declared["timeout"], check=False)
     if result.returncode != 0:
         last_lines = summarize_output(result.stderr or result.stdout)

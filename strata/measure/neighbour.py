@@ -43,7 +43,7 @@ def keep_busy(context: Context, limit: float) -> Iterator[Fields]:
     try:
         cgroups.create_groups(name, context.mask)
         loops = ["sh", "-euc", START_LOOPS, "strata", str(math.ceil(limit)), *map(str, processors)]
-        capture(as_root([*cgroups.make_join_command(name), *loops]))
+        capture(as_root([*cgroups.build_join_command(name), *loops]))
         started, before = time.monotonic(), cgroups.read_usage([name])
         yield usage
         after, elapsed = cgroups.read_usage([name]), time.monotonic() - started

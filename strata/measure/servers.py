@@ -64,7 +64,7 @@ class Server:
         Raises UserError if the action fails.
         """
         argv = [SERVE, action, self.declared["name"], *arguments]
-        return capture(self._inputs.find_layer(self._part).make_measured_command(argv)).stdout
+        return capture(self._inputs.find_layer(self._part).build_measured_command(argv)).stdout
 
     def start(self) -> None:
         """Start the server, without waiting until it accepts requests (:meth:`check_ready`).
@@ -88,7 +88,7 @@ class Server:
             reason = f"was not ready after {limit:g} s: {self.read_last_lines()}"
             raise CellFailed(f"its server {self.shown} {reason}")
         layer = self._inputs.find_layer(None if ready.get("at") == "client" else self._part)
-        command = layer.make_measured_command(self._fill_command(ready["argv"]))
+        command = layer.build_measured_command(self._fill_command(ready["argv"]))
         try:
             # capture stretches its limit, and `seconds_left` is stretched already.
             result = capture(command, seconds_left / stretch(1), check=False)

@@ -96,7 +96,9 @@ class Steps:
         servers.start_servers(self.servers, self.inputs.system)
         self._execute_section("warmup")
         if self._waits:
-            self.shell = Shell(self.inputs.system.top.make_plain_command([SHELL_PROGRAM], fed=True))
+            self.shell = Shell(
+                self.inputs.system.top.build_plain_command([SHELL_PROGRAM], fed=True)
+            )
             # The shell must be ready before the system is frozen: no process can enter it then.
             with self.log.outputs([0]) as [output]:
                 self.shell.run(["true"], output, SECONDS_TO_ANSWER)
@@ -263,7 +265,7 @@ class Steps:
                 return [self.shell.run(argv, outputs[0], timeout)]
             commands = []
             for part, argv in zip(systems, argvs, strict=True):
-                commands.append(self.inputs.find_layer(part).make_measured_command(argv))
+                commands.append(self.inputs.find_layer(part).build_measured_command(argv))
             return run_together(commands, outputs, timeout, self._machine_pids)
 
     def _require_success(self, step: Step, commands: list[Fields]) -> None:
@@ -385,7 +387,7 @@ class Steps:
         """
         command = {**self._start_record(step, values, 0), **further_keys}
         self.commands.append(command)
-        host_command = self.inputs.system.top.make_measured_command(command["argv"])
+        host_command = self.inputs.system.top.build_measured_command(command["argv"])
         started = time.monotonic()
         result = capture(host_command, timeout=step["timeout"], check=False)
         seconds = time.monotonic() - started

@@ -72,7 +72,7 @@ def observe_system(top: Layer) -> tuple[Fields, States]:
     record's `observed` has the facts as `inside` or `client`, with `processors` (the CPUs, for
     example ``0-3``).
     """
-    command = top.make_plain_command(starting_state.make_state_command(*observe.FILES))
+    command = top.build_plain_command(starting_state.build_state_command(*observe.FILES))
     files = observe.split_files(capture(command, check=False).stdout)
     facts = observe.parse_facts(files)
     state = starting_state.parse_state(files)
@@ -95,7 +95,7 @@ def read_native_state(mask: str | None) -> States:
     :func:`strata.host.starting_state.declare_state` must have been called before.
     Raises CellFailed if the state is not the declared one.
     """
-    printed = capture(as_root(starting_state.make_state_command()), check=False).stdout
+    printed = capture(as_root(starting_state.build_state_command()), check=False).stdout
     state = starting_state.parse_state(observe.split_files(printed))
     wrong = starting_state.find_undeclared_values(state)
     processors = mask or format_ranges(starting_state.list_online_cpus())
@@ -163,7 +163,7 @@ def _read_host_process_state(top: Layer) -> States:
     host_process = top.find_kernel_process()
     if not host_process:
         return {}
-    command = as_root(starting_state.make_state_command(process=host_process))
+    command = as_root(starting_state.build_state_command(process=host_process))
     state = starting_state.parse_state(observe.split_files(capture(command, check=False).stdout))
     names = [name for name in starting_state.HOST_PROCESS_STATE if name in state]
     return {f"{name} on the host": state[name] for name in names}
@@ -314,7 +314,7 @@ class System:
         """
         top = self.tops[part]
         # These layers forward packets of other parts as they forward the client's.
-        forwarded = any(layer.peers_are_clients for layer in top.stack())
+        forwarded = any(layer.peers_are_clients for layer in top.iterate_layers())
         return top.get_address() if forwarded else self.get_listen_address(part)
 
     def set_frozen(self, frozen: bool) -> None:

@@ -315,7 +315,7 @@ def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
         steps.append(f'cp -rH -- {shlex.join(request.files)} "$try/work"')
     argv = context.wrap_with_variables([*context.entrypoint, *request.argv])
     if layer_names == ["docker"]:
-        reference = request.image or engine.name_image(image)
+        reference = request.image or engine.format_image_name(image)
         steps.append(_format_docker_run(layers[0]["docker"], reference, folder, argv))
     else:
         steps.append(_format_chroot(context, image["folder"], folder, argv))
@@ -330,10 +330,15 @@ def _format_docker_run(options: Fields, image: str, folder: str, argv: list[str]
     """
     passed = options.get("options", [])
     socket = docker_daemon.find_second_socket(options)
-    words = [*docker_daemon.make_client_command(socket), "run", "--rm", "-it"]
+    words = [*docker_daemon.build_client_command(socket), "run", "--rm", "-it"]
     if not passed_options.find_network({"options": passed}):
         words += ["--network", options["network"]]
-    words += ["--runtime", docker.name_runtime(options), *limits.list_run_options(options), *passed]
+    words += [
+        "--runtime",
+        docker.format_runtime_name(options),
+        *limits.list_run_options(options),
+        *passed,
+    ]
     image = options.get("image", {}).get("name", image)
     # The words of the command include the image's own ENTRYPOINT.
     program = ["--workdir", folder, "--entrypoint", argv[0], image, *argv[1:]]

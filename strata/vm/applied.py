@@ -34,7 +34,7 @@ done
 _GUEST_SCRIPT = f"""
 for process in $(grep -l '^sshd' /proc/[0-9]*/comm 2>/dev/null); do
     process=${{process#/proc/}}
-    prlimit --pid "${{process%/comm}}" {" ".join(starting_state.make_prlimit_options())} || true
+    prlimit --pid "${{process%/comm}}" {" ".join(starting_state.build_prlimit_options())} || true
 done
 mkdir -p /data
 mountpoint -q /data || mount -o defaults LABEL={DATA_LABEL} /data || exit 1
@@ -77,7 +77,7 @@ def observe_machine(
     """
     queues, nodes, *caches = prepare_guest(folder)
     guest = observe.parse_facts(
-        observe.split_files(ssh.run_command(folder, observe.make_print_command(), check=False))
+        observe.split_files(ssh.run_command(folder, observe.build_print_command(), check=False))
     )
     host_caches = capture(["sh", "-c", _PRINT_CACHES]).stdout.splitlines()
     observed = {

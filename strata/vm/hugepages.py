@@ -21,7 +21,7 @@ def _count_pages(folder: str, counter: str) -> int:
         return int(file.read())
 
 
-def _make_reserve_command(folder: str, count: int) -> list[str]:
+def _build_reserve_command(folder: str, count: int) -> list[str]:
     """Return the command, for root, that sets the number of huge pages that a folder reserves.
 
     count: the number of all reserved pages, whether in use or free.  The kernel reserves fewer
@@ -63,7 +63,7 @@ def reserve_huge_pages(machines: list[WantedMachine], context: Context) -> str |
         before = {folder: _count_pages(folder, "nr") for folder in needed}
     except OSError:
         return "the host's kernel has no huge pages of 2 MiB"
-    undo_commands = [_make_reserve_command(folder, count) for folder, count in before.items()]
+    undo_commands = [_build_reserve_command(folder, count) for folder, count in before.items()]
     # `find` prints nothing: a failed return of pages is not an error.
     cleanup = {"root": True, "find": ["true"], "remove": undo_commands}
     context.note_cleanup({"kind": "huge pages", "id": context.id, **cleanup})
@@ -71,7 +71,7 @@ def reserve_huge_pages(machines: list[WantedMachine], context: Context) -> str |
     capture(as_root(COMPACT_MEMORY), check=False)
     for folder, count in needed.items():
         missing = max(0, count - _count_pages(folder, "free"))
-        capture(as_root(_make_reserve_command(folder, before[folder] + missing)), check=False)
+        capture(as_root(_build_reserve_command(folder, before[folder] + missing)), check=False)
     reserved = sum(min(_count_pages(folder, "free"), count) for folder, count in needed.items())
     if reserved == needed.total():
         return None

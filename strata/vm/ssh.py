@@ -39,7 +39,7 @@ def write_configuration(folder: str, address: str, key: str, host_key: str) -> N
         "  StrictHostKeyChecking yes",
         *(
             f'  {option} "{value}"'
-            for option, value in ssh_connection.make_ssh_settings(folder).items()
+            for option, value in ssh_connection.build_ssh_settings(folder).items()
         ),
     ]
     write_text(_get_configuration_path(folder), "\n".join(lines) + "\n")

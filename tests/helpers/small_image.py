@@ -51,7 +51,7 @@ def make(folder: Path) -> dict:
     manifest = [
         {
             "Config": f"{id}.json",
-            "RepoTags": [engine.name_image({"recipe": RECIPE})],
+            "RepoTags": [engine.format_image_name({"recipe": RECIPE})],
             "Layers": ["layer.tar"],
         }
     ]

@@ -59,7 +59,7 @@ def place() -> Path:
 def sources() -> str:
     """The package sources: this host's own, with the release replaced."""
     chosen = {"distribution": "debian", "release": RELEASE}
-    return distribution.make_sources_list(chosen, None, distribution.read_os_release())
+    return distribution.format_sources_list(chosen, None, distribution.read_os_release())
 
 
 def _decides() -> str:

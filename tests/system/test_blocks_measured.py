@@ -155,7 +155,7 @@ def test_what_goes_on_in_a_system_s_control_group_disturbs_no_lap(machine_stays)
             "-c",
             '"$@" >/dev/null 2>&1 &',
             "sh",
-            *cgroups.make_join_command(group),
+            *cgroups.build_join_command(group),
             *spin,
         ]
         begun = time.monotonic()

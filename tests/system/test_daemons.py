@@ -192,7 +192,7 @@ if is_up:
     for number, (name, entry) in enumerate(planned.items()):
         system = lifecycle.System(name, entry["layers"], image, ports=[28643 + 100 * number])
         socket = docker_daemon.find_second_socket(entry["layers"][0]["docker"])
-        argv = [*docker_daemon.make_client_command(socket), "ps", "--format", "{{.Names}}"]
+        argv = [*docker_daemon.build_client_command(socket), "ps", "--format", "{{.Names}}"]
         names = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
         facts = system.facts["facts"]["docker"]["network"]
         outcome["systems"].append([system.top.context.id in names, len(names), facts["ports"]])

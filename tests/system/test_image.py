@@ -96,7 +96,9 @@ def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(
             "opt/strata/workloads/stream/stream"
         }
     finally:
-        subprocess.run(["docker", "rmi", engine.name_image(built)], check=True, capture_output=True)
+        subprocess.run(
+            ["docker", "rmi", engine.format_image_name(built)], check=True, capture_output=True
+        )
         shutil.rmtree(cache.get_image_folder(built["recipe"]))
 
 
@@ -323,7 +325,9 @@ def test_homes_leave_each_other_their_images(tmp_path, monkeypatch):
             ["docker", "load", "--input", folder / "image.tar"], check=True, capture_output=True
         )
     # Another home's build took the same name.
-    subprocess.run(["docker", "tag", made["a"]["id"], engine.name_image(made["b"])], check=True)
+    subprocess.run(
+        ["docker", "tag", made["a"]["id"], engine.format_image_name(made["b"])], check=True
+    )
     assert "<none>" in subprocess.check_output(
         ["docker", "images", "--filter", "dangling=true"], text=True
     )

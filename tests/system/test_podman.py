@@ -88,7 +88,7 @@ def stack_of(options):
 
 def inside(top, *argv):
     return subprocess.run(
-        top.make_measured_command(list(argv)), capture_output=True, text=True, check=True
+        top.build_measured_command(list(argv)), capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
@@ -146,7 +146,7 @@ def test_what_is_printed_in_it_arrives_whole_and_so_does_its_exit_code(up):
     top = up(network="host")
     for _ in range(3):
         done = subprocess.run(
-            top.make_measured_command(["sh", "-c", "echo a; echo b >&2; exit 7"]),
+            top.build_measured_command(["sh", "-c", "echo a; echo b >&2; exit 7"]),
             capture_output=True,
             check=False,
         )
@@ -179,7 +179,7 @@ def test_what_it_may_do_is_what_was_asked_for(up):
 def test_the_next_cell_gets_a_fresh_one(up, image):
     top = up(data="layered")
     subprocess.run(
-        top.make_measured_command(
+        top.build_measured_command(
             ["sh", "-c", "echo >/data/left; setsid sleep 300 >/dev/null 2>&1 &"]
         ),
         check=True,

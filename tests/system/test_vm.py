@@ -33,7 +33,7 @@ def machine_disk(image):
 
 def inside(top, *argv, timeout=300):
     done = subprocess.run(
-        top.make_measured_command(list(argv)),
+        top.build_measured_command(list(argv)),
         capture_output=True,
         text=True,
         timeout=timeout,

@@ -68,7 +68,7 @@ SOMETIMES = {"processors", "memory policy", "blocked signals", "merged pages", "
 
 def state_under(*prefix):
     """Return the state in which another program starts this one; None if it cannot."""
-    command = [*prefix, *starting_state.make_state_command()]
+    command = [*prefix, *starting_state.build_state_command()]
     printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return starting_state.parse_state(observe.split_files(printed)) if printed else None
 

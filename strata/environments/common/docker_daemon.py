@@ -61,7 +61,7 @@ def list_second_sockets() -> list[str]:
     ]
 
 
-def make_client_command(socket: str | None) -> list[str]:
+def build_client_command(socket: str | None) -> list[str]:
     """Return the command of Docker's client for a daemon.
 
     socket: the socket of a second daemon; None for the usual daemon.
@@ -97,7 +97,7 @@ def _read_info(socket: str | None) -> Fields:
     socket: the socket of a second daemon; None for the usual daemon.
     A process asks each daemon once.
     """
-    argv = [*make_client_command(socket), "info", "--format", "{{json .}}"]
+    argv = [*build_client_command(socket), "info", "--format", "{{json .}}"]
     try:
         info = json.loads(capture(argv, 20, check=False).stdout)
     except (UserError, ValueError):
@@ -136,7 +136,7 @@ def inspect_network(name: str, socket: str | None) -> Fields:
     socket: the socket of a second daemon; None for the usual daemon.
     A process reads each network once, even if it was missing.
     """
-    argv = [*make_client_command(socket), "network", "inspect", name]
+    argv = [*build_client_command(socket), "network", "inspect", name]
     printed = capture(argv, check=False).stdout
     networks: list[Fields] = json.loads(printed or "[]")
     return networks[0] if networks else {}
@@ -299,7 +299,7 @@ def explain_refused_options(options: Fields) -> str | None:
     passed = options.get("options", ())
     if not passed or not find_program("docker"):
         return None
-    client = make_client_command(find_second_socket(options))
+    client = build_client_command(find_second_socket(options))
     argv = [*client, "create", "--pull", "never", *passed, "strata.invalid/none"]
     printed = capture(argv, check=False).stderr
     match = REFUSAL.search(printed)

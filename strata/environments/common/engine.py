@@ -43,7 +43,7 @@ NAT, PROXY, NOTHING = "destination NAT", "docker-proxy alone", "nothing seen"
 PROXIED = "bridge, user-land proxy"
 
 
-def name_image(image: Image | Described) -> str:
+def format_image_name(image: Image | Described) -> str:
     """Return the name of an image in an engine, which has 12 digits of its recipe's hash.
 
     image: a description of the image, whose key `recipe` is this hash.
@@ -53,7 +53,7 @@ def name_image(image: Image | Described) -> str:
     return f"{paths.get_name_prefix()}/image:{short_hash}"
 
 
-def name_base(base: str) -> str:
+def format_base_name(base: str) -> str:
     """Return the name that Docker gives to a base root filesystem of images.
 
     base: the base's hash, as :func:`strata.experiment.recipe.describe_image` gives it.
@@ -100,7 +100,7 @@ def explain_missing_runtime(runtime: str) -> str | None:
     return None
 
 
-def make_container_schema(**more: Fields) -> Fields:
+def build_container_schema(**more: Fields) -> Fields:
     """Return the JSON schema of a container's options.
 
     more: schemas of the options that only this engine has, by their names.
@@ -110,7 +110,7 @@ def make_container_schema(**more: Fields) -> Fields:
     """
     # One of an engine's own options, which `options` passes on, may name another network.
     required = ["data"] if "options" in more else ["network", "data"]
-    return layer.options_schema(
+    return layer.build_options_schema(
         *required,
         network={"enum": list(NETWORKS), "description": "bridge or host"},
         data={"enum": list(DATA), "description": "volume, layered or tmpfs"},
@@ -123,7 +123,7 @@ class Container(layer.Layer):
     """A container that an engine runs; a subclass gives the engine's commands.
 
     Commands for the containers of all systems on the host begin as :meth:`list_host_commands` says,
-    commands for one system come from :meth:`make_engine_command`.
+    commands for one system come from :meth:`build_engine_command`.
     """
 
     engine_name: str
@@ -243,7 +243,7 @@ class Container(layer.Layer):
         return removed
 
     @abstractmethod
-    def make_engine_command(self, *arguments: str) -> list[str]:
+    def build_engine_command(self, *arguments: str) -> list[str]:
         """Return the command, for the layer below, that runs the engine with these arguments."""
 
     @abstractmethod
@@ -286,8 +286,8 @@ class Container(layer.Layer):
         records; later steps add `settings` and `network` to them.
         Raises UserError if the engine does not answer.
         """
-        argv = self.below.make_plain_command(
-            self.make_engine_command("info", "--format", "{{json .}}")
+        argv = self.below.build_plain_command(
+            self.build_engine_command("info", "--format", "{{json .}}")
         )
         self.info = _read_engine_info(*argv)
         self._facts: Fields = {}
@@ -302,17 +302,19 @@ class Container(layer.Layer):
         """
         if self.find_virtual_machine() is not None:
             return []
-        return [self.make_cleanup_entry(self.context.id)]
+        return [self.build_cleanup_entry(self.context.id)]
 
-    def make_cleanup_entry(self, name: str) -> Fields:
+    def build_cleanup_entry(self, name: str) -> Fields:
         """Return the journal's entry that removes the container with this name.
 
         Its format is in :mod:`strata.testbed.journal`, which may run its commands in a later
         process: each must be complete in itself.
         """
         # Podman's names begin without the slash that Docker's have.
-        find = self.make_engine_command("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
-        remove = self.complete_command(self.make_engine_command("rm", "--force", "--volumes", name))
+        find = self.build_engine_command("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
+        remove = self.complete_command(
+            self.build_engine_command("rm", "--force", "--volumes", name)
+        )
         return {"kind": "container", "id": name, "find": find, "remove": [remove]}
 
     def start(self) -> None:
@@ -327,7 +329,7 @@ class Container(layer.Layer):
         if self.find_virtual_machine() is None:
             options += ["--cidfile", self.id_file]
         start = self.complete_command(
-            self.make_start_command(options, self.list_passed_options(), HOLDER)
+            self.build_start_command(options, self.list_passed_options(), HOLDER)
         )
         try:
             self.run_below(start)
@@ -340,7 +342,7 @@ class Container(layer.Layer):
             mode = "1777" if self._serves_user else "0755"
             make_folders = ["sh", "-euc", MAKE_FOLDERS, "strata", mode]
             self.run_below(
-                self.make_engine_command("exec", "--user", "0", self.context.id, *make_folders)
+                self.build_engine_command("exec", "--user", "0", self.context.id, *make_folders)
             )
         if "cpu-burst" in self.options:
             # Engines have no option for it.
@@ -358,7 +360,7 @@ class Container(layer.Layer):
         """
         return list(self.options.get("options", ()))
 
-    def make_start_command(
+    def build_start_command(
         self, options: Sequence[str], passed: Sequence[str], argv: Sequence[str]
     ) -> list[str]:
         """Return the engine's command that starts a container of this layer's image and options.
@@ -397,7 +399,7 @@ class Container(layer.Layer):
             fixed.append("--no-healthcheck")
         program = ["--entrypoint", argv[0], self._image_id, *argv[1:]]
         # Of an option that is given twice, the last counts.
-        return self.make_engine_command("run", *network_options, *settings, *fixed, *program)
+        return self.build_engine_command("run", *network_options, *settings, *fixed, *program)
 
     @property
     def _serves_user(self) -> bool:
@@ -415,19 +417,19 @@ class Container(layer.Layer):
         The image's folder has it as image.tar, which strata.image.build writes.  Returns whether it
         was missing.  Raises UserError if it cannot be loaded.
         """
-        inspect = self.make_engine_command(
+        inspect = self.build_engine_command(
             "image", "inspect", "--format", "{{.Id}}", self._image_id
         )
         if self.run_below(inspect, check=False).strip():
             return False
         archive = os.path.join(self.image["folder"], "image.tar")
         with count_one_off(), report_step(self.name, "loading the image"):
-            load = self.below.make_plain_command(self.make_load_command(), fed=True)
+            load = self.below.build_plain_command(self.build_load_command(), fed=True)
             capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
             if self.context.own_image:
                 # By this name, `remove_images` finds an image without Strata's label.
                 self.run_below(
-                    self.make_engine_command("tag", self._image_id, name_image(self.image))
+                    self.build_engine_command("tag", self._image_id, format_image_name(self.image))
                 )
         return True
 
@@ -456,7 +458,7 @@ class Container(layer.Layer):
         """
         # -1: no limit, which native programs do not have either.
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
-        options += starting_state.make_container_limit_options()
+        options += starting_state.build_container_limit_options()
         # The experiment's mask is of the host's CPUs: a virtual machine numbers its own.
         is_masked = self.context.mask and self.find_virtual_machine() is None
         if is_masked and "cpuset-cpus" not in self.options:
@@ -505,9 +507,9 @@ class Container(layer.Layer):
         proxy_texts = {True: "runs", False: "none", None: NOT_AVAILABLE}
         return {"ports": path, "docker_proxy": proxy_texts[has_proxy], **rules.collect_facts()}
 
-    def make_load_command(self) -> list[str]:
+    def build_load_command(self) -> list[str]:
         """Return the command, for the layer below, that loads image.tar from standard input."""
-        return self.make_engine_command("load", "--quiet")
+        return self.build_engine_command("load", "--quiet")
 
     def complete_command(self, argv: list[str]) -> list[str]:
         """Return a command of the engine in a form that no signal interrupts; here, unchanged.
@@ -540,7 +542,7 @@ class Container(layer.Layer):
         fed: whether `argv` reads standard input, which is empty otherwise.
         """
         interactive = ["--interactive"] if fed else []
-        return self.make_engine_command("exec", *interactive, self.context.id, *argv)
+        return self.build_engine_command("exec", *interactive, self.context.id, *argv)
 
     def get_listen_address(self) -> str:
         """Return the container's IP address on its bridge, or the lower layer's without a bridge.
@@ -558,7 +560,7 @@ class Container(layer.Layer):
         Raises UserError if the container has none.
         """
         template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-        inspect = self.make_engine_command("inspect", "--format", template, self.context.id)
+        inspect = self.build_engine_command("inspect", "--format", template, self.context.id)
         address = self.run_below(inspect).strip()
         if not address:
             raise UserError(

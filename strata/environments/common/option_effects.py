@@ -23,7 +23,7 @@ ON_THE_HOST = {
     "cpuset-cpus": "processors on the host",
     "cpuset-mems": "memory nodes on the host",
 }
-# Argument: the script of starting_state.make_state_command.  Prints the state in which a program
+# Argument: the script of starting_state.build_state_command.  Prints the state in which a program
 # starts, and then the limits, system parameters, devices and mounts that it finds, in the form of
 # strata.host.observe.split_files.  (`tail` ends at the first file that cannot be read, and a
 # program for each file would take a sandbox seconds.)
@@ -51,18 +51,18 @@ exit 0
 ContainerState = dict[str, str]
 
 
-def state_command() -> list[str]:
+def build_container_state_command() -> list[str]:
     """Return the command that prints, in a container, what :func:`parse_state` reads.
 
     A change of the command makes the states again that docker.py keeps in files.
     """
     # The command is sh, -c, its script, and the script's arguments.
-    script = starting_state.make_state_command()[2]
+    script = starting_state.build_state_command()[2]
     return ["sh", "-c", PRINT_STATE, "strata", script]
 
 
 def parse_state(text: str) -> ContainerState:
-    """Return the state inside a container from the output of :func:`state_command`.
+    """Return the state inside a container from the output of :func:`build_container_state_command`.
 
     Parts of the starting state have the names of :mod:`strata.host.starting_state`, mounts are
     called ``mount FOLDER``, and files as :func:`_name_file` says.

@@ -57,7 +57,7 @@ from strata.experiment.folder import make_folder
 from strata.host.context import VARIABLES
 from strata.util import locks, paths
 from strata.util.files import read_json, remove_tree
-from strata.util.process import as_root
+from strata.util.process import wrap_as_root
 
 ROOT = Path(__file__).resolve().parent.parent
 BASE = ROOT / "results/beside"
@@ -249,7 +249,7 @@ def run_brake() -> Iterator[None]:
 
     Needs root.  TAKE_TIME is the program of Strata's layer `brake`.
     """
-    argv = as_root(["python3", "-S", "-c", TAKE_TIME, str(BRAKE)])
+    argv = wrap_as_root(["python3", "-S", "-c", TAKE_TIME, str(BRAKE)])
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True)
     try:
         # Until the brake has started; nothing says when.
@@ -290,9 +290,9 @@ def start_system(system: str, recipe: str) -> Iterator[list[str]]:
     tree = os.path.join(paths.get_home_folder(), "images", recipe, "tree")
     mount = ["sh", "-euc", MOUNT, "strata", root, tree, data, temporary]
     try:
-        subprocess.run(as_root(mount), check=True)
+        subprocess.run(wrap_as_root(mount), check=True)
         with run_brake() if system == "native-braked" else contextlib.nullcontext():
-            yield as_root(["chroot", root, "env", "-i", *VARIABLES])
+            yield wrap_as_root(["chroot", root, "env", "-i", *VARIABLES])
     finally:
         remove_tree(str(folder), unmount=True)
 

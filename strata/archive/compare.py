@@ -54,7 +54,7 @@ def compare_testbeds(
         for path, testbed in zip(sides, testbeds, strict=True):
             require_starts(path, testbed["results"])
         require_outside(out, [folder for testbed in testbeds for folder in testbed["results"]])
-        work = stack.enter_context(programs.temporary_folder("compare"))
+        work = stack.enter_context(programs.create_temporary_folder("compare"))
         listing = os.path.join(work, "sides.json")
         write_json(listing, testbeds)
         folder = stack.enter_context(output.write_whole_folder(out))

@@ -76,7 +76,7 @@ def write_light(out: str, allowed: list[str] | None = None) -> None:
         raise UserError(
             f"{names}: missing or edited; `{run.format_command('light')}` makes it again"
         )
-    with programs.temporary_folder("light", "results/tmp") as folder:
+    with programs.create_temporary_folder("light", "results/tmp") as folder:
         _copy_files(folder, {name: name for name in light.FILES})
         given = {
             "strata": __version__,
@@ -116,7 +116,7 @@ def write_archive(
     if without_source and (project.revision is None or project.changed):
         raise UserError("an archive without its source is of a commit: commit all changes first")
     experiment = plan.read_checked_plan()
-    with programs.temporary_folder("archive", "results/tmp") as folder:
+    with programs.create_temporary_folder("archive", "results/tmp") as folder:
         _copy_files(folder, {name: name for name in _list_results(experiment, without_source)})
         _require_tracked(experiment, project)
         _copy_files(folder, {f"source/{name}": project.locate_file(name) for name in project.files})

@@ -14,7 +14,7 @@ from strata.results import outputs
 from strata.util import paths, programs
 from strata.util.errors import UserError
 from strata.util.files import flush_to_disk, write_text
-from strata.util.process import capture
+from strata.util.process import capture_output
 from strata.util.progress import print_message, print_topic
 
 # Seconds in which all tables and papers must be computed again; STRATA_PATIENCE multiplies them.
@@ -71,11 +71,11 @@ def copy_archived_code(folder: str, work: str) -> None:
     tar = os.path.abspath(os.path.join(work, "source.tar"))
     # A new, empty repository that borrows the objects has no settings: settings of the project's
     # repository may name programs (filters) that change the content of files.
-    with programs.temporary_folder("objects") as bare:
+    with programs.create_temporary_folder("objects") as bare:
         programs.run_git(bare, "init", "--quiet", "--bare", check=True)
         command = ("archive", "--output", tar, revision)
         programs.run_git(bare, *command, check=True, GIT_OBJECT_DIRECTORY=objects)
-    capture(["tar", "-C", work, "-xf", tar])
+    capture_output(["tar", "-C", work, "-xf", tar])
     os.unlink(tar)
 
 
@@ -167,7 +167,7 @@ def write_paper(out: str) -> None:
     """
     if edited := list_edited_tables():
         print_topic("tables", f"made again, since these were edited: {', '.join(edited)}")
-        with programs.temporary_folder("tables", "results/tmp") as folder:
+        with programs.create_temporary_folder("tables", "results/tmp") as folder:
             write_tables(partial=True, to=folder)
             for name in [*_list_tables(), f"results/{checksums.NAME}"]:
                 os.replace(os.path.join(folder, os.path.relpath(name, "results")), name)

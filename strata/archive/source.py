@@ -138,7 +138,7 @@ def read_tree(folder: str) -> Tree:
     Uses a temporary repository; the folder is left as it is.
     Raises MachineError if git is not installed or fails.
     """
-    with programs.temporary_folder("tree") as repository:
+    with programs.create_temporary_folder("tree") as repository:
         options = (f"--git-dir={repository}", f"--work-tree={os.path.abspath(folder)}")
 
         def run_git(*arguments: str) -> str:

@@ -68,7 +68,7 @@ def _open_value_tables(folder: str) -> Iterator[str]:
     Raises UserError if another folder has no tables.
     """
     if os.path.realpath(folder) == os.path.realpath("results"):
-        with programs.temporary_folder("outlook") as tables:
+        with programs.create_temporary_folder("outlook") as tables:
             tidy.write_value_tables(tidy.parse_cells(partial=True), tables)
             yield tables
         return

@@ -9,7 +9,7 @@ from strata.host import addresses
 from strata.util import paths
 from strata.util.errors import UserError
 from strata.util.paths import get_name_prefix
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 from strata.vm import passthrough
 
 # The client's end of the veth pair, in the namespace.
@@ -34,7 +34,7 @@ def _run_ip(*arguments: str, check: bool = True) -> None:
 
     Raises UserError if the command fails and `check` is set.
     """
-    capture(as_root(["ip", *arguments]), check=check)
+    capture_output(wrap_as_root(["ip", *arguments]), check=check)
 
 
 def _set_address(address: str, interface: str, *namespace: str) -> None:
@@ -121,7 +121,7 @@ class Namespace(Link):
 
         It runs as root.
         """
-        return as_root(["nsenter", f"--net=/run/netns/{get_name_prefix()}", "--", *argv])
+        return wrap_as_root(["nsenter", f"--net=/run/netns/{get_name_prefix()}", "--", *argv])
 
     def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in the network namespace, as root.
@@ -142,7 +142,7 @@ def remove_namespace() -> list[str]:
         # It may vanish meanwhile with a namespace that the kernel is removing.
         _run_ip("link", "delete", get_interface_name(), check=False)
         removed.append(f"network device {get_interface_name()}")
-    if get_name_prefix() in capture(["ip", "netns", "list"], check=False).stdout.split():
+    if get_name_prefix() in capture_output(["ip", "netns", "list"], check=False).stdout.split():
         _run_ip("netns", "delete", get_name_prefix())
         removed.append(f"network namespace {get_name_prefix()}")
     return removed

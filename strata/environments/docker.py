@@ -22,7 +22,7 @@ from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Any, Fields, HostFacts
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
-from strata.util.process import DOCKER_GROUP, ROOT_NEEDED, capture, has_root
+from strata.util.process import DOCKER_GROUP, ROOT_NEEDED, capture_output, has_root
 from strata.util.progress import count_one_off
 
 # The kernel's name of a kind of processor → Docker's.
@@ -55,7 +55,7 @@ def inspect_image(reference: str) -> Fields:
     location = f"config.yaml: image.docker: is {reference}; "
     if reason := Layer.explain_unavailability() or Layer.explain_missing_permission():
         raise UserError(f"{location}{reason}")
-    result = capture(["docker", "image", "inspect", reference], check=False)
+    result = capture_output(["docker", "image", "inspect", reference], check=False)
     if result.returncode != 0:
         remedy = f"Docker has no such image here: `docker pull {reference}` fetches it"
         if not docker_daemon.read_info():

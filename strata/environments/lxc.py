@@ -9,7 +9,7 @@ from strata.host import cgroups
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import write_text
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # Arguments: the image's files, a folder for the container's writes, the new root.  Run as root by
 # sh -eu.  The device name, strata, is only shown: clean-up finds mounts by their folder.
@@ -60,7 +60,7 @@ class Layer(chroot.Layer):
         """
         written = os.path.join(self.context.folder, "written")
         folder = os.path.join(self.context.folder, self.context.id)
-        capture(as_root(["sh", "-euc", MOUNT, "strata", self.tree, written, self.root]))
+        capture_output(wrap_as_root(["sh", "-euc", MOUNT, "strata", self.tree, written, self.root]))
         # Spaces separate the columns of a mount entry, as in fstab.
         data = self.context.data.replace(" ", "\\040")
         settings = [
@@ -84,8 +84,11 @@ class Layer(chroot.Layer):
         start = self._build_lxc_command(
             "lxc-start", "--daemon", f"--logfile={log}", "--logpriority=ERROR"
         )
-        if capture(start, check=False).returncode != 0:
-            reason = capture(as_root(["cat", "--", log]), check=False).stdout or "its log is empty"
+        if capture_output(start, check=False).returncode != 0:
+            reason = (
+                capture_output(wrap_as_root(["cat", "--", log]), check=False).stdout
+                or "its log is empty"
+            )
             raise UserError(f"LXC did not start a container:\n{reason}")
 
     def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
@@ -101,7 +104,7 @@ class Layer(chroot.Layer):
 
         ENGINE_ROWS of analysis/markdown_tables.R reads the keys, as it does Podman's.
         """
-        version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
+        version = capture_output(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 
     def list_memory_processes(self) -> list[int]:
@@ -111,4 +114,4 @@ class Layer(chroot.Layer):
     def _build_lxc_command(self, program: str, *options: str) -> list[str]:
         """Return the command that runs a program of LXC, as root, for this container."""
         container = [f"--name={self.context.id}", f"--lxcpath={self.context.folder}"]
-        return as_root([program, *container, *options])
+        return wrap_as_root([program, *container, *options])

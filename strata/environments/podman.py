@@ -7,7 +7,7 @@ from strata.host import cgroups, firewall
 from strata.host.daemons import find_program
 from strata.util import paths
 from strata.util.data_types import Fields, HostFacts
-from strata.util.process import as_root
+from strata.util.process import wrap_as_root
 
 RUNTIMES = ("crun", "runc")
 # Init programs for containers, which reap orphaned processes; Docker's is preferred, so that both
@@ -47,7 +47,7 @@ class Layer(engine.Container):
         """Return the command that runs Podman as root; none if this user cannot use Podman now."""
         if cls.explain_unavailability() or cls.explain_missing_permission():
             return []
-        return [as_root(_build_podman_command())]
+        return [wrap_as_root(_build_podman_command())]
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
@@ -78,14 +78,14 @@ class Layer(engine.Container):
 
     def build_engine_command(self, *arguments: str) -> list[str]:
         """Return the command that runs Podman as root, with the chosen runtime and arguments."""
-        return as_root(_build_podman_command("--runtime", self.options["runtime"], *arguments))
+        return wrap_as_root(_build_podman_command("--runtime", self.options["runtime"], *arguments))
 
     def build_load_command(self) -> list[str]:
         """Return Podman's command that loads an image from standard input.
 
         Its temporary file is in the system's folder, and is removed with it.
         """
-        return as_root(
+        return wrap_as_root(
             ["env", f"TMPDIR={self.context.folder}", *_build_podman_command("load", "--quiet")]
         )
 

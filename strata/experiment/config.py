@@ -13,7 +13,7 @@ from strata.util import paths, validation, yaml_files
 from strata.util.data_types import Any, Fields, Interference, Stack
 from strata.util.errors import UserError
 from strata.util.units import parse_amount
-from strata.util.validation import Finding, show_value
+from strata.util.validation import Finding, describe_value
 
 FILE = "config.yaml"
 # Keys that describe the experiment, and that the plan keeps as they are.
@@ -265,7 +265,7 @@ def _normalize_layer(layer: str | Fields) -> Fields:
     options = {} if options is None else options
     if name not in registry.list_layer_names():
         return {name: options}
-    accepted = validation.make_validator(registry.load_layer_class(name).options_schema)
+    accepted = validation.build_validator(registry.load_layer_class(name).options_schema)
     return {name: validation.convert_texts(accepted, options)}
 
 
@@ -315,7 +315,7 @@ def _list_path_mistakes(settings: Fields) -> Iterator[Finding]:
     client = settings.get("client")
     ssh_config = client.get("ssh_config") if isinstance(client, dict) else None
     if ssh_config and (os.path.isdir(ssh_config) or not os.access(ssh_config, os.R_OK)):
-        yield "client.ssh_config", f"is {show_value(ssh_config)}; there is no such file to read"
+        yield "client.ssh_config", f"is {describe_value(ssh_config)}; there is no such file to read"
     # The group is the path of a mirror on this host, without the prefix that makes it a URL.
     local_mirror = re.fullmatch(
         "(?:file|copy):/*(/.*)", settings.get("image", {}).get("mirror", "")
@@ -326,7 +326,7 @@ def _list_path_mistakes(settings: Fields) -> Iterator[Finding]:
     }
     for key, folder in folders.items():
         if folder and not os.path.isdir(folder):
-            yield key, f"is {show_value(folder)}; there is no such folder"
+            yield key, f"is {describe_value(folder)}; there is no such folder"
 
 
 def _list_stack_mistakes(key: str, stack: Stack, settings: Fields) -> Iterator[Finding]:
@@ -344,7 +344,7 @@ def _list_stack_mistakes(key: str, stack: Stack, settings: Fields) -> Iterator[F
             continue
         layer_key = f"{key}.{number}"
         layer_class = registry.load_layer_class(name)
-        accepted = validation.make_validator(layer_class.options_schema)
+        accepted = validation.build_validator(layer_class.options_schema)
         mistakes = validation.find_faults(accepted, options, f"{layer_key}.{name}", profiles)
         if not mistakes:
             mistakes = [

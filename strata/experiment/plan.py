@@ -11,7 +11,7 @@ from strata.util import paths
 from strata.util.data_types import Any, CellWork, Fields, Plan, PlannedWorkload, Source, Step
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_if_changed
-from strata.util.placeholders import as_list
+from strata.util.placeholders import convert_to_list
 
 # The version of the plan's format: a plan with another one is rejected.
 FORMAT = 11
@@ -207,7 +207,7 @@ def list_ports(planned: PlannedWorkload) -> list[tuple[str, int]]:
     return [
         (name, port)
         for name in planned["cell"].get("ports", [])
-        for port in as_list(planned["parameters"][name])
+        for port in convert_to_list(planned["parameters"][name])
     ]
 
 

@@ -11,8 +11,8 @@ from strata.host import sizing
 from strata.util import constants, validation, yaml_files
 from strata.util.data_types import Fields, HostFacts, Step
 from strata.util.errors import UserError
-from strata.util.placeholders import BUILT_IN, as_list, find_parameter
-from strata.util.validation import Finding, find_unknown, show_value
+from strata.util.placeholders import BUILT_IN, convert_to_list, find_parameter
+from strata.util.validation import Finding, describe_value, find_unknown
 from strata.vm.settings import MAX_MEMORY_SHARE
 
 FOLDER = "workloads"
@@ -91,7 +91,7 @@ def _list_mistakes(declared: Fields) -> Iterator[Finding]:
         for key, sentence in find_unknown("question", question, known, "question"):
             yield key, f"{sentence} (a question of its own ends with a question mark)"
     for name, parameter in declared.get("parameters", {}).items():
-        accepted = validation.make_validator(parameter["schema"])
+        accepted = validation.build_validator(parameter["schema"])
         for value_key in VALUE_KEYS:
             value = parameter.get(value_key, {})
             # A mapping is a rule, whose result is checked when the workload is planned.
@@ -192,7 +192,7 @@ def _make_overrides_validator(name: str) -> Any:
     """Return the validator of the parameters that the configuration sets for a workload."""
     parameters = read_declaration(name)["parameters"]
     schemas = {key: parameter["schema"] for key, parameter in parameters.items()}
-    return validation.make_validator(
+    return validation.build_validator(
         {"type": "object", "properties": schemas, "additionalProperties": False}
     )
 
@@ -222,11 +222,11 @@ def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
     parameters = read_declaration(name)["parameters"]
     for parameter, value in values.items():
         key = f"{key_of_workload}.{parameter}"
-        if any(isinstance(item, dict | list) for item in as_list(value)):
+        if any(isinstance(item, dict | list) for item in convert_to_list(value)):
             accepted = "text, a number, true or false, or a list of these"
-            yield key, f"is {show_value(value)}; must be {accepted}"
+            yield key, f"is {describe_value(value)}; must be {accepted}"
         elif "file" in parameters[parameter] and value is not None and not os.path.isfile(value):
-            yield key, f"is {show_value(value)}; there is no such file"
+            yield key, f"is {describe_value(value)}; there is no such file"
 
 
 def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fields:
@@ -386,7 +386,9 @@ def _check_value_of_rule(name: str, parameter: str, value: Any, scale: str) -> N
     if not isinstance(value, dict):
         declared = read_declaration(name)["parameters"][parameter]
         key = f"parameters.{parameter}.{'value' if 'value' in declared else scale}"
-        mistakes = validation.find_faults(validation.make_validator(declared["schema"]), value, key)
+        mistakes = validation.find_faults(
+            validation.build_validator(declared["schema"]), value, key
+        )
         validation.raise_findings(f"{FOLDER}/{name}/workload.yaml", mistakes)
 
 
@@ -399,7 +401,7 @@ def _list_memory_needs(name: str, values: Fields) -> list[tuple[str, int]]:
     needs = []
     for key, value in values.items():
         if "memory" in declared[key] and isinstance(value, (int, list)):
-            largest = max(as_list(value), default=0)
+            largest = max(convert_to_list(value), default=0)
             needs.append((key, int(sizes.compute_bytes(declared[key]["memory"], largest))))
     return needs
 

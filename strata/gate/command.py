@@ -373,7 +373,7 @@ class _Gate:
             "sessions": [os.path.abspath(os.path.join(path, "results")) for path in sessions],
             "budgets": requests,
         }
-        with programs.temporary_folder("gate") as folder:
+        with programs.create_temporary_folder("gate") as folder:
             question_path = os.path.join(folder, "in.json")
             answer_path = os.path.join(folder, "out.json")
             write_json(question_path, question)

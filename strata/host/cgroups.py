@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from strata.host import observe
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 ROOT = "/sys/fs/cgroup"
 SLICE = "strata.slice"
@@ -144,7 +144,7 @@ def create_groups(system_id: str, mask: str | None) -> None:
     """
     if not is_managed_by_systemd():
         folders = list_group_folders(system_id)
-        capture(as_root(["sh", "-euc", MAKE_GROUPS, "strata", mask or "", *folders]))
+        capture_output(wrap_as_root(["sh", "-euc", MAKE_GROUPS, "strata", mask or "", *folders]))
         return
     # Delegated, the scope has the controllers of a container's.  It lives as long as a program runs
     # in it: as in a container, one that does nothing stays there.
@@ -157,7 +157,9 @@ def create_groups(system_id: str, mask: str | None) -> None:
     if mask:
         options.append(f"--property=AllowedCPUs={mask}")
     stay = ["sh", "-euc", 'setsid "$@" </dev/null >/dev/null 2>&1 &', "strata", *HOLDER]
-    capture(as_root(["systemd-run", "--scope", "--quiet", "--collect", *options, "--", *stay]))
+    capture_output(
+        wrap_as_root(["systemd-run", "--scope", "--quiet", "--collect", *options, "--", *stay])
+    )
 
 
 def build_join_command(system_id: str) -> list[str]:
@@ -411,7 +413,7 @@ def remove_groups(name: str) -> None:
     freeze(find_freezable_folders(name), False)
     deadline = time.monotonic() + KILL_PATIENCE
     while (processes := list_processes(name)) and time.monotonic() < deadline:
-        capture(as_root(["kill", "-KILL", *map(str, processes)]), check=False)
+        capture_output(wrap_as_root(["kill", "-KILL", *map(str, processes)]), check=False)
         time.sleep(0.02)
     # systemd removes the groups that it made, so that removing them here may fail; other makers,
     # such as LXC, leave theirs.
@@ -420,7 +422,7 @@ def remove_groups(name: str) -> None:
     while is_systemd and _list_nested_folders(name) and time.monotonic() < deadline:
         time.sleep(0.02)
     if folders := _list_nested_folders(name):
-        capture(as_root(["rmdir", "--", *folders]), check=not is_systemd)
+        capture_output(wrap_as_root(["rmdir", "--", *folders]), check=not is_systemd)
 
 
 def find_freezable_folders(name: str) -> list[str]:
@@ -484,4 +486,4 @@ def _write_word(path: str, word: str) -> None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(word)
     except PermissionError:
-        capture(as_root(["sh", "-euc", 'echo "$1" >"$2"', "strata", word, path]))
+        capture_output(wrap_as_root(["sh", "-euc", 'echo "$1" >"$2"', "strata", word, path]))

@@ -7,7 +7,7 @@ import re
 from strata.host import observe
 from strata.util.data_types import Chosen, Fields
 from strata.util.errors import UserError
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 # For each distribution: the release of an image on another host, the components of its archive, and
 # the package with the keys that apt checks that archive with.
@@ -108,7 +108,7 @@ def format_sources_list(chosen: Chosen, mirror: str | None, host: dict[str, str]
     codename = host.get("VERSION_CODENAME", "")
     # Prints a line for each list of binary packages: the archive's address and the suite.
     arguments = ["--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
-    targets = capture(["apt-get", "indextargets", *arguments]).stdout
+    targets = capture_output(["apt-get", "indextargets", *arguments]).stdout
     lines = []
     for target in targets.splitlines():
         address, _, suite = target.partition(" ")

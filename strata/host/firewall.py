@@ -9,7 +9,7 @@ from strata.host.daemons import find_program
 from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # Arguments: iptables, the ID of a system, which marks its rules, a table and its chain.
 REMOVE_RULES = """
@@ -73,7 +73,9 @@ def add_idle_rules(context: Context, address: str, count: int) -> None:
     """
     iptables = _find_iptables()
     _note_removal(context, REMOVE_CHAIN, "filter")
-    capture(as_root(["sh", "-euc", FILL_CHAIN, "strata", iptables, context.id, str(count)]))
+    capture_output(
+        wrap_as_root(["sh", "-euc", FILL_CHAIN, "strata", iptables, context.id, str(count)])
+    )
     matches = (["--destination", address], ["--source", address])
     _insert_rules(context, "filter", "FORWARD", context.id, *matches)
 
@@ -110,7 +112,7 @@ def _insert_rules(
     mark = ["--match", "comment", "--comment", context.id, "--jump", target]
     for match in matches:
         argv = [iptables, "--wait", "--table", table, "--insert", chain, *match, *mark]
-        capture(as_root(argv))
+        capture_output(wrap_as_root(argv))
 
 
 # Prints the rules of all back ends, and the programs that forward packets to containers.  It runs
@@ -224,7 +226,7 @@ def read_packet_filter() -> PacketFilter:
     Its `known` is false if this user may not read the rules: that is not an error.
     """
     with contextlib.suppress(UserError):
-        return PacketFilter(capture(as_root(LIST_COMMAND), check=False).stdout)
+        return PacketFilter(capture_output(wrap_as_root(LIST_COMMAND), check=False).stdout)
     return PacketFilter("")
 
 

@@ -2,7 +2,7 @@
 
 import os
 
-from strata.util.timeouts import stretch
+from strata.util.timeouts import scale_timeout
 
 # The most seconds that connecting may take.
 CONNECT_SECONDS = 10
@@ -28,9 +28,9 @@ def build_ssh_settings(folder: str) -> dict[str, str]:
     return {
         "BatchMode": "yes",
         "LogLevel": "ERROR",
-        "ConnectTimeout": f"{stretch(CONNECT_SECONDS):g}",
+        "ConnectTimeout": f"{scale_timeout(CONNECT_SECONDS):g}",
         "ServerAliveInterval": str(PROBE_SECONDS),
-        "ServerAliveCountMax": f"{stretch(SILENCE_SECONDS) / PROBE_SECONDS:g}",
+        "ServerAliveCountMax": f"{scale_timeout(SILENCE_SECONDS) / PROBE_SECONDS:g}",
         "ControlMaster": "auto",
         "ControlPath": get_socket_path(folder),
         "ControlPersist": "yes",

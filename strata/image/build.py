@@ -24,7 +24,7 @@ from strata.util import paths, programs
 from strata.util.data_types import Described, Fields, Image
 from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_at_once, remove_tree, write_json, write_text
-from strata.util.process import as_root, capture, find_remedy
+from strata.util.process import capture_output, find_remedy, wrap_as_root
 from strata.util.progress import print_topic, report_step
 from strata.vm import vagrant_box
 
@@ -95,7 +95,7 @@ def _make_box(image: Image) -> None:
     with _make_build_folder(f"box-{recipe_hash[:12]}") as work, report_step("vm", description):
         sources = [os.path.join(image["folder"], source) for source in ("tree", "image.tar")]
         script = os.path.abspath("packer/box.sh")
-        capture(_mark_command(work, [script, *sources, work], root=True), timeout=1800)
+        capture_output(_mark_command(work, [script, *sources, work], root=True), timeout=1800)
         vagrant_box.install_box(recipe_hash, work)
 
 
@@ -132,10 +132,10 @@ def _end_build_processes() -> None:
     :func:`_mark_command` sets the variable.  Those that cannot be ended stay, without a message.
     """
     end = ["sh", "-uc", END_PROCESSES, "strata", f"{BUILDING}={paths.compute_home_mark()}"]
-    capture(end, check=False)
+    capture_output(end, check=False)
     with contextlib.suppress(UserError):
         # For a user without root's rights, no process of a build runs as root.
-        capture(as_root(end), check=False)
+        capture_output(wrap_as_root(end), check=False)
 
 
 def _mark_command(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
@@ -148,7 +148,7 @@ def _mark_command(work: str, argv: Sequence[str], root: bool = False) -> list[st
     if not daemons.find_program(argv[0]):
         raise MachineError(f"{argv[0]} is not installed: run `make setup`")
     marked = ["env", f"{BUILDING}={paths.compute_home_mark()}", f"TMPDIR={work}", *argv]
-    return as_root(marked) if root else marked
+    return wrap_as_root(marked) if root else marked
 
 
 def _build_image(config: Fields, described: Described) -> Image:
@@ -217,7 +217,9 @@ def _make_image_files(config: Fields, described: Described, work: str) -> None:
     image: Fields = {
         "recipe": described["recipe"],
         "format": 1,
-        "id": capture(["docker", "image", "inspect", "--format", "{{.Id}}", name]).stdout.strip(),
+        "id": capture_output(
+            ["docker", "image", "inspect", "--format", "{{.Id}}", name]
+        ).stdout.strip(),
         "distribution": described["distribution"],
         "release": described["release"],
         "architecture": platform.machine(),
@@ -252,7 +254,7 @@ def _provide_base(config: Fields, described: Described) -> str:
     Raises UserError with apt's reasons if mmdebstrap cannot make it.
     """
     name = engine.format_base_name(described["base"])
-    if capture(["docker", "image", "inspect", name], check=False).returncode == 0:
+    if capture_output(["docker", "image", "inspect", name], check=False).returncode == 0:
         print_topic("image", "the base root filesystem is in the cache")
         return name
     release = f"{described['distribution']} {described['release']}"
@@ -262,7 +264,7 @@ def _provide_base(config: Fields, described: Described) -> str:
         with report_step("image", "importing the base root filesystem into Docker"):
             label = f"LABEL strata.image={paths.compute_home_mark()}"
             command = ["docker", "import", "--change", label, archive, name]
-            capture(_mark_command(work, command), timeout=600)
+            capture_output(_mark_command(work, command), timeout=600)
     return name
 
 
@@ -273,7 +275,7 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
     proxy.  Raises UserError with apt's reasons if that fails.
     """
     options = []
-    for line in capture(["apt-config", "dump"]).stdout.splitlines():
+    for line in capture_output(["apt-config", "dump"]).stdout.splitlines():
         # apt prints settings without a value too.
         is_empty = '"";' in line
         if line.startswith("Acquire::") and not is_empty:
@@ -293,7 +295,7 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
     )
     archive = os.path.join(work, "base.tar")
     command = ["mmdebstrap", *options, described["release"], archive, sources]
-    result = capture(_mark_command(work, command, root=True), timeout=3600, check=False)
+    result = capture_output(_mark_command(work, command, root=True), timeout=3600, check=False)
     if result.returncode != 0:
         raise _make_bootstrap_error(described, mirror, result.stderr)
     return archive
@@ -336,18 +338,18 @@ def _save_image_files(name: str, work: str) -> str:
     # By the label a later process finds the container, should this one be killed.
     label = f"{engine.BUILDING}={paths.compute_home_mark()}"
     create = ["docker", "create", "--label", label, name, "true"]
-    container = capture(_mark_command(work, create)).stdout.strip()
+    container = capture_output(_mark_command(work, create)).stdout.strip()
     os.mkdir(tree)
     # By the first systemd would take a virtual machine for a container; the second is Packer's own.
     excluded = ["--anchored", "--exclude=.dockerenv", "--exclude=packer-files"]
     rights = ["--numeric-owner", "--xattrs", "--xattrs-include=security.capability"]
-    unpack = as_root(["tar", "-C", tree, *rights, *excluded, "-xpf", "-"])
+    unpack = wrap_as_root(["tar", "-C", tree, *rights, *excluded, "-xpf", "-"])
     saved = os.path.join(work, "image.tar")
     save = ["bash", "-euo", "pipefail", "-c", SAVE, "strata", name, saved, container, archive]
     try:
-        capture(_mark_command(work, [*save, *unpack]), timeout=1800)
+        capture_output(_mark_command(work, [*save, *unpack]), timeout=1800)
     finally:
-        capture(["docker", "rm", "--volumes", container])
+        capture_output(["docker", "rm", "--volumes", container])
     return archive
 
 
@@ -363,7 +365,7 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     context = os.path.join(work, "context")
     os.makedirs(context)
     files = [path for path in recipe.list_files(config) if path.startswith("workloads/")]
-    capture(["cp", "--parents", "--preserve=mode", "--", *files, context])
+    capture_output(["cp", "--parents", "--preserve=mode", "--", *files, context])
     packages = os.path.join(context, "workloads", "packages")
     write_text(packages, "\n".join(recipe.list_packages(config)) + "\n")
     log = os.path.join(paths.get_home_folder(), "images", "packer.log")
@@ -375,9 +377,9 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     packer = ["packer", "build", "-color=false", *options, "packer/image.pkr.hcl"]
     # Packer's plugins listen on sockets in TMPDIR.  The kernel limits the paths of sockets to 107
     # bytes, and a path in Strata's home may be longer.
-    with programs.temporary_folder("packer", "/tmp") as socket_folder:
+    with programs.create_temporary_folder("packer", "/tmp") as socket_folder:
         command = _mark_command(work, ["env", *settings, f"TMPDIR={socket_folder}", *packer])
-        result = capture(command, timeout=3600, check=False)
+        result = capture_output(command, timeout=3600, check=False)
     remove_tree(context)
     if result.returncode != 0:
         last = "\n".join((result.stdout + result.stderr).strip().splitlines()[-20:])

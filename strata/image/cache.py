@@ -8,7 +8,7 @@ from strata.util import locks, paths
 from strata.util.data_types import Image
 from strata.util.errors import UserError
 from strata.util.files import read_json
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 
 def get_image_folder(recipe: str) -> str:
@@ -79,7 +79,7 @@ def require_unchanged(image: Image) -> None:
     built = os.path.join(image["folder"], "image.json")
     # -newercc compares the times of change of both; -quit ends at the first file.
     find_changed = ["find", tree, "-xdev", "-newercc", built, "-print", "-quit"]
-    if changed := capture(as_root(find_changed)).stdout.strip():
+    if changed := capture_output(wrap_as_root(find_changed)).stdout.strip():
         raise UserError(
             f"{changed} is not as it was built, so nothing is measured: `python3 -m strata clean "
             "--images` removes it, and the next run builds it again"

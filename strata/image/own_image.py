@@ -9,7 +9,7 @@ from strata.environments import docker
 from strata.experiment import workload
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # Programs that Strata runs in every system.
 NEEDED = ("sh", "cat", "chmod", "env", "head", "mkdir", "sleep", "tail")
@@ -108,7 +108,7 @@ def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
         target = os.path.join(folder, "workloads", name)
         os.makedirs(target)
         script = ["sh", "-euc", 'umask 022; cd "$1"; exec bash build.sh "$2"', "strata"]
-        result = capture([*script, f"workloads/{name}", target], timeout=600, check=False)
+        result = capture_output([*script, f"workloads/{name}", target], timeout=600, check=False)
         if result.returncode != 0:
             last = "\n".join((result.stdout + result.stderr).strip().splitlines()[-10:])
             packages = " ".join(workload.read_declaration(name)["packages"])
@@ -116,7 +116,7 @@ def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
                 f"workloads/{name}/build.sh: the programs could not be built on this host, for an "
                 f"image that lacks them; `apt-get install {packages}` has what it needs:\n{last}"
             )
-        capture(["chmod", "-R", "a+rX", folder])
+        capture_output(["chmod", "-R", "a+rX", folder])
         for program in sorted(os.listdir(target)):
             with open(os.path.join(target, program), "rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -139,8 +139,8 @@ def _run_inside(tree: str, argv: Sequence[str]) -> tuple[int, str]:
     The command's environment has PATH alone.
     Returns the exit code and the standard output.
     """
-    command = as_root(["env", "-i", docker.DEFAULT_PATH, "chroot", tree, *argv])
-    result = capture(command, check=False)
+    command = wrap_as_root(["env", "-i", docker.DEFAULT_PATH, "chroot", tree, *argv])
+    result = capture_output(command, check=False)
     return result.returncode, result.stdout
 
 
@@ -178,7 +178,7 @@ def _make_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> No
     Raises UserError if one of them is not a folder, or if the image has files in /data.
     """
     argv = ["sh", "-euc", MAKE_FOLDERS, "strata", tree, *MOUNTED, *volumes]
-    path = capture(as_root(argv)).stdout.strip()
+    path = capture_output(wrap_as_root(argv)).stdout.strip()
     if path.startswith("/data/"):
         raise _make_refusal(reference, f"it has {path}, and Strata keeps data in /data: move it")
     if path:

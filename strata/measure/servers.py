@@ -11,8 +11,8 @@ from strata.testbed.lifecycle import System
 from strata.util import bounded
 from strata.util.data_types import Fields
 from strata.util.errors import CellFailed, CommandFailed, UserError
-from strata.util.process import capture
-from strata.util.timeouts import stretch
+from strata.util.process import capture_output
+from strata.util.timeouts import scale_timeout
 
 # The program in the image that runs a server in the background.
 SERVE = "/opt/strata/bin/serve"
@@ -64,7 +64,9 @@ class Server:
         Raises UserError if the action fails.
         """
         argv = [SERVE, action, self.declared["name"], *arguments]
-        return capture(self._inputs.find_layer(self._part).build_measured_command(argv)).stdout
+        return capture_output(
+            self._inputs.find_layer(self._part).build_measured_command(argv)
+        ).stdout
 
     def start(self) -> None:
         """Start the server, without waiting until it accepts requests (:meth:`check_ready`).
@@ -82,7 +84,7 @@ class Server:
         its time limit has passed.
         """
         ready = self.declared["ready"]
-        limit = stretch(ready["timeout"])
+        limit = scale_timeout(ready["timeout"])
         seconds_left = limit - (time.monotonic() - self._started)
         if seconds_left <= 0:
             reason = f"was not ready after {limit:g} s: {self.read_last_lines()}"
@@ -90,8 +92,8 @@ class Server:
         layer = self._inputs.find_layer(None if ready.get("at") == "client" else self._part)
         command = layer.build_measured_command(self._fill_command(ready["argv"]))
         try:
-            # capture stretches its limit, and `seconds_left` is stretched already.
-            result = capture(command, seconds_left / stretch(1), check=False)
+            # capture_output stretches its limit, and `seconds_left` is stretched already.
+            result = capture_output(command, seconds_left / scale_timeout(1), check=False)
         except UserError:
             # The request took too long or could not be made: `start_servers` calls again.
             return False
@@ -110,7 +112,7 @@ class Server:
         code that is not declared, or printed a line that the declared pattern `trouble` matches.
         """
         self._require_running("ended during the run")
-        limit = stretch(self.declared["stop"]["timeout"])
+        limit = scale_timeout(self.declared["stop"]["timeout"])
         # `serve` takes whole seconds, and prints the exit code or "killed".
         code = self._run_serve("end", str(int(max(limit, 1)))).strip()
         self.record["exit"] = int(code) if code.isdigit() else None

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from strata.util import signals
 from strata.util.process import end_processes, wait_for_process
-from strata.util.timeouts import stretch
+from strata.util.timeouts import scale_timeout
 
 SHELL_PROGRAM = "sh"
 # Seconds that the shell may take to end once its standard input is closed.
@@ -86,7 +86,7 @@ class Shell:
 
         argv: the command as a program of the system; its standard input is empty.
         output: called with each piece of text that the command prints, on either stream.
-        timeout: the limit in seconds of ``clock``, before it is stretched for slow machines.
+        timeout: the limit in seconds of ``clock``, before it is scaled for slow machines.
         The exit code is None if the command does not end in time, and the shell's if the shell
         itself ended.  In both cases, and if `output` raises, the shell is ended.
         """
@@ -100,7 +100,7 @@ class Shell:
             with contextlib.suppress(BrokenPipeError):
                 line = f"{shlex.join(argv)} </dev/null 2>&1\nprintf '\\n%s %d\\n' {self._mark} $?\n"
                 self._input.write(line.encode())
-            code = self._forward_output(output, started + stretch(timeout))
+            code = self._forward_output(output, started + scale_timeout(timeout))
         finally:
             if code is None:
                 end_processes(self._process)

@@ -20,8 +20,8 @@ from strata.util.clock import Clock
 from strata.util.data_types import Fields, Step
 from strata.util.errors import CellFailed, CommandFailed, CommandTimedOut
 from strata.util.files import read_text
-from strata.util.process import capture, run_together, wait_for_any_process
-from strata.util.timeouts import stretch
+from strata.util.process import capture_output, run_concurrently, wait_for_any_process
+from strata.util.timeouts import scale_timeout
 
 # Seconds within which a shell that was started in a system must answer.
 SECONDS_TO_ANSWER = 60.0
@@ -155,7 +155,7 @@ class Steps:
             elif "neighbour" in step:
                 from strata.measure import neighbour
 
-                limit = stretch(step["timeout"])
+                limit = scale_timeout(step["timeout"])
                 with neighbour.keep_busy(self.inputs.system.top.context, limit) as usage:
                     self._run_command(step, values)
                 self._write_host_line(json.dumps({"neighbour": "busy", **usage}))
@@ -266,7 +266,7 @@ class Steps:
             commands = []
             for part, argv in zip(systems, argvs, strict=True):
                 commands.append(self.inputs.find_layer(part).build_measured_command(argv))
-            return run_together(commands, outputs, timeout, self._machine_pids)
+            return run_concurrently(commands, outputs, timeout, self._machine_pids)
 
     def _require_success(self, step: Step, commands: list[Fields]) -> None:
         """Raise an error if a command of a step returned a nonzero exit code or was ended.
@@ -293,7 +293,7 @@ class Steps:
         if unfinished := [command for command in commands if command["exit"] is None]:
             if wait_for_any_process(self._machine_pids, 0):
                 raise CellFailed(f"{name} was ended: its virtual machine ended under it")
-            limit = f"no end after {stretch(step['timeout']):g} s{_name_systems(unfinished)}"
+            limit = f"no end after {scale_timeout(step['timeout']):g} s{_name_systems(unfinished)}"
             raise CommandTimedOut(f"{name} was ended: {limit}{self._describe_servers()}")
 
     def _describe_failure(self, command: Fields) -> str:
@@ -389,7 +389,7 @@ class Steps:
         self.commands.append(command)
         host_command = self.inputs.system.top.build_measured_command(command["argv"])
         started = time.monotonic()
-        result = capture(host_command, timeout=step["timeout"], check=False)
+        result = capture_output(host_command, timeout=step["timeout"], check=False)
         seconds = time.monotonic() - started
         command["exit"] = result.returncode
         command["seconds"] = round(seconds, 4)

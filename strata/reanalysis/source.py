@@ -147,7 +147,7 @@ def _run_git(path: str, *arguments: str) -> bytes | None:
     repository = inner if os.path.exists(inner) else path
     command = ["git", f"--git-dir={repository}", *arguments]
     try:
-        with programs.git_environment(path) as options:
+        with programs.create_git_environment(path) as options:
             result = subprocess.run(command, capture_output=True, check=False, **options)
     except FileNotFoundError:
         return None

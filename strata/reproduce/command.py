@@ -411,7 +411,7 @@ def _judge_replication(folder: str, request: Fields) -> Fields:
     ``--json`` prints the answer, whose keys docs/files.md lists.
     """
     with (
-        programs.temporary_folder("reproduce") as work,
+        programs.create_temporary_folder("reproduce") as work,
         output.write_whole_folder(folder) as target,
     ):
         question = os.path.join(work, "request.json")

@@ -11,7 +11,7 @@ from strata.results.validate import load_object
 from strata.util import paths
 from strata.util.data_types import Fields, HostFacts, Plan
 from strata.util.errors import UserError
-from strata.util.placeholders import as_list
+from strata.util.placeholders import convert_to_list
 from strata.vm import acceleration
 
 # Keys that a plan and config.yaml have in the same form.
@@ -207,7 +207,7 @@ def _find_overrides(name: str, original: Plan, declared: Fields) -> Fields:
         parameter = declared[key]
         default = parameter["value"] if "value" in parameter else parameter[scale]
         # A mapping is a rule that derives the parameter from the machine.
-        is_rule = any(isinstance(item, dict) for item in as_list(default))
+        is_rule = any(isinstance(item, dict) for item in convert_to_list(default))
         if not is_rule and value != default:
             overrides[key] = value
     # Rules may depend on the other values.
@@ -228,7 +228,7 @@ def _list_free_texts(name: str, overrides: Fields, declared: Fields) -> Iterator
         schema = declared[key]["schema"]
         accepted = schema.get("items", schema)
         is_free = "enum" not in accepted and not accepted.get("pattern", "").endswith("$")
-        if is_free and any(isinstance(item, str) for item in as_list(value)):
+        if is_free and any(isinstance(item, str) for item in convert_to_list(value)):
             yield f"workloads.{name}.{key}: {value}"
 
 

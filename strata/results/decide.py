@@ -393,7 +393,7 @@ def _measure_widths(
     }
     if not any(counted.values()):
         return []
-    with programs.temporary_folder("widths") as folder:
+    with programs.create_temporary_folder("widths") as folder:
         tidy.write_value_tables(cell_values._replace(values=counted), folder)
         printed = programs.run_r("analysis/widths.R", "results", folder)
     ratios: list[Fields] = json.loads(printed)

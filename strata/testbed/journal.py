@@ -22,7 +22,7 @@ from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import remove_tree, write_json
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 from strata.util.progress import print_topic
 
 
@@ -169,7 +169,7 @@ def _remove_by_commands(cleanup: Fields) -> None:
 
     def run_command(argv: list[str], check: bool = False) -> subprocess.CompletedProcess[str]:
         """Run a command of the cleanup, as root if the cleanup says so."""
-        return capture(as_root(argv) if cleanup.get("root") else argv, check=check)
+        return capture_output(wrap_as_root(argv) if cleanup.get("root") else argv, check=check)
 
     def remove() -> bool:
         """Run all removal commands, also after one that failed; return whether all succeeded."""
@@ -184,6 +184,6 @@ def _remove_by_commands(cleanup: Fields) -> None:
     if remove():
         return
     if "start" in cleanup and run_command(cleanup["find"]).returncode:
-        capture([os.path.join(paths.PROJECT, cleanup["start"])], timeout=90)
+        capture_output([os.path.join(paths.PROJECT, cleanup["start"])], timeout=90)
     if exists() and not remove() and exists():
         raise UserError(f"{cleanup['kind']} {cleanup['id']} could not be removed")

@@ -25,7 +25,7 @@ from strata.util import locks, paths
 from strata.util.data_types import Fields, Image, Stack
 from strata.util.errors import CellFailed, UserError
 from strata.util.locks import hold_machine
-from strata.util.process import as_root, capture, identify_process, is_alive
+from strata.util.process import capture_output, identify_process, is_alive, wrap_as_root
 from strata.util.progress import print_topic, read_one_off_seconds
 from strata.util.units import format_ranges
 
@@ -73,7 +73,7 @@ def observe_system(top: Layer) -> tuple[Fields, States]:
     example ``0-3``).
     """
     command = top.build_plain_command(starting_state.build_state_command(*observe.FILES))
-    files = observe.split_files(capture(command, check=False).stdout)
+    files = observe.split_files(capture_output(command, check=False).stdout)
     facts = observe.parse_facts(files)
     state = starting_state.parse_state(files)
     if "processors" in state:
@@ -95,7 +95,7 @@ def read_native_state(mask: str | None) -> States:
     :func:`strata.host.starting_state.declare_state` must have been called before.
     Raises CellFailed if the state is not the declared one.
     """
-    printed = capture(as_root(starting_state.build_state_command()), check=False).stdout
+    printed = capture_output(wrap_as_root(starting_state.build_state_command()), check=False).stdout
     state = starting_state.parse_state(observe.split_files(printed))
     wrong = starting_state.find_undeclared_values(state)
     processors = mask or format_ranges(starting_state.list_online_cpus())
@@ -163,8 +163,10 @@ def _read_host_process_state(top: Layer) -> States:
     host_process = top.find_kernel_process()
     if not host_process:
         return {}
-    command = as_root(starting_state.build_state_command(process=host_process))
-    state = starting_state.parse_state(observe.split_files(capture(command, check=False).stdout))
+    command = wrap_as_root(starting_state.build_state_command(process=host_process))
+    state = starting_state.parse_state(
+        observe.split_files(capture_output(command, check=False).stdout)
+    )
     names = [name for name in starting_state.HOST_PROCESS_STATE if name in state]
     return {f"{name} on the host": state[name] for name in names}
 

@@ -123,7 +123,7 @@ def _write_page(folder: str, path: str) -> None:
     """
     script = os.path.join(paths.PROJECT, "analysis/try.R")
     results = os.path.abspath(os.path.join(folder, "results"))
-    with programs.temporary_folder("try") as scratch:
+    with programs.create_temporary_folder("try") as scratch:
         page = os.path.join(scratch, "page.html")
         programs.run_r(script, results, page)
         write_output(path, read_text([page]))
@@ -194,7 +194,7 @@ def _prepare_experiment(
         # The image is read before a cell would start the daemon.
         docker.start_daemon()
     with contextlib.ExitStack() as undo:
-        with programs.temporary_folder("try") as scratch:
+        with programs.create_temporary_folder("try") as scratch:
             archive = os.path.join(scratch, requests.ARCHIVE)
             sha1 = requests.pack_files(request.files, archive) if request.files else ""
             settings = requests.make_configuration(request, sha1)

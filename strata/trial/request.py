@@ -171,7 +171,7 @@ def _check_metrics(metrics: list[str]) -> None:
     # Declarations of workloads are read in the working directory, here the project's.
     with contextlib.chdir(paths.PROJECT):
         declared = workload.read_declaration(WORKLOAD)
-    accepted = validation.make_validator(declared["parameters"]["patterns"]["schema"]["items"])
+    accepted = validation.build_validator(declared["parameters"]["patterns"]["schema"]["items"])
     names = set(declared["metrics"])
     for text in metrics:
         if mistakes := validation.find_faults(accepted, text):
@@ -341,7 +341,7 @@ def _add_docker_options(environment: Fields, options: Sequence[str]) -> Fields:
     environment: stays as it is.  options: words for ``docker run``.
     Raises UserError, with the name of the command line's option, for those that are refused.
     """
-    accepted = validation.make_validator(passed_options.SCHEMA)
+    accepted = validation.build_validator(passed_options.SCHEMA)
     layers = []
     for layer in environment["layers"]:
         if isinstance(layer, dict) and "docker" in layer:

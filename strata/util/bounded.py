@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from strata.util import progress, signals
 from strata.util.data_types import Any, Fields
 from strata.util.errors import UserError
-from strata.util.timeouts import stretch
+from strata.util.timeouts import scale_timeout
 
 # The limits: seconds for each part of the work, bytes of memory, and bytes that the work may print.
 SECONDS = 60
@@ -46,7 +46,7 @@ def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
-    limit = stretch(SECONDS)
+    limit = scale_timeout(SECONDS)
     messages, sending = os.pipe()
     printed = os.memfd_create("printed")
     with signals.delay_signals():

@@ -12,8 +12,8 @@ from strata.host import node
 from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.files import read_json, write_json, write_text
-from strata.util.process import as_root, capture
-from strata.util.timeouts import stretch
+from strata.util.process import capture_output, wrap_as_root
+from strata.util.timeouts import scale_timeout
 
 # What labels call virtual machines, by their accelerator; None: before the trial.
 MACHINE_NAMES = {"kvm": "KVM", "tcg": "VM (TCG emulation)", None: "VM"}
@@ -71,14 +71,16 @@ def try_kvm(kernel: str) -> Fields:
     """Boot a short guest under KVM; keep and return ``{accelerator, accelerator_reason}``.
 
     kernel: the path of the guest's kernel, which is the image's.
-    The guest is killed after TIME_LIMIT seconds, stretched as all timeouts are.  Writes the
+    The guest is killed after TIME_LIMIT seconds, scaled as all timeouts are.  Writes the
     finding, which :func:`read_known_accelerator` reads, and a log.  A guest that gives no report is
     the finding tcg and no error.
     """
-    limit = stretch(TIME_LIMIT)
-    # `timeout` ends QEMU, which runs as root; capture waits 10 s longer, so that it comes first.
+    limit = scale_timeout(TIME_LIMIT)
+    # `timeout` ends QEMU, which runs as root; capture_output waits 10 s longer, and comes second.
     argv = ["timeout", "--signal=KILL", f"{limit:g}", "qemu-system-x86_64", *GUEST]
-    result = capture(as_root([*argv, "-kernel", kernel]), timeout=limit + 10, check=False)
+    result = capture_output(
+        wrap_as_root([*argv, "-kernel", kernel]), timeout=limit + 10, check=False
+    )
     if COMPLAINT in result.stdout:
         accelerator, reason = "kvm", "a short guest booted under KVM and reported back"
     else:

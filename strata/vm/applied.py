@@ -14,7 +14,7 @@ from strata.host import observe, starting_state
 from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Fields, WantedMachine
 from strata.util.errors import UserError
-from strata.util.process import capture
+from strata.util.process import capture_output
 from strata.util.units import format_ranges, parse_ranges
 from strata.vm import domain, libvirt, passthrough, ssh
 
@@ -79,9 +79,9 @@ def observe_machine(
     guest = observe.parse_facts(
         observe.split_files(ssh.run_command(folder, observe.build_print_command(), check=False))
     )
-    host_caches = capture(["sh", "-c", _PRINT_CACHES]).stdout.splitlines()
+    host_caches = capture_output(["sh", "-c", _PRINT_CACHES]).stdout.splitlines()
     observed = {
-        **domain.read_settings(libvirt.virsh("dumpxml", requested["name"])),
+        **domain.read_settings(libvirt.run_virsh("dumpxml", requested["name"])),
         **observe_process(libvirt.find_domain_process(requested["name"])),
         "cpus": guest["cpus"],
         "memory_bytes": guest["memory_bytes"],
@@ -118,7 +118,7 @@ def _require_mask(mask: str | None, observed: Fields) -> None:
 
 def read_versions() -> dict[str, str]:
     """Return ``{libvirt, qemu}``, their versions; "not available" if virsh does not print one."""
-    printed = libvirt.virsh("version", check=False)
+    printed = libvirt.run_virsh("version", check=False)
     # For example "Using library: libvirt 9.0.0" and "Running hypervisor: QEMU 7.2.9".
     by_name = dict(re.findall(r"(library|hypervisor): \w+ ([\d.]+)", printed))
     return {

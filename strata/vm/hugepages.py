@@ -4,7 +4,7 @@ from collections import Counter
 
 from strata.host.context import Context
 from strata.util.data_types import WantedMachine
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # The kernel's folders for the huge pages of the whole host, and of one of its memory nodes.
 HOST = "/sys/kernel/mm/hugepages/hugepages-2048kB"
@@ -68,14 +68,16 @@ def reserve_huge_pages(machines: list[WantedMachine], context: Context) -> str |
     cleanup = {"root": True, "find": ["true"], "remove": undo_commands}
     context.note_cleanup({"kind": "huge pages", "id": context.id, **cleanup})
     # Only contiguous memory becomes huge pages.  Whether all this worked is counted below.
-    capture(as_root(COMPACT_MEMORY), check=False)
+    capture_output(wrap_as_root(COMPACT_MEMORY), check=False)
     for folder, count in needed.items():
         missing = max(0, count - _count_pages(folder, "free"))
-        capture(as_root(_build_reserve_command(folder, before[folder] + missing)), check=False)
+        capture_output(
+            wrap_as_root(_build_reserve_command(folder, before[folder] + missing)), check=False
+        )
     reserved = sum(min(_count_pages(folder, "free"), count) for folder, count in needed.items())
     if reserved == needed.total():
         return None
     for command in undo_commands:
-        capture(as_root(command), check=False)
+        capture_output(wrap_as_root(command), check=False)
     location = " on the memory nodes of its CPUs" if _are_machines_bound(machines) else ""
     return f"the host could reserve {reserved} of {needed.total()} huge pages of 2 MiB{location}"

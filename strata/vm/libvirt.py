@@ -14,7 +14,7 @@ from strata.util import paths
 from strata.util.errors import UserError
 from strata.util.files import write_text
 from strata.util.paths import get_name_prefix
-from strata.util.process import as_root, capture, wait_for_process
+from strata.util.process import capture_output, wait_for_process, wrap_as_root
 from strata.vm import vagrant_box
 
 # The socket of libvirt's daemon.
@@ -40,13 +40,13 @@ def start_daemon() -> None:
     daemons.start_daemon("libvirt does not answer", "libvirtd.sh", is_answering)
 
 
-def virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
+def run_virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
     """Run virsh as root with these arguments, and return its standard output.
 
     timeout: in seconds.  Raises UserError with virsh's message if it fails and `check` is set.
     """
     argv = ["virsh", "--quiet", "--connect", "qemu:///system", *arguments]
-    return capture(as_root(argv), timeout, check).stdout
+    return capture_output(wrap_as_root(argv), timeout, check).stdout
 
 
 def list_domains() -> list[str]:
@@ -55,7 +55,7 @@ def list_domains() -> list[str]:
     strata.vm.machine gives the names, ``PREFIX-DIGEST``.  Raises UserError if libvirt does not
     answer.
     """
-    names = virsh("list", "--all", "--name").split()
+    names = run_virsh("list", "--all", "--name").split()
     return [name for name in names if name.startswith(f"{get_name_prefix()}-")]
 
 
@@ -97,13 +97,13 @@ def create_network(machines: int = 1) -> str:
     No machine may be up: it would lose its network.  Raises UserError if that fails.
     """
     # It fails if there is no earlier network.
-    virsh("net-destroy", get_name_prefix(), check=False)
+    run_virsh("net-destroy", get_name_prefix(), check=False)
     subnet = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
     create_object("net-create", format_network_xml(subnet, machines))
     pool = vagrant_box.get_cache_path("pool")
     os.makedirs(pool, exist_ok=True)
-    if get_name_prefix() not in virsh("pool-list", "--name").split():
-        virsh("pool-create-as", get_name_prefix(), "dir", "--target", pool)
+    if get_name_prefix() not in run_virsh("pool-list", "--name").split():
+        run_virsh("pool-create-as", get_name_prefix(), "dir", "--target", pool)
     return subnet
 
 
@@ -115,7 +115,7 @@ def create_object(command: str, xml: str) -> None:
     """
     path = vagrant_box.get_cache_path("object.xml")
     write_text(path, xml)
-    virsh(command, path)
+    run_virsh(command, path)
 
 
 def remove_domains(only: str | None = None) -> list[str]:
@@ -129,12 +129,14 @@ def remove_domains(only: str | None = None) -> list[str]:
     for name in removed:
         # Only a kill ends the domain before it writes its disks, which are deleted anyway.
         if pid := find_domain_process(name):
-            capture(as_root(["kill", "-KILL", "--", str(pid)]), check=False)
+            capture_output(wrap_as_root(["kill", "-KILL", "--", str(pid)]), check=False)
             # The kernel needs some time to free the process's memory.
             wait_for_process(pid, 10)
         # Either fails if libvirt has already removed what it would remove.
-        virsh("destroy", name, check=False)
-        virsh("undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False)
+        run_virsh("destroy", name, check=False)
+        run_virsh(
+            "undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False
+        )
     remaining = set(removed) & set(list_domains())
     if remaining:
         name = min(remaining)
@@ -148,7 +150,9 @@ def find_domain_process(name: str) -> int | None:
 
     Reads libvirt's file of that ID as root, without asking libvirt.
     """
-    pid = capture(as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False).stdout.strip()
+    pid = capture_output(
+        wrap_as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False
+    ).stdout.strip()
     path = f"/proc/{pid}/cmdline"
     # The domain may have ended, and another process may have its ID by now.  libvirt starts QEMU
     # with the argument `-name guest=NAME,...`.
@@ -166,7 +170,7 @@ def remove_objects() -> list[str]:
         return []
     removed = remove_domains()
     for kind, description in (("net", "network"), ("pool", "storage pool")):
-        if get_name_prefix() in virsh(f"{kind}-list", "--name").split():
-            virsh(f"{kind}-destroy", get_name_prefix(), check=False)
+        if get_name_prefix() in run_virsh(f"{kind}-list", "--name").split():
+            run_virsh(f"{kind}-destroy", get_name_prefix(), check=False)
             removed.append(f"{description} {get_name_prefix()}")
     return removed

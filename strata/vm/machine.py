@@ -12,9 +12,9 @@ from strata.util import paths, run
 from strata.util.data_types import Fields, Image, WantedMachine
 from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree, write_json, write_text
-from strata.util.process import as_root, capture, wait_for_process
+from strata.util.process import capture_output, wait_for_process, wrap_as_root
 from strata.util.progress import count_one_off, print_topic, report_step
-from strata.util.timeouts import stretch
+from strata.util.timeouts import scale_timeout
 from strata.vm import (
     acceleration,
     applied,
@@ -289,7 +289,7 @@ class Machine:
                     define_machine(self.folder, self.wanted)
                 started = time.monotonic()
                 with report_step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
-                    libvirt.virsh("start", name)
+                    libvirt.run_virsh("start", name)
                     self._wait_for_ssh()
                     ssh.run_command(self.folder, ["true"], timeout=60)
                 seconds = round(time.monotonic() - started, 3)
@@ -311,7 +311,7 @@ class Machine:
         Raises UserError if QEMU ends, the guest's kernel panics, or the boot exceeds its time
         limit.
         """
-        timeout = stretch(BOOT_TIMEOUT[self.options["accelerator"]])
+        timeout = scale_timeout(BOOT_TIMEOUT[self.options["accelerator"]])
         deadline = time.monotonic() + timeout
         process = libvirt.find_domain_process(self.wanted["name"])
         while not _is_ssh_answering(self.wanted["address"]):
@@ -343,11 +343,11 @@ def define_machine(folder: str, requested: WantedMachine) -> None:
     complete = vagrant_box.get_cache_path("pool", f"{copy}.whole")
     if not os.path.exists(complete):
         vagrant_box.remove_volumes(copy)
-    libvirt.virsh("pool-refresh", paths.get_name_prefix())
+    libvirt.run_virsh("pool-refresh", paths.get_name_prefix())
     _run_vagrant(folder)
     write_text(complete, "")
     # Vagrant's definition is replaced by itself with the settings that it cannot write.
-    xml = libvirt.virsh("dumpxml", "--inactive", requested["name"])
+    xml = libvirt.run_virsh("dumpxml", "--inactive", requested["name"])
     libvirt.create_object("define", domain.add_settings(xml, requested["extra"]))
 
 
@@ -360,7 +360,7 @@ def _make_console(path: str) -> None:
     """
     os.makedirs(os.path.dirname(path), exist_ok=True)
     owner = ["-m", "0644", "-o", str(os.getuid())]
-    capture(as_root(["install", *owner, "/dev/null", path]))
+    capture_output(wrap_as_root(["install", *owner, "/dev/null", path]))
 
 
 def _make_data_disk(requested: WantedMachine) -> None:
@@ -374,7 +374,7 @@ def _make_data_disk(requested: WantedMachine) -> None:
     # -m 0: no blocks are reserved for root, as whom all programs run anyway.
     options = ["-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
     options += ["-E", "lazy_itable_init=0,lazy_journal_init=0"]
-    capture(as_root(["mke2fs", *options, path, f"{kib}k"]), timeout=300)
+    capture_output(wrap_as_root(["mke2fs", *options, path, f"{kib}k"]), timeout=300)
 
 
 def _run_vagrant(folder: str) -> None:
@@ -396,7 +396,7 @@ def _run_vagrant(folder: str) -> None:
     argv = ["env", *(f"{name}={value}" for name, value in variables.items())]
     argv += ["setpriv", "--pdeathsig", "KILL"]
     argv += ["vagrant", "up", "--no-tty", "--provider", "libvirt"]
-    capture(as_root(argv), timeout=600)
+    capture_output(wrap_as_root(argv), timeout=600)
 
 
 def _is_ssh_answering(address: str) -> bool:

@@ -10,7 +10,7 @@ import os
 from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.files import remove_tree
-from strata.util.process import as_root, capture, is_alive
+from strata.util.process import capture_output, is_alive, wrap_as_root
 from strata.vm import libvirt, vagrant_box
 
 
@@ -53,7 +53,7 @@ def save_snapshot(name: str, owner: Fields, domain: str) -> None:
     remove_tree(unfinished)
     # The folder gets the machine's memory, which no other user may read.
     os.makedirs(unfinished, 0o700)
-    libvirt.virsh("save", domain, f"{unfinished}/memory", timeout=600)
+    libvirt.run_virsh("save", domain, f"{unfinished}/memory", timeout=600)
     _copy_disks(vagrant_box.get_cache_path("pool"), domain, unfinished)
     os.rename(unfinished, _get_snapshot_folder(owner, name))
 
@@ -68,8 +68,8 @@ def restore_snapshot(name: str, owner: Fields) -> None:
     """
     folder = _get_snapshot_folder(owner, name)
     _copy_disks(folder, paths.get_name_prefix(), vagrant_box.get_cache_path("pool"))
-    libvirt.virsh("pool-refresh", paths.get_name_prefix())
-    libvirt.virsh("restore", f"{folder}/memory", timeout=600)
+    libvirt.run_virsh("pool-refresh", paths.get_name_prefix())
+    libvirt.run_virsh("restore", f"{folder}/memory", timeout=600)
 
 
 def _copy_disks(source: str, prefix: str, target: str) -> None:
@@ -81,7 +81,7 @@ def _copy_disks(source: str, prefix: str, target: str) -> None:
     names = [name for name in os.listdir(source) if name.startswith(prefix)]
     disks = [os.path.join(source, name) for name in names]
     copy = ["cp", "--sparse=always", "--reflink=auto", "--", *disks, target]
-    capture(as_root(copy), timeout=1200)
+    capture_output(wrap_as_root(copy), timeout=1200)
 
 
 def list_runs_with_snapshots() -> list[str]:

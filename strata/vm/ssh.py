@@ -5,7 +5,7 @@ import shlex
 
 from strata.host import ssh_connection
 from strata.util.files import write_text
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 # The machine's name in its ssh configuration.
 HOST = "machine"
@@ -60,7 +60,7 @@ def run_command(folder: str, argv: list[str], timeout: float = 120, check: bool 
     folder: the folder of the system, with the ssh configuration.  timeout: in seconds.
     Raises UserError if the command fails and `check` is set.
     """
-    return capture(wrap_command(folder, argv), timeout, check).stdout
+    return capture_output(wrap_command(folder, argv), timeout, check).stdout
 
 
 def close_connection(folder: str) -> None:
@@ -68,6 +68,6 @@ def close_connection(folder: str) -> None:
 
     folder: the folder of the system, with the ssh configuration.
     """
-    capture(
+    capture_output(
         ["ssh", "-F", _get_configuration_path(folder), "-O", "exit", HOST], timeout=20, check=False
     )

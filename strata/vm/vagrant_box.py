@@ -11,7 +11,7 @@ from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import remove_at_once
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # Vagrant names the copy of a box's disk in the storage pool "BOX_vagrant_box_image_…".
 COPY = "_vagrant_box_image_"
@@ -122,7 +122,7 @@ def remove_volumes(prefix: str) -> list[str]:
     """
     volumes = _list_volumes(glob.escape(prefix))
     if volumes:
-        capture(as_root(["rm", "-f", "--", *volumes]))
+        capture_output(wrap_as_root(["rm", "-f", "--", *volumes]))
     return [os.path.basename(path) for path in volumes]
 
 

@@ -17,7 +17,7 @@ def root(tmp_path, monkeypatch):
     (tmp_path / "root/cgroup.controllers").write_text("cpu memory\n")
     monkeypatch.setattr(cgroups, "ROOT", str(tmp_path / "root"))
     monkeypatch.setattr(cgroups, "is_managed_by_systemd", lambda: False)
-    monkeypatch.setattr(cgroups, "as_root", list)
+    monkeypatch.setattr(cgroups, "wrap_as_root", list)
     return tmp_path / "root"
 
 

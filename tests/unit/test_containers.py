@@ -109,7 +109,7 @@ def let_client_print(monkeypatch, errors):
     """Let Docker's client fail with this message."""
     failed = subprocess.CompletedProcess([], 1, "", errors)
     monkeypatch.setattr(docker_daemon, "find_program", lambda name: f"/bin/{name}")
-    monkeypatch.setattr(docker_daemon, "capture", lambda *args, **options: failed)
+    monkeypatch.setattr(docker_daemon, "capture_output", lambda *args, **options: failed)
 
 
 # Options that are not passed on to Docker, and why.
@@ -353,7 +353,7 @@ def test_the_way_in_which_gvisor_catches_system_calls_is_read_from_its_help(
 ):
     monkeypatch.setattr(gvisor, "find_program", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(
-        gvisor, "capture", lambda argv, check: SimpleNamespace(stdout="", stderr=flags)
+        gvisor, "capture_output", lambda argv, check: SimpleNamespace(stdout="", stderr=flags)
     )
     assert gvisor.read_runsc_fact.__wrapped__(*gvisor.PRINT_PLATFORM) == platform
 

@@ -77,7 +77,7 @@ def test_the_distribution_is_read_from_the_first_file_that_names_it(monkeypatch,
 
 def test_only_the_suites_of_the_host_s_release_are_replaced(monkeypatch):
     apt = types.SimpleNamespace(stdout="\n".join(HOST))
-    monkeypatch.setattr(distribution, "capture", lambda argv: apt)
+    monkeypatch.setattr(distribution, "capture_output", lambda argv: apt)
     lines = distribution.format_sources_list(TRIXIE, None, DEBIAN).splitlines()
     assert [line.split()[-3:] for line in lines] == [
         ["http://mirror.example/debian", "trixie", "main"],

@@ -40,7 +40,7 @@ COMMANDS = [
 def test_the_command_of_the_same_experiment_keeps_its_configuration(words, command):
     import shlex
 
-    assert run.make_command(["/usr/bin/snakemake", *shlex.split(words)]) == command
+    assert run.format_rerun_command(["/usr/bin/snakemake", *shlex.split(words)]) == command
 
 
 def test_a_process_declares_a_run_unless_it_belongs_to_one_that_is_alive(monkeypatch):

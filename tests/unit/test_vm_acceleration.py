@@ -25,7 +25,9 @@ def home(tmp_path, monkeypatch):
 )
 def test_a_report_alone_proves_kvm(home, monkeypatch, console, accelerator, reason):
     monkeypatch.setattr(
-        acceleration, "capture", lambda *argv, **more: SimpleNamespace(stdout=console, stderr="")
+        acceleration,
+        "capture_output",
+        lambda *argv, **more: SimpleNamespace(stdout=console, stderr=""),
     )
     finding = acceleration.try_kvm("kernel")
     assert finding["accelerator"] == accelerator

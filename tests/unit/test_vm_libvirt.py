@@ -15,7 +15,7 @@ from strata.vm import libvirt
 def home(monkeypatch, tmp_path):
     """A cache of the test's own, and a virsh that does nothing."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
-    monkeypatch.setattr(libvirt, "virsh", lambda *words, **more: "")
+    monkeypatch.setattr(libvirt, "run_virsh", lambda *words, **more: "")
 
 
 def test_a_client_that_gives_up_its_network_leaves_the_machines_theirs(monkeypatch):

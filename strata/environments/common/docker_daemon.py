@@ -15,7 +15,7 @@ from strata.host import daemons, firewall
 from strata.host.daemons import find_program
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 # Options of a bridge network: the name of its bridge, and the largest packet that it carries.
 BRIDGE = "com.docker.network.bridge.name"
@@ -99,7 +99,7 @@ def _read_info(socket: str | None) -> Fields:
     """
     argv = [*build_client_command(socket), "info", "--format", "{{json .}}"]
     try:
-        info = json.loads(capture(argv, 20, check=False).stdout)
+        info = json.loads(capture_output(argv, 20, check=False).stdout)
     except (UserError, ValueError):
         # It took too long, or printed no JSON.
         return {}
@@ -137,7 +137,7 @@ def inspect_network(name: str, socket: str | None) -> Fields:
     A process reads each network once, even if it was missing.
     """
     argv = [*build_client_command(socket), "network", "inspect", name]
-    printed = capture(argv, check=False).stdout
+    printed = capture_output(argv, check=False).stdout
     networks: list[Fields] = json.loads(printed or "[]")
     return networks[0] if networks else {}
 
@@ -301,7 +301,7 @@ def explain_refused_options(options: Fields) -> str | None:
         return None
     client = build_client_command(find_second_socket(options))
     argv = [*client, "create", "--pull", "never", *passed, "strata.invalid/none"]
-    printed = capture(argv, check=False).stderr
+    printed = capture_output(argv, check=False).stderr
     match = REFUSAL.search(printed)
     return f"Docker refuses {' '.join(passed)}: {match[1]}" if match else None
 

@@ -19,7 +19,7 @@ from strata.host.observe import NOT_AVAILABLE
 from strata.util import paths
 from strata.util.data_types import Any, Described, Fields, HostFacts, Image
 from strata.util.errors import UserError
-from strata.util.process import capture
+from strata.util.process import capture_output
 from strata.util.progress import count_one_off, report_step
 
 # Argument: the mode of /data.  Makes /data and /tmp where the user's own image lacks them,
@@ -70,7 +70,7 @@ def _read_engine_info(*argv: str) -> Fields:
     Raises UserError if the command fails.
     """
     with count_one_off():
-        info: Fields = json.loads(capture(argv).stdout)
+        info: Fields = json.loads(capture_output(argv).stdout)
     return info
 
 
@@ -186,9 +186,11 @@ class Container(layer.Layer):
         mark = f"label={label}={paths.compute_home_mark()}"
         removed: list[str] = []
         for command in cls.list_host_commands():
-            ids = capture([*command, "ps", "--all", "--quiet", "--filter", mark]).stdout.split()
+            ids = capture_output(
+                [*command, "ps", "--all", "--quiet", "--filter", mark]
+            ).stdout.split()
             if ids:
-                capture([*command, "rm", "--force", "--volumes", *ids])
+                capture_output([*command, "rm", "--force", "--volumes", *ids])
             removed += ids
         return removed
 
@@ -225,7 +227,7 @@ class Container(layer.Layer):
             f"reference={paths.get_name_prefix()}/image",
         ):
             argv = [*command, "image", "ls", "--filter", mark, *columns]
-            lines.update(capture(argv, check=False).stdout.splitlines())
+            lines.update(capture_output(argv, check=False).stdout.splitlines())
         removed = []
         for line in sorted(lines):
             image_id, _, name = line.partition(" ")
@@ -238,7 +240,7 @@ class Container(layer.Layer):
             image = name if is_named else image_id
             # The engine refuses to remove an image that a container uses; that is not an error
             # here.
-            if capture([*command, "image", "rm", image], 600, check=False).returncode == 0:
+            if capture_output([*command, "image", "rm", image], 600, check=False).returncode == 0:
                 removed.append(image)
         return removed
 
@@ -425,7 +427,9 @@ class Container(layer.Layer):
         archive = os.path.join(self.image["folder"], "image.tar")
         with count_one_off(), report_step(self.name, "loading the image"):
             load = self.below.build_plain_command(self.build_load_command(), fed=True)
-            capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
+            capture_output(
+                ["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT
+            )
             if self.context.own_image:
                 # By this name, `remove_images` finds an image without Strata's label.
                 self.run_below(

@@ -12,7 +12,7 @@ from strata.host.context import Context
 from strata.host.daemons import find_program
 from strata.util.data_types import Fields, HostFacts, Image
 from strata.util.errors import UserError
-from strata.util.process import ROOT_NEEDED, capture, has_root
+from strata.util.process import ROOT_NEEDED, capture_output, has_root
 
 # Importing typing would take a cell's time, and only type checkers need it.
 TYPE_CHECKING = False
@@ -404,7 +404,7 @@ class Layer(ABC):
         mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
         script = ["sh", "-euc", WRITE_INPUT, "strata", target, mode]
         write_command = self.build_plain_command(script, fed=True)
-        capture(["sh", "-euc", READ_FILE, "strata", source, *write_command], COPY_TIMEOUT)
+        capture_output(["sh", "-euc", READ_FILE, "strata", source, *write_command], COPY_TIMEOUT)
 
     def copy_out(self, source: str, target: str) -> None:
         """Copy a file of this layer to the host.
@@ -413,7 +413,7 @@ class Layer(ABC):
         Raises UserError if the copy fails.
         """
         read_command = self.build_plain_command(["cat", source])
-        capture(["sh", "-euc", SAVE_OUTPUT, "strata", target, *read_command], COPY_TIMEOUT)
+        capture_output(["sh", "-euc", SAVE_OUTPUT, "strata", target, *read_command], COPY_TIMEOUT)
 
     def build_measured_command(self, argv: list[str]) -> list[str]:
         """Return the host's command that runs `argv` in this layer as a measured command.
@@ -437,4 +437,4 @@ class Layer(ABC):
 
         Raises UserError if the command takes too long, or if it fails and `check` is set.
         """
-        return capture(self.below.build_plain_command(argv), check=check).stdout
+        return capture_output(self.below.build_plain_command(argv), check=check).stdout

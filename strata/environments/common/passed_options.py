@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from strata.host.daemons import find_program
 from strata.util.data_types import Fields
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 SCHEMA: Fields = {
     "type": "array",
@@ -126,7 +126,7 @@ def read_known_options() -> Mapping[str, bool]:
     """
     if not find_program("docker"):
         return {}
-    text = capture(["docker", "run", "--help"], check=False).stdout
+    text = capture_output(["docker", "run", "--help"], check=False).stdout
     # A line of the help is, for example, "  -c, --cpu-shares int     CPU shares".
     rows = re.findall(r"(?m)^\s+(?:-\w, )?--([a-z][\w-]*)(?: ([\w-]+))?(?:\s{2,}|$)", text)
     return {name: bool(value_type) for name, value_type in rows}

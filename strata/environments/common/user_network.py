@@ -6,7 +6,7 @@ from abc import abstractmethod
 from strata.environments.common import layer
 from strata.host import addresses
 from strata.util.data_types import Fields
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 TUN = "/dev/net/tun"
 # The third byte of the first network that is tried: clients and machines have lower ones.
@@ -70,7 +70,7 @@ class UserNetwork(layer.Layer):
         self.network = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
         self.guest_address = addresses.compute_address(self.network, self.guest_number)
         hold_command = self.below.build_plain_command(["sh", "-uc", HOLD_NAMESPACE])
-        self.holder = capture(hold_command, timeout=10).stdout.strip()
+        self.holder = capture_output(hold_command, timeout=10).stdout.strip()
         self.join_namespace(f"/proc/{self.holder}/ns/net")
 
     @abstractmethod

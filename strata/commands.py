@@ -42,7 +42,7 @@ def print_plan(
         outlook.print_outlook(side, width, overrides)
         return
     settings = config.read_config(overrides)
-    experiment = planning.make_plan(settings, capacity.read_host_facts())
+    experiment = planning.build_plan(settings, capacity.read_host_facts())
     checks = [
         functools.partial(parsing.require_parser, name, os.getcwd())
         for name in experiment["workloads"]
@@ -142,7 +142,7 @@ def check_project(overrides: Fields) -> None:
     def check_config() -> None:
         """Raise UserError with all mistakes in config.yaml; the plan is made for its errors."""
         settings = config.read_config(overrides)
-        planning.make_plan(settings, capacity.read_host_facts())
+        planning.build_plan(settings, capacity.read_host_facts())
         published.check_folder(settings)
 
     checks: list[Callable[[], object]] = [check_config]

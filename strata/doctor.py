@@ -144,7 +144,7 @@ def main(overrides: Fields) -> int:
     rows = [_check_root(), *programs, _check_space(), *_check_host(), *_list_layers()]
     is_good = _report_rows(rows)
     settings = config.read_config(overrides)
-    experiment = planning.make_plan(settings, facts)
+    experiment = planning.build_plan(settings, facts)
     progress.print_line("Client and environments of config.yaml:")
     environments = _list_environments(experiment["environments"])
     is_good &= _report_rows([client.examine_client(settings["client"]), *environments])

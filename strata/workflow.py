@@ -91,14 +91,14 @@ class Experiment:
         self._lock: int | None = None
         self.get_triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
         self.makes_environments: Callable[[], bool] = lambda: False
-        self._make_plan()
+        self._build_plan()
         # profiles/slurm requests so many CPUs.
         os.environ["STRATA_CPUS"] = str(self.plan["machine"]["cpus"])
         _experiments.append(self)
 
-    def _make_plan(self) -> None:
+    def _build_plan(self) -> None:
         """Make the plan from the configuration, and set the attributes that follow from it."""
-        self.plan = planning.make_plan(self.settings, capacity.read_host_facts())
+        self.plan = planning.build_plan(self.settings, capacity.read_host_facts())
         self.digest = seal.hash_plan(self.plan)
         self.rests_on = blocks.hash_decision_basis(self.plan)
         self.tables = outputs.list_table_paths(self.plan)
@@ -148,7 +148,7 @@ class Experiment:
             # A cell that is its own target does not depend on the checkpoint `machine`.  The
             # new plan follows from the answer that the trial keeps.
             kvm_trial.find_accelerator(self.settings["image"])
-            self._make_plan()
+            self._build_plan()
         key = (environment, workload)
         if key not in self._fingerprints:
             self._fingerprints[key] = plan.compute_fingerprint(self.plan, *key)
@@ -173,7 +173,7 @@ class Experiment:
             )
         if kvm_trial.needs_trial(self.plan, blocks.list_available_environments(self.plan)):
             checkpoints.machine.get()
-            self._make_plan()
+            self._build_plan()
             if self._lock is not None:
                 # The run has begun, and its cells read the plan in results/.
                 self._write_plan()
@@ -368,7 +368,7 @@ class Experiment:
         """
         lifecycle.clean_up_run(run.identify_run())
         cells = self.order.list_cells()
-        pending.remove_placed(self.plan, cells)
+        pending.remove_copied_results(self.plan, cells)
         if not self.partial:
             torn = pairs.find_torn_blocks(self.plan, blocks.Order(self.plan))
             for sentence in pairs.describe_torn_blocks(torn):

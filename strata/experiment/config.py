@@ -85,7 +85,7 @@ def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
     return Overrides(functools.reduce(merge_mappings, mappings, {}), names, options)
 
 
-def _make_source_finder(path: str, over: Fields) -> Callable[[str], str]:
+def _create_source_finder(path: str, over: Fields) -> Callable[[str], str]:
     """Return a function that maps a key to the file that sets it, or to "--config".
 
     The function takes a key with dots between its steps, such as ``vm.profiles.default``.
@@ -102,22 +102,22 @@ def _make_source_finder(path: str, over: Fields) -> Callable[[str], str]:
 
     def find_source(key: str) -> str:
         """Return the path of the last file that sets a key, "--config", or `path` if none does."""
-        depth, value = _follow_key(values, key.split("."))
+        depth, value = _resolve_key(values, key.split("."))
         steps = key.split(".")[:depth]
         if not steps:
             return path
-        if _follow_key(values_of_files, steps) != (depth, value):
+        if _resolve_key(values_of_files, steps) != (depth, value):
             return "--config"
         # Later files win, so that the last one with the key set it.
         for name, content in zip(names[::-1], contents[::-1], strict=True):
-            if _follow_key(content, steps)[0] == depth:
+            if _resolve_key(content, steps)[0] == depth:
                 return name
         return path
 
     return find_source
 
 
-def _follow_key(value: Any, steps: Sequence[str]) -> tuple[int, Any]:
+def _resolve_key(value: Any, steps: Sequence[str]) -> tuple[int, Any]:
     """Follow the steps of a key through nested mappings and lists.
 
     Returns ``(depth, value)``: how many steps exist, and the value at the last one that does.
@@ -149,7 +149,7 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     schema = validation.load_schema("config")
     over = over or {}
     content = yaml_files.read_mapping(path)
-    source = _make_source_finder(path, over)
+    source = _create_source_finder(path, over)
     settings = validation.convert_texts(schema, merge_mappings(content, over))
     _check_and_normalize_settings(settings, schema, source)
     image = {**settings.get("image", {}), "workloads": list(settings["workloads"])}

@@ -23,7 +23,7 @@ SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
 }
 
 
-def share_machine(machine: Fields, systems: int) -> Fields:
+def compute_machine_share(machine: Fields, systems: int) -> Fields:
     """Return the facts of a machine as one of several equal systems sees them.
 
     The systems share memory and CPUs evenly, but all use the same last-level caches.  The key
@@ -41,7 +41,7 @@ def check_planned_sizes(
     values, metrics and the result are as for :func:`check_sizes`.
     """
     planned = experiment["workloads"][workload]
-    machine = share_machine(dict(experiment["machine"]), plan.count_systems(planned))
+    machine = compute_machine_share(dict(experiment["machine"]), plan.count_systems(planned))
     return check_sizes(dict(planned["cell"]), values, machine, metrics)
 
 

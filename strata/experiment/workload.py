@@ -188,7 +188,7 @@ def list_image_needs(name: str) -> list[str]:
     return [*dict.fromkeys(needs)]
 
 
-def _make_overrides_validator(name: str) -> Any:
+def _build_overrides_validator(name: str) -> Any:
     """Return the validator of the parameters that the configuration sets for a workload."""
     parameters = read_declaration(name)["parameters"]
     schemas = {key: parameter["schema"] for key, parameter in parameters.items()}
@@ -204,7 +204,7 @@ def convert_overrides(name: str, overrides: Fields) -> Fields:
     """
     # YAML may have keys that are numbers.
     with_text_keys = {str(key): value for key, value in overrides.items()}
-    converted: Fields = validation.convert_texts(_make_overrides_validator(name), with_text_keys)
+    converted: Fields = validation.convert_texts(_build_overrides_validator(name), with_text_keys)
     return converted
 
 
@@ -215,7 +215,7 @@ def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
     """
     values = convert_overrides(name, overrides)
     key_of_workload = f"workloads.{name}"
-    mistakes = validation.find_faults(_make_overrides_validator(name), values, key_of_workload)
+    mistakes = validation.find_faults(_build_overrides_validator(name), values, key_of_workload)
     yield from mistakes
     if mistakes:
         return
@@ -323,7 +323,7 @@ def resolve_parameters(
         values[key] = overrides.get(key, default)
     _check_roles(name, declared, values)
     systems = values[declared["systems"]] if "systems" in declared else 1
-    share = sizes.share_machine(dict(machine), systems)
+    share = sizes.compute_machine_share(dict(machine), systems)
     notes: list[str] = []
     default_keys = [key for key in values if key not in overrides]
     # First the rules that need only the machine: `smallest` needs the other values, too.

@@ -14,7 +14,7 @@ from strata.archive.checksums import hash_file
 from strata.experiment import config, measuring, plan, planning
 from strata.gate import reports
 from strata.gate.budgets import Budget, read_budgets
-from strata.gate.measure import Pair, Session, make_session_config
+from strata.gate.measure import Pair, Session, build_session_config
 from strata.host import capacity, node
 from strata.util import access, locks, paths, programs, progress, yaml_files
 from strata.util.clock import Clock
@@ -81,7 +81,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
                     "another folder with --to"
                 )
             folder = _choose_folder(out)
-            session = Session(folder, make_session_config(content, pairs, LOOKS[-1]))
+            session = Session(folder, build_session_config(content, pairs, LOOKS[-1]))
             gate = _Gate(out, session, budgets, verdicts, baselines, seconds)
             gate.measure_until_decided(open_budgets)
     seconds_spent = time.monotonic() - started
@@ -154,7 +154,7 @@ def _refuse_unavailable(
         "workloads": [*dict.fromkeys(workload for _, workload in pairs)],
     }
     narrowed = config.read_config({**content, "only": only, "emulation": False})
-    planned = planning.make_plan(narrowed, capacity.read_host_facts())["environments"]
+    planned = planning.build_plan(narrowed, capacity.read_host_facts())["environments"]
     remaining = []
     for number, budget in enumerate(budgets):
         reasons = [
@@ -427,7 +427,7 @@ def _report_outcome(
     counts = [f"{outcomes.count(kind)} {kind}" for kind in kinds if kind in outcomes]
     text = f"Of {len(budgets)} budgets: {', '.join(counts)}."
     junit, summary = (os.path.join(out, name) for name in _REPORTS)
-    write_text(junit, reports.make_junit(budgets, verdicts, seconds))
+    write_text(junit, reports.format_junit(budgets, verdicts, seconds))
     write_text(summary, reports.format_summary(text, budgets, verdicts))
     source = plan.read_source(os.getcwd())
     outcome = {

@@ -79,12 +79,12 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
             vagrant_box.remove_box(recipe_hash)
             image = _build_image(config, described)
         if machines and not vagrant_box.has_box(recipe_hash):
-            _make_box(image)
+            _build_box(image)
         os.utime(cache.get_image_folder(recipe_hash))
     return image
 
 
-def _make_box(image: Image) -> None:
+def _build_box(image: Image) -> None:
     """Make the Vagrant box of virtual machines from an image's files and install it.
 
     Runs packer/box.sh as root, with the arguments that its head lists.
@@ -92,7 +92,7 @@ def _make_box(image: Image) -> None:
     """
     recipe_hash = image["recipe"]
     description = "making the machines' disk from the image's files"
-    with _make_build_folder(f"box-{recipe_hash[:12]}") as work, report_step("vm", description):
+    with _create_build_folder(f"box-{recipe_hash[:12]}") as work, report_step("vm", description):
         sources = [os.path.join(image["folder"], source) for source in ("tree", "image.tar")]
         script = os.path.abspath("packer/box.sh")
         capture_output(_mark_command(work, [script, *sources, work], root=True), timeout=1800)
@@ -100,7 +100,7 @@ def _make_box(image: Image) -> None:
 
 
 @contextlib.contextmanager
-def _make_build_folder(name: str) -> Iterator[str]:
+def _create_build_folder(name: str) -> Iterator[str]:
     """Create an empty folder to build in, yield its path, and remove it when the block ends.
 
     A folder of that name that a killed build left is removed first, and its processes are ended.
@@ -164,8 +164,8 @@ def _build_image(config: Fields, described: Described) -> Image:
     docker.start_daemon()
     _remove_builds()
     try:
-        with _make_build_folder(recipe_hash[:12]) as work:
-            _make_image_files(config, described, work)
+        with _create_build_folder(recipe_hash[:12]) as work:
+            _build_image_files(config, described, work)
             # The recipe must still be the one whose files were built in.
             if recipe.describe_image(config)["recipe"] != recipe_hash:
                 raise UserError(
@@ -182,7 +182,7 @@ def _build_image(config: Fields, described: Described) -> Image:
     return cache.require_image(recipe_hash)
 
 
-def _make_image_files(config: Fields, described: Described, work: str) -> None:
+def _build_image_files(config: Fields, described: Described, work: str) -> None:
     """Build an image, and write its files, archive, manifest and facts into the folder `work`.
 
     The facts are image.json: papers, archives and records rely on its keys, which docs/files.md
@@ -258,7 +258,7 @@ def _provide_base(config: Fields, described: Described) -> str:
         print_topic("image", "the base root filesystem is in the cache")
         return name
     release = f"{described['distribution']} {described['release']}"
-    with _make_build_folder("base") as work:
+    with _create_build_folder("base") as work:
         with report_step("image", f"bootstrapping {release} with mmdebstrap"):
             archive = _bootstrap_base(config, described, work)
         with report_step("image", "importing the base root filesystem into Docker"):
@@ -297,11 +297,11 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
     command = ["mmdebstrap", *options, described["release"], archive, sources]
     result = capture_output(_mark_command(work, command, root=True), timeout=3600, check=False)
     if result.returncode != 0:
-        raise _make_bootstrap_error(described, mirror, result.stderr)
+        raise _build_bootstrap_error(described, mirror, result.stderr)
     return archive
 
 
-def _make_bootstrap_error(described: Described, mirror: str | None, printed: str) -> UserError:
+def _build_bootstrap_error(described: Described, mirror: str | None, printed: str) -> UserError:
     """Return the error for a base that could not be made, with apt's reasons and a remedy.
 
     mirror: the configured package mirror; None: the host's package sources.

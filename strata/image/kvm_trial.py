@@ -22,7 +22,7 @@ def needs_trial(plan: Plan, environments: Iterable[str]) -> bool:
     return any(entry.get("accelerator", "known") is None for entry in planned)
 
 
-def make_plan_after_trial(overrides: Fields) -> Plan:
+def build_plan_after_trial(overrides: Fields) -> Plan:
     """Make the plan of the current folder's configuration; try KVM first if the plan depends on it.
 
     overrides: values that replace those of config.yaml.
@@ -30,10 +30,10 @@ def make_plan_after_trial(overrides: Fields) -> Plan:
     :func:`find_accelerator` builds the image if necessary, which takes minutes, boots a guest, and
     keeps what it finds, which the second plan reads.
     """
-    plan = planning.make_plan(config.read_config(overrides), capacity.read_host_facts())
+    plan = planning.build_plan(config.read_config(overrides), capacity.read_host_facts())
     if needs_trial(plan, plan["environments"]):
         find_accelerator(plan["image"]["settings"])
-        plan = planning.make_plan(config.read_config(overrides), capacity.read_host_facts())
+        plan = planning.build_plan(config.read_config(overrides), capacity.read_host_facts())
     return plan
 
 

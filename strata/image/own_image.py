@@ -66,14 +66,14 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
     _make_mount_folders(reference, tree, volumes)
     folder = settings.get("WorkingDir") or "/"
     # In a container Docker makes this folder.
-    _run_inside(tree, ["mkdir", "-p", folder])
+    _run_in_image(tree, ["mkdir", "-p", folder])
     user = None
     if name := settings.get("User"):
         user = resolve_user(
             name, _read_image_file(tree, "/etc/passwd"), _read_image_file(tree, "/etc/group")
         )
         if user is None:
-            raise _make_refusal(reference, f"USER {name}: the image has no such user or group")
+            raise _build_refusal(reference, f"USER {name}: the image has no such user or group")
     is_root = user is None or (user["uid"], user["gid"], user["groups"]) == (0, 0, [0])
     variables = dict(entry.partition("=")[::2] for entry in settings.get("Env") or ())
     # Docker sets these variables if the image does not.
@@ -124,7 +124,7 @@ def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
     return hashes
 
 
-def _make_refusal(reference: str, reason: str) -> UserError:
+def _build_refusal(reference: str, reason: str) -> UserError:
     """Return the error for an image that cannot be taken over.
 
     reference: the image's name, as configured.  reason: with its remedy, without a full stop.
@@ -132,7 +132,7 @@ def _make_refusal(reference: str, reason: str) -> UserError:
     return UserError(f"config.yaml: image.docker: is {reference}; {reason}")
 
 
-def _run_inside(tree: str, argv: Sequence[str]) -> tuple[int, str]:
+def _run_in_image(tree: str, argv: Sequence[str]) -> tuple[int, str]:
     """Run a command in an image's files by a change of root, as root.
 
     tree: the folder of the image's files, which the command may change.
@@ -150,7 +150,7 @@ def _read_image_file(tree: str, path: str) -> str:
     tree: the folder of the image's files.  path: absolute, in the image: a symbolic link leads to
     the image's files, and never to the host's.
     """
-    return _run_inside(tree, ["cat", path])[1]
+    return _run_in_image(tree, ["cat", path])[1]
 
 
 def _require_programs(reference: str, tree: str) -> None:
@@ -158,12 +158,12 @@ def _require_programs(reference: str, tree: str) -> None:
 
     reference: the image's name, as configured.  tree: the folder of its files.
     """
-    exit_code, printed = _run_inside(tree, ["sh", "-c", PRINT_MISSING, "strata", *NEEDED])
+    exit_code, printed = _run_in_image(tree, ["sh", "-c", PRINT_MISSING, "strata", *NEEDED])
     missing = printed.split()
     if exit_code != 0:
         missing = ["a shell (sh) that runs here"]
     if missing:
-        raise _make_refusal(
+        raise _build_refusal(
             reference,
             f"it lacks {', '.join(missing)}, which Strata runs in every system: add a package such "
             "as busybox or coreutils to the image",
@@ -180,10 +180,10 @@ def _make_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> No
     argv = ["sh", "-euc", MAKE_FOLDERS, "strata", tree, *MOUNTED, *volumes]
     path = capture_output(wrap_as_root(argv)).stdout.strip()
     if path.startswith("/data/"):
-        raise _make_refusal(reference, f"it has {path}, and Strata keeps data in /data: move it")
+        raise _build_refusal(reference, f"it has {path}, and Strata keeps data in /data: move it")
     if path:
         kind = f"VOLUME {path}" if path in volumes else path
-        raise _make_refusal(
+        raise _build_refusal(
             reference, f"{kind} is not a folder, or is behind a symbolic link: make it a folder"
         )
 

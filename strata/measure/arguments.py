@@ -84,7 +84,7 @@ class Inputs:
         assert layer
         return layer
 
-    def make_placeholder_values(self, part: int, values: Fields) -> Fields:
+    def build_placeholder_values(self, part: int, values: Fields) -> Fields:
         """Return the values of the placeholders in the commands of one system, by their names.
 
         part: the number of the system, from 0.
@@ -117,7 +117,7 @@ class Inputs:
         serves for its group.  Only `address.ROLE` has one address for each group.
         values: parameters by name; they are not changed.
         """
-        systems = [self.make_placeholder_values(part, values) for part in range(self.system_count)]
+        systems = [self.build_placeholder_values(part, values) for part in range(self.system_count)]
         # The first system of each group.
         first_systems = systems[:: len(self.groups)]
         result = dict(values)

@@ -67,7 +67,7 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
             if not pending.is_pending(experiment, key):
                 _ensure_image(cell)
                 _measure_block(cell)
-            _report_result(cell, pending.place_results(key))
+            _report_result(cell, pending.copy_results_to_raw(key))
             if run.identify_run()["pid"] == os.getpid():
                 # Without a Snakemake run, nothing else removes these pending results.
                 pending.remove_results("pending", key)
@@ -277,7 +277,7 @@ class Block:
         monitor.read_before(plan.list_daemons(first.plan))
         ways = self._choose_ways()
         daemons = {name for cell in self.cells for name in cell.entry["daemons"]}
-        lap_monitor = self._make_lap_monitor(daemons)
+        lap_monitor = self._create_lap_monitor(daemons)
         for lap in range(1, first.laps + 1):
             self._run_lap(lap, ways, lap_monitor)
         self._judge_laps(lap_monitor, monitor)
@@ -331,7 +331,7 @@ class Block:
             cell.record["ways"] = ways[cell]
         return ways
 
-    def _make_lap_monitor(self, daemons: set[str]) -> LapMonitor:
+    def _create_lap_monitor(self, daemons: set[str]) -> LapMonitor:
         """Return a monitor of the laps of all cells that their environments can run.
 
         daemons: the names of the daemons that serve the environments of the cells.
@@ -381,7 +381,7 @@ class Block:
             lap_monitor.end_run(lap, [cell.environment for cell in able_cells], way)
 
         phases = [plan.SLICES, plan.WHOLE]
-        self._make_random(lap, "phases").shuffle(phases)
+        self._create_random(lap, "phases").shuffle(phases)
         for way in phases:
             cells = [cell for cell in self._shuffle_cells(lap) if way in ways[cell]]
             if way == plan.WHOLE:
@@ -410,7 +410,7 @@ class Block:
             self._for_each_cell(Cell.run_slice, self.first.slice, order=running)
             round_number += 1
 
-    def _make_random(self, *topics: object) -> random.Random:
+    def _create_random(self, *topics: object) -> random.Random:
         """Return a generator of random numbers for the topics, seeded by the plan and first cell.
 
         A repeated measurement therefore has the same order.  It also depends on the texts of the
@@ -423,7 +423,7 @@ class Block:
     def _shuffle_cells(self, *numbers: int) -> list[Cell]:
         """Return the remaining cells in a random order, which follows from these numbers."""
         cells = sorted(self.cells, key=lambda cell: cell.environment)
-        self._make_random(*numbers).shuffle(cells)
+        self._create_random(*numbers).shuffle(cells)
         return cells
 
     def _for_each_cell(

@@ -155,7 +155,7 @@ class Cell:
         # All repetitions share one data set, so its seed is that of repetition 0.
         data_seed = plan.compute_cell_seed(self.plan, self.workload, 0)
         data = datasets.ensure_data_set(self.workload, self.planned, data_seed, self.image)
-        system = self._make_system(self.entry["layers"], link, offset)
+        system = self._bring_up_system(self.entry["layers"], link, offset)
         values = self._record_system(system, link)
         values = self._copy_files(system, values, data)
         inputs = Inputs(self.workload, self.planned["cell"], system, values)
@@ -164,7 +164,7 @@ class Cell:
             log,
             self.watch,
             self._restart_system,
-            functools.partial(self._make_system, self.entry["layers"], link),
+            functools.partial(self._bring_up_system, self.entry["layers"], link),
             self.is_interleaved,
         )
         self.record["commands"] = self.steps.commands
@@ -206,7 +206,7 @@ class Cell:
         }
         return values
 
-    def _make_system(
+    def _bring_up_system(
         self, stack: Stack, link: lifecycle.Client | None, offset: int
     ) -> lifecycle.System:
         """Bring up and return a system of these layers.
@@ -239,7 +239,7 @@ class Cell:
         lifecycle.take_down_systems(self.environment)
         seconds = time.monotonic() - started
         stack = registry.set_start_method(self.entry["layers"], start_method)
-        system = self._make_system(stack, self.system.link, 0)
+        system = self._bring_up_system(stack, self.system.link, 0)
         system.facts["removal_seconds"] = round(seconds, 3)
         return system
 

@@ -145,13 +145,13 @@ class Log:
         """
         if self._systems == 1:
             # Output goes to the log at once, in the order in which it is printed.
-            yield [self._make_writer(self._descriptor)]
+            yield [self._create_writer(self._descriptor)]
             return
         import tempfile
 
         files = [tempfile.TemporaryFile() for _ in systems]
         try:
-            yield [self._make_writer(file.fileno()) for file in files]
+            yield [self._create_writer(file.fileno()) for file in files]
         finally:
             for system, file in zip(systems, files, strict=True):
                 self.mark(system)
@@ -162,7 +162,7 @@ class Log:
                 ends_line = text[-1:] in (b"", b"\n")
                 _write_all(self._descriptor, text if ends_line else text + b"\n")
 
-    def _make_writer(self, descriptor: int) -> Callable[[bytes], None]:
+    def _create_writer(self, descriptor: int) -> Callable[[bytes], None]:
         """Return a function that writes texts to a file until the log's limit is reached.
 
         All such functions share the limit.

@@ -92,7 +92,7 @@ def store_results(cell: blocks.Cell, new_log: str, record: Fields) -> None:
     remove_results("failed", cell)
 
 
-def place_results(cell: blocks.Cell) -> Fields:
+def copy_results_to_raw(cell: blocks.Cell) -> Fields:
     """Copy the pending results of a cell into results/raw, and return the record.
 
     Replaces earlier results there.  The pending results stay until the run ends.
@@ -120,7 +120,7 @@ def remove_results(kind: str, cell: blocks.Cell) -> None:
             os.unlink(paths.get_cell_path(kind, *cell, suffix))
 
 
-def remove_placed(experiment: Plan, cells: Iterable[blocks.Cell]) -> None:
+def remove_copied_results(experiment: Plan, cells: Iterable[blocks.Cell]) -> None:
     """Remove the pending results of cells whose results are in results/raw.
 
     Called at the end of a run (strata/workflow.py).  Otherwise a log that a user removes there

@@ -54,10 +54,10 @@ class Server:
 
     def _fill_command(self, argv: list[str]) -> list[str]:
         """Return a declared command with the values of the server's system."""
-        values = self._inputs.make_placeholder_values(self._part, self._inputs.values)
+        values = self._inputs.build_placeholder_values(self._part, self._inputs.values)
         return fill_command(argv, values, self._inputs.workload)
 
-    def _run_serve(self, action: str, *arguments: str) -> str:
+    def _run_serve_action(self, action: str, *arguments: str) -> str:
         """Execute an action of `serve` for the server in its system, and return its output.
 
         action, arguments: as workloads/common/serve.sh documents them: start, state, end or output.
@@ -74,7 +74,7 @@ class Server:
         Raises UserError if `serve` fails.
         """
         self._started = time.monotonic()
-        self._run_serve("start", *self._fill_command(self.declared["argv"]))
+        self._run_serve_action("start", *self._fill_command(self.declared["argv"]))
 
     def check_ready(self) -> bool:
         """Send one request, and return whether the server is ready.
@@ -114,9 +114,9 @@ class Server:
         self._require_running("ended during the run")
         limit = scale_timeout(self.declared["stop"]["timeout"])
         # `serve` takes whole seconds, and prints the exit code or "killed".
-        code = self._run_serve("end", str(int(max(limit, 1)))).strip()
+        code = self._run_serve_action("end", str(int(max(limit, 1)))).strip()
         self.record["exit"] = int(code) if code.isdigit() else None
-        output = self._run_serve("output")
+        output = self._run_serve_action("output")
         self.record["output"] = output[-KEPT_CHARACTERS:]
         if not code.isdigit():
             reason = f"did not end within {limit:g} s and was killed"
@@ -156,7 +156,7 @@ class Server:
         The error is CommandFailed, unless the server printed too much: that it ended by itself may
         show that the environment cannot run the workload.
         """
-        state = self._run_serve("state").strip()
+        state = self._run_serve_action("state").strip()
         if state.startswith(TOO_LONG_STATE):
             raise CellFailed(
                 f"its server {self.shown} {state}, its limit: {self.read_last_lines()}"
@@ -171,7 +171,7 @@ class Server:
         UserError, because it is called for the messages of other errors.
         """
         try:
-            self.record["output"] = self._run_serve("output")[-KEPT_CHARACTERS:]
+            self.record["output"] = self._run_serve_action("output")[-KEPT_CHARACTERS:]
         except UserError as error:
             return f"its output cannot be read: {error}"
         return summarize_output(self.record["output"]) or "it printed nothing"
@@ -194,7 +194,7 @@ def copy_password(system: System) -> None:
             layer.copy_in(file.name, PASSWORD)
 
 
-def make_servers(inputs: Inputs) -> list[Server]:
+def create_servers(inputs: Inputs) -> list[Server]:
     """Return the servers of a cell, in the order of their start.
 
     A declaration with a role gives one server in each system with that role; one without a role
@@ -215,7 +215,7 @@ def start_servers(servers: list[Server], system: System) -> None:
 
     All servers of one declaration are ready before those of the next declaration are started.
     If a server needs the password, it is copied first.
-    servers: in the order of :func:`make_servers`.
+    servers: in the order of :func:`create_servers`.
     Raises CellFailed if a server ends or is not ready in time.
     """
     if any(server.declared.get("password") for server in servers):

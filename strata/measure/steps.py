@@ -64,7 +64,7 @@ class Steps:
         self.inputs, self.log, self.watch = inputs, log, watch
         self.restart_system = restart_system
         self.add_system = add_system
-        self.servers = servers.make_servers(inputs)
+        self.servers = servers.create_servers(inputs)
         self.commands: list[Fields] = []
         self.shell: Shell | None = None
         self.spent = {"elapsed_seconds": 0.0}
@@ -242,7 +242,7 @@ class Steps:
         if part is None:
             values = self.inputs.list_client_values(values)
         else:
-            values = self.inputs.make_placeholder_values(part, values)
+            values = self.inputs.build_placeholder_values(part, values)
             if self.inputs.system_count > 1:
                 record["system"] = part
         argv = fill_command(step["argv"], values, self.inputs.workload)
@@ -281,7 +281,7 @@ class Steps:
             if command["exit"]:
                 from strata.vm import ssh
 
-                reason = f"{_name_systems([command])} ended with exit code {command['exit']}"
+                reason = f"{_format_systems([command])} ended with exit code {command['exit']}"
                 reason += self._describe_failure(command)
                 in_machine = self._machine_pids and step.get("at") != "client"
                 if command["exit"] == ssh.CONNECTION_LOST and in_machine:
@@ -293,7 +293,9 @@ class Steps:
         if unfinished := [command for command in commands if command["exit"] is None]:
             if wait_for_any_process(self._machine_pids, 0):
                 raise CellFailed(f"{name} was ended: its virtual machine ended under it")
-            limit = f"no end after {scale_timeout(step['timeout']):g} s{_name_systems(unfinished)}"
+            limit = (
+                f"no end after {scale_timeout(step['timeout']):g} s{_format_systems(unfinished)}"
+            )
             raise CommandTimedOut(f"{name} was ended: {limit}{self._describe_servers()}")
 
     def _describe_failure(self, command: Fields) -> str:
@@ -414,7 +416,7 @@ def _list_machine_processes(system: System) -> list[int]:
     return processes
 
 
-def _name_systems(commands: list[Fields]) -> str:
+def _format_systems(commands: list[Fields]) -> str:
     """Return a phrase for a message, such as " in systems 0, 2"; empty if only one system is up.
 
     commands: records of commands; only where several systems are up do they have `system`.

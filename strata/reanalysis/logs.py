@@ -10,9 +10,9 @@ from strata.reanalysis.reading import (
     Readings,
     Refusal,
     Value,
-    cut_lines,
     find_blocks,
     parse_number,
+    split_blocks,
 )
 
 # The number of CPU sockets that a number of threads occupies.
@@ -160,7 +160,7 @@ def _find_linpack_starts(lines: Sequence[str]) -> list[Block]:
             if not is_headed:
                 starts.append(index)
             is_headed = False
-    return cut_lines(lines, starts)
+    return split_blocks(lines, starts)
 
 
 def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None, list[str]]:
@@ -241,7 +241,7 @@ def _read_fio_job(block: Block) -> Readings:
         yield Refusal(block.first, reason)
         return
     readings: list[Value | Refusal] = []
-    for section in cut_lines(block.lines, starts, block.first):
+    for section in split_blocks(block.lines, starts, block.first):
         readings += _read_fio_direction(job, section)
     values = [reading for reading in readings if isinstance(reading, Value)]
     for metric in ("iops", "bandwidth"):
@@ -364,7 +364,7 @@ def _read_redis_tests(block: Block, connections: int) -> Iterator[tuple[str, flo
     starts = [
         index for index, line in enumerate(block.lines) if re.search("====== .* ======$", line)
     ]
-    for section in cut_lines(block.lines, starts, block.first):
+    for section in split_blocks(block.lines, starts, block.first):
         # Other output may stand before the heading on its line.
         test = re.sub(r"^.*====== (.*) ======$", r"\1", section.lines[0])
         rate = section.find_number(r"^(\S+) requests per second")

@@ -12,7 +12,12 @@ from strata.archive import compare, light, output
 from strata.archive.checksums import hash_file
 from strata.environments.common import docker_daemon
 from strata.experiment import blocks, config, measuring, plan, planning, workload
-from strata.experiment.folder import check_repetitions, make_folder, make_name, require_name
+from strata.experiment.folder import (
+    check_repetitions,
+    format_folder_name,
+    prepare_folder,
+    require_name,
+)
 from strata.experiment.precision import SMALLEST_DIFFERENCE
 from strata.host import capacity, observe
 from strata.image import kvm_trial
@@ -99,7 +104,7 @@ def _find_answer(
         _require_pair(archive, results)
         _, base = config.read_nearest()
         with contextlib.chdir(paths.PROJECT):
-            restored = settings.make_configuration(
+            restored = settings.build_configuration(
                 original, base, repetitions, capacity.read_host_facts()
             )
         is_trusted = trust or not restored.foreign
@@ -152,7 +157,7 @@ def _choose_folder(archive: str, name: str | None) -> str:
     Raises UserError for a wrong name.
     """
     if name is None:
-        name = make_name(compare.get_base_name(os.path.abspath(archive)), "archive")
+        name = format_folder_name(compare.get_base_name(os.path.abspath(archive)), "archive")
     else:
         require_name(name)
     return os.path.join(FOLDER, name)
@@ -204,7 +209,7 @@ def _prepare_experiment(
     """
     path = os.path.join(folder, config.FILE)
     earlier_settings = yaml_files.read_mapping(path) if os.path.exists(path) else None
-    make_folder(folder)
+    prepare_folder(folder)
     results_here = os.path.join(folder, "results")
     if fresh and os.path.isdir(results_here):
         remove_tree(results_here)
@@ -222,7 +227,7 @@ def _prepare_experiment(
     # A ratio takes native and another environment.
     if not only["workloads"] or len(only["environments"]) < 2:
         return None
-    make_folder(folder, settings_here)
+    prepare_folder(folder, settings_here)
     for name, source in files.items():
         target = os.path.join(folder, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -231,9 +236,9 @@ def _prepare_experiment(
     workload.read_declaration.cache_clear()
     with contextlib.chdir(folder):
         if untried:
-            own_plan = planning.make_plan(config.read_config({}), capacity.read_host_facts())
+            own_plan = planning.build_plan(config.read_config({}), capacity.read_host_facts())
         else:
-            own_plan = kvm_trial.make_plan_after_trial({})
+            own_plan = kvm_trial.build_plan_after_trial({})
     return own_plan if _has_comparison(own_plan, restored) else None
 
 
@@ -358,7 +363,7 @@ def _leave_out_failing(folder: str) -> bool:
     for environment, workload_name in sorted(failing):
         leave_out.setdefault(environment, []).append(workload_name)
     if failing:
-        make_folder(folder, settings_here)
+        prepare_folder(folder, settings_here)
     return bool(failing)
 
 

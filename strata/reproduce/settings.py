@@ -40,7 +40,7 @@ class Restored:
     files: set[str] = field(default_factory=set)
 
 
-def make_configuration(
+def build_configuration(
     original: Plan, base: Fields, repetitions: Fields, machine: HostFacts
 ) -> Restored:
     """Turn the plan of another machine's experiment into a configuration for this machine.
@@ -159,7 +159,7 @@ def _restore_client(original: Plan, base: Fields) -> str | Fields:
 def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -> Fields:
     """Return ``{workload: {parameter: value}}`` with the parameters that a configuration set.
 
-    machine: as for :func:`make_configuration`.
+    machine: as for :func:`build_configuration`.
     Workloads that do not fit this version or machine, for one of their parameters too, are left out
     and added to ``omitted`` of `restored`.  Adds free texts to its ``foreign``, and names of files
     to its ``files``.

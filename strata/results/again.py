@@ -25,7 +25,7 @@ def measure_again(workload: str, repetition: int, overrides: config.Overrides) -
     than that of results/plan.json; MachineError if Snakemake is not installed.
     """
     settings = config.read_config(overrides)
-    experiment = planning.make_plan(settings, capacity.read_host_facts())
+    experiment = planning.build_plan(settings, capacity.read_host_facts())
     _require_same_plan(experiment)
     cells = _list_cells(blocks.Order(experiment), (workload, repetition))
     logs = [paths.get_cell_path("raw", *cell, "log") for cell in cells]

@@ -55,7 +55,7 @@ def write_tidy_tables(partial: bool = False, to: str = "results") -> None:
     values = parse_cells(partial)
     write_value_tables(values, to)
     write_csv(
-        _make_path_in_folder(to, get_result_path("left_out")), ("log", "reason"), values.left_out
+        _build_path_in_folder(to, get_result_path("left_out")), ("log", "reason"), values.left_out
     )
     _print_unplanned_logs(values.cells)
 
@@ -83,11 +83,11 @@ def _write_table(
     """
     lines = [[row.get(column, "") for column in columns] for row in rows]
     write_csv(
-        _make_path_in_folder(folder, get_result_path(name, workload=workload)), columns, lines
+        _build_path_in_folder(folder, get_result_path(name, workload=workload)), columns, lines
     )
 
 
-def _make_path_in_folder(folder: str, name: str) -> str:
+def _build_path_in_folder(folder: str, name: str) -> str:
     """Return the path of a file of results, with `folder` in the place of results/.
 
     name: the file's path in the project, which begins with results/.

@@ -22,7 +22,7 @@ _MAX_DIGITS = 40
 SharedValues = dict[tuple[Any, ...], tuple[Any, str]]
 
 
-def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of JSON that has these keys and values.
 
     Raises ValueError if a key is repeated: readers would differ in which value they take.
@@ -48,7 +48,7 @@ def load_object(folder: str, name: str) -> Any:
     """
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
-            value = json.load(file, object_pairs_hook=_make_object, parse_int=_parse_whole_number)
+            value = json.load(file, object_pairs_hook=_build_object, parse_int=_parse_whole_number)
     except FileNotFoundError:
         raise UserError(f"{name}: missing") from None
     except (ValueError, RecursionError) as error:

@@ -114,13 +114,15 @@ def explain_missing(folder: str, experiment: Plan, rows: Sequence[Fields]) -> di
             for path in sorted(glob.glob(pattern)):
                 record = read_json(path) or {}
                 if "error" in record:
-                    reasons[name] = shorten_error(record["error"])
+                    reasons[name] = shorten_cell_error(record["error"])
                 elif "cannot" in record:
-                    reasons[name] = f"cannot run it: {shorten_error(record['cannot']['reason'])}"
+                    reasons[name] = (
+                        f"cannot run it: {shorten_cell_error(record['cannot']['reason'])}"
+                    )
     return reasons
 
 
-def shorten_error(error: str) -> str:
+def shorten_cell_error(error: str) -> str:
     """Return a cell's error without the words that a command's author need not know.
 
     The removed texts are written by strata/measure/cell.py and strata/measure/steps.py; 3 is the

@@ -12,7 +12,7 @@ from strata.environments import docker
 from strata.environments.common import registry
 from strata.experiment import config, measuring, planning, workload
 from strata.experiment.blocks import REFERENCE, list_available_environments
-from strata.experiment.folder import make_folder
+from strata.experiment.folder import prepare_folder
 from strata.host import capacity
 from strata.trial import answer
 from strata.trial import request as requests
@@ -197,14 +197,14 @@ def _prepare_experiment(
         with programs.create_temporary_folder("try") as scratch:
             archive = os.path.join(scratch, requests.ARCHIVE)
             sha1 = requests.pack_files(request.files, archive) if request.files else ""
-            settings = requests.make_configuration(request, sha1)
+            settings = requests.build_configuration(request, sha1)
             folder = requests.choose_folder(request, settings, name, fresh)
             if not os.path.lexists(folder):
                 undo.callback(remove_tree, folder)
-            make_folder(folder)
+            prepare_folder(folder)
             if fresh:
-                requests.set_aside(folder)
-                undo.callback(requests.restore_earlier, folder)
+                requests.set_aside_results(folder)
+                undo.callback(requests.restore_earlier_results, folder)
             existing = requests.read_settings(folder)
             if sha1:
                 shutil.move(archive, os.path.join(folder, requests.ARCHIVE))
@@ -217,13 +217,13 @@ def _prepare_experiment(
         else:
             # The trial run takes one block; its seconds decide the laps of the others.
             requests.write_settings(folder, {**settings, "repetitions": 1}, command_line)
-            experiment = _make_plan(folder)
+            experiment = _build_plan(folder)
             _require_comparison(experiment)
             seconds = _time_native_run(folder, request, experiment, line)
             _get_command_parameters(settings).update(requests.choose_laps(seconds))
         requests.write_settings(folder, settings, command_line)
-        experiment = _make_plan(folder)
-        requests.forget_earlier(folder)
+        experiment = _build_plan(folder)
+        requests.remove_earlier_results(folder)
         # All went well, so that the folder stays.
         undo.pop_all()
     return folder, experiment
@@ -253,7 +253,7 @@ def _get_command_parameters(settings: Fields) -> Fields:
     return parameters
 
 
-def _make_plan(folder: str) -> Plan:
+def _build_plan(folder: str) -> Plan:
     """Return the plan of an experiment's configuration.
 
     Works in the experiment's folder meanwhile.
@@ -262,7 +262,7 @@ def _make_plan(folder: str) -> Plan:
     with contextlib.chdir(folder):
         # The declarations of another folder may differ.
         workload.read_declaration.cache_clear()
-        experiment = planning.make_plan(config.read_config(), capacity.read_host_facts())
+        experiment = planning.build_plan(config.read_config(), capacity.read_host_facts())
     for environment in experiment["environments"].values():
         if environment["available"]:
             # The outermost layer, which runs on this host, decides whether the user may.

@@ -335,8 +335,8 @@ def define_machine(folder: str, requested: WantedMachine) -> None:
     ending ``.whole`` marks a complete copy, and is removed with it.
     Raises UserError if Vagrant or libvirt fails; then nothing is undone.
     """
-    _make_console(requested["console"])
-    _make_data_disk(requested)
+    _create_console(requested["console"])
+    _create_data_disk(requested)
     # Vagrant copies the disk of a box into the pool once, and then assumes that an existing copy is
     # complete.
     copy = f"{requested['box']}{vagrant_box.COPY}"
@@ -351,7 +351,7 @@ def define_machine(folder: str, requested: WantedMachine) -> None:
     libvirt.create_object("define", domain.add_settings(xml, requested["extra"]))
 
 
-def _make_console(path: str) -> None:
+def _create_console(path: str) -> None:
     """Create the empty file of the guest's console.
 
     path: the path of the file, which is emptied if it exists.
@@ -363,7 +363,7 @@ def _make_console(path: str) -> None:
     capture_output(wrap_as_root(["install", *owner, "/dev/null", path]))
 
 
-def _make_data_disk(requested: WantedMachine) -> None:
+def _create_data_disk(requested: WantedMachine) -> None:
     """Create the sparse data disk in the storage pool, with an ext4 file system.
 
     An earlier disk of this name is overwritten.  applied.prepare_guest mounts it by its label.

@@ -330,7 +330,7 @@ def planned() -> dict:
 
     Its environments count as available, whatever this machine has.
     """
-    experiment = planning.make_plan(
+    experiment = planning.build_plan(
         config.read_config(), {**capacity.read_host_facts(), "cpus": 2, "mask": None}
     )
     for entry in experiment["environments"].values():

@@ -36,7 +36,7 @@ page["environments"] = {}
 for name, options in stacks.items():
     page["environments"][name] = {"label": name.title(), "layers": [{"docker": options}]}
 try:
-    planned = planning.make_plan(config.read_config(page), \
+    planned = planning.build_plan(config.read_config(page), \
 capacity.read_host_facts())["environments"]
 except UserError as error:
     sys.exit(f"no plan: {error}")
@@ -186,7 +186,7 @@ page["environments"] = {
     name: {"label": name.title(), "layers": [{"docker": options}]}
     for name, options in stacks.items()
 }
-planned = planning.make_plan(config.read_config(page), capacity.read_host_facts())["environments"]
+planned = planning.build_plan(config.read_config(page), capacity.read_host_facts())["environments"]
 outcome = {"reasons": [entry["reason"] for entry in planned.values()], "systems": []}
 if is_up:
     for number, (name, entry) in enumerate(planned.items()):

@@ -69,7 +69,7 @@ def up(checkout, image, machine_stays):
     settings["environments"] = {
         name: {"label": name, "layers": stack} for name, stack in stacks().items()
     }
-    planned = planning.make_plan(settings, capacity.read_host_facts())["environments"]
+    planned = planning.build_plan(settings, capacity.read_host_facts())["environments"]
 
     def bring(name, beside=False, whole=False):
         if not planned[name]["available"]:

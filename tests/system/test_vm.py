@@ -170,7 +170,7 @@ def tuned(checkout, image, machine_stays):
 
     Gone afterwards.
     """
-    entry = planning.make_plan(config.read_config(), capacity.read_host_facts())["environments"][
+    entry = planning.build_plan(config.read_config(), capacity.read_host_facts())["environments"][
         "vm-tuned"
     ]
     with locks.hold_machine():

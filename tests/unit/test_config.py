@@ -20,13 +20,13 @@ CARD = {"address": "192.0.2.999/24"}
 
 def planned(machine=MACHINE, **over):
     """Return the plan of config.yaml with these values laid over it."""
-    return planning.make_plan(config.read_config(over), machine)
+    return planning.build_plan(config.read_config(over), machine)
 
 
 def refused(over, *keys):
     """Require that config.yaml with these values is refused by these keys; return the message."""
     with pytest.raises(UserError) as caught:
-        planning.make_plan(config.read_config(over), MACHINE)
+        planning.build_plan(config.read_config(over), MACHINE)
     for key in keys:
         assert f"config.yaml: {key}: " in str(caught.value)
     return str(caught.value)
@@ -167,7 +167,7 @@ def test_configuration_files_and_words_are_laid_over_config_yaml(checkout, tmp_p
     assert settings["environments"]["docker"]["layers"][0]["docker"]["cpuset-cpus"] == "0"
     # Snakemake hands over config.yaml merged with everything that is laid over it.
     whole = config.merge_mappings(yaml.safe_load((checkout / "config.yaml").read_text()), over)
-    assert planning.make_plan(config.read_config(whole), MACHINE) == planning.make_plan(
+    assert planning.build_plan(config.read_config(whole), MACHINE) == planning.build_plan(
         settings, MACHINE
     )
     with pytest.raises(UserError, match=r"nowhere\.yaml: "):

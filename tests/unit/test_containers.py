@@ -676,7 +676,7 @@ def test_a_machines_cpus_are_its_own(checkout, monkeypatch):
             "environments": {"e": {"label": "E", "layers": stack}},
             "vm": {"profiles": {"default": {"cpus": cpus}}},
         }
-        reason = planning.make_plan(config.read_config(over), MACHINE)["environments"]["e"][
+        reason = planning.build_plan(config.read_config(over), MACHINE)["environments"]["e"][
             "reason"
         ]
         assert ("this machine has the CPUs 0, 1: choose among these" in (reason or "")) == refused

@@ -163,6 +163,6 @@ def test_packages_that_the_distribution_lacks_are_named_with_their_key(monkeypat
     printed = (
         "Reading lists\nE: Unable to locate package nosuch\nE: setup failed: E: apt-get failed"
     )
-    error = build._make_bootstrap_error(described, None, printed)
+    error = build._build_bootstrap_error(described, None, printed)
     assert str(error).startswith("nosuch: debian trixie has no such package")
     assert "image.packages" in str(error)

@@ -56,7 +56,7 @@ def planned(**over):
     }
     over = {**settings, **over}
     over["only"] = {"environments": [*stacks], "workloads": [*over["workloads"]]}
-    return planning.make_plan(config.read_config(projects.on_host(**over)), MACHINE)
+    return planning.build_plan(config.read_config(projects.on_host(**over)), MACHINE)
 
 
 def test_what_cannot_run_it_is_not_available_and_its_name_is_in_the_plan(checkout, image):

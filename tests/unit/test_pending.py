@@ -69,28 +69,28 @@ def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(plan
         node=node.identify_node(),
     )
     assert pending.is_pending(planned, OTHER)
-    assert "fingerprint" in pending.place_results(OTHER)
+    assert "fingerprint" in pending.copy_results_to_raw(OTHER)
     with open(paths.get_cell_path("raw", *OTHER, "log")) as file:
         assert file.read() == "7\n"
     assert pending.is_measured(planned, OTHER)
     # A signal met the job, and Snakemake removed its log.
     os.unlink(paths.get_cell_path("raw", *OTHER, "log"))
-    pending.remove_placed(planned, [FIRST, OTHER])
+    pending.remove_copied_results(planned, [FIRST, OTHER])
     assert pending.is_pending(planned, OTHER)
-    pending.place_results(OTHER)
-    pending.place_results(OTHER)
+    pending.copy_results_to_raw(OTHER)
+    pending.copy_results_to_raw(OTHER)
     assert {os.path.basename(path) for path in glob.glob("results/*/two/noop/*")} == {
         "1.json",
         "1.log",
     }
     # A log that is removed after a run is measured again.
-    pending.remove_placed(planned, [FIRST, OTHER])
+    pending.remove_copied_results(planned, [FIRST, OTHER])
     assert not pending.is_pending(planned, OTHER)
     assert pending.is_measured(planned, OTHER)
     os.unlink(paths.get_cell_path("raw", *OTHER, "log"))
     assert pending.is_due(planned, OTHER)
     with pytest.raises(UserError, match=r"results/raw/.*: cannot be written"):
-        pending.place_results(OTHER)
+        pending.copy_results_to_raw(OTHER)
 
 
 def test_results_of_a_block_count_as_long_as_those_of_the_cell_that_measured_it(planned):

@@ -65,7 +65,7 @@ def parse_state(text: str) -> ContainerState:
     """Return the state inside a container from the output of :func:`build_container_state_command`.
 
     Parts of the starting state have the names of :mod:`strata.host.starting_state`, mounts are
-    called ``mount FOLDER``, and files as :func:`_name_file` says.
+    called ``mount FOLDER``, and files as :func:`_derive_file_name` says.
     """
     files = observe.split_files(text)
     state = starting_state.parse_state(files)
@@ -73,7 +73,7 @@ def parse_state(text: str) -> ContainerState:
     for path, content in files.items():
         if path == "/proc/mounts":
             state |= _parse_mounts(content)
-        elif name := _name_file(path):
+        elif name := _derive_file_name(path):
             lines = content.splitlines()
             if path == "/etc/hosts":
                 # The line of the container's own address differs in each container.
@@ -83,7 +83,7 @@ def parse_state(text: str) -> ContainerState:
     return state
 
 
-def _name_file(path: str) -> str | None:
+def _derive_file_name(path: str) -> str | None:
     """Return the name of a file's content in a container's state; None if it is left out.
 
     Left out are secrets that only root may read, and files of the printing process.  The names are

@@ -284,7 +284,7 @@ COMMANDS = {
         error_status=2,
     ),
     "reproduce": Command(
-        "strata.reproduce.command:reproduce",
+        "strata.reproduce.command:reproduce_archive",
         "Measure the experiment of an archive here, and say what agrees.\n"
         "It ends with 0: all that can be tested agrees, 1: something differs, 2: nothing can be\n"
         "tested, for a reason that it gives, 3: something is undecided.",

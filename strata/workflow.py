@@ -36,11 +36,11 @@ MAX_SHOWN = 5
 # that is made of them.
 TRIGGERS = ("mtime", "params")
 
-# The experiments that this process has read, for :func:`begin`.
+# The experiments that this process has read, for :func:`start_run`.
 _experiments: list["Experiment"] = []
 
 
-def begin() -> None:
+def start_run() -> None:
     """Start the run of the last experiment that was read.
 
     The `onstart` of a workflow that imports this one calls it (docs/snakemake.md).
@@ -443,7 +443,7 @@ def describe_error(error: UserError | OSError) -> str:
     return access.explain_error(error) if isinstance(error, OSError) else str(error)
 
 
-def end_with(error: UserError | OSError) -> None:
+def exit_with_error(error: UserError | OSError) -> None:
     """Print an error that the user can correct, and end this process with status 1."""
     progress.print_error(
         error if isinstance(error, UserError) else UserError(describe_error(error))

@@ -485,7 +485,7 @@ def _decode_escapes(text: str, gap: str) -> str:
     The number of lines stays: :func:`_keep_changed_lines` relies on it.
     """
 
-    def decode(match: re.Match[str]) -> str:
+    def decode_escape(match: re.Match[str]) -> str:
         """Return the characters that a match of `_ESCAPED` encodes."""
         if match["percent"]:
             letters = urllib.parse.unquote(match["percent"])
@@ -498,7 +498,7 @@ def _decode_escapes(text: str, gap: str) -> str:
         # A surrogate, half of a pair of UTF-16, is not a character.
         return "" if "\ud800" <= letters[:1] <= "\udfff" else letters.replace("\n", " ")
 
-    return _ESCAPED.sub(decode, _UNSEEN.sub(gap, text))
+    return _ESCAPED.sub(decode_escape, _UNSEEN.sub(gap, text))
 
 
 def _keep_changed_lines(old: str, new: str) -> str:

@@ -233,7 +233,7 @@ class _Gate:
         # Blocks that an interrupted call measured count.
         measured = self.session.count_blocks(pairs)
         self.blocks = {name: max(count, 1) for name, count in measured.items()}
-        self.session.measure(pairs, self.blocks)
+        self.session.measure_pairs(pairs, self.blocks)
         numbers = self._refuse_sizes(numbers)
         with_baseline = [number for number in numbers if self.budgets[number].baseline]
         undecided = [number for number in numbers if number not in with_baseline]
@@ -303,7 +303,7 @@ class _Gate:
         affordable = {name: int(count * share) for name, count in added.items()}
         if any(affordable.values()):
             wanted = {name: measured[name] + count for name, count in affordable.items()}
-            self.session.measure(_list_pairs(budgets), wanted)
+            self.session.measure_pairs(_list_pairs(budgets), wanted)
             self.blocks |= wanted
         return share == 1.0
 
@@ -431,7 +431,7 @@ def _report_outcome(
     write_text(summary, reports.format_summary(text, budgets, verdicts))
     source = plan.read_source(os.getcwd())
     outcome = {
-        "date": Clock().now(),
+        "date": Clock().format_now(),
         "strata": __version__,
         "commit": source["revision"],
         "changed": source["changed"],

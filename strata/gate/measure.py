@@ -60,7 +60,7 @@ class Session:
         self.results = os.path.join(folder, "results")
         prepare_folder(folder, content)
 
-    def measure(self, pairs: Iterable[Pair], block_counts: Mapping[str, int]) -> None:
+    def measure_pairs(self, pairs: Iterable[Pair], block_counts: Mapping[str, int]) -> None:
         """Measure the missing cells of some pairs, and write the tidy tables.
 
         pairs: environments and workloads.

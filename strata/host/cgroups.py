@@ -410,7 +410,7 @@ def remove_groups(name: str) -> None:
     if os.path.isabs(name):
         name = observe.read_file(name) or ""
     # A frozen process does not end.
-    freeze(find_freezable_folders(name), False)
+    set_groups_frozen(find_freezable_folders(name), False)
     deadline = time.monotonic() + KILL_PATIENCE
     while (processes := list_processes(name)) and time.monotonic() < deadline:
         capture_output(wrap_as_root(["kill", "-KILL", *map(str, processes)]), check=False)
@@ -429,7 +429,7 @@ def find_freezable_folders(name: str) -> list[str]:
     """Return the folders of :func:`find_groups` that can be frozen.
 
     They are those of version 1 if there are any, otherwise those of version 2.  The list is for
-    :func:`freeze`; a caller may keep it while the groups exist.
+    :func:`set_groups_frozen`; a caller may keep it while the groups exist.
     """
     groups = find_groups(name)
     for file in (FREEZER_V1, FREEZER_V2):
@@ -438,7 +438,7 @@ def find_freezable_folders(name: str) -> list[str]:
     return []
 
 
-def freeze(folders: Sequence[str], frozen: bool = True) -> None:
+def set_groups_frozen(folders: Sequence[str], frozen: bool = True) -> None:
     """Freeze or thaw all processes in control groups, and wait until that is done.
 
     folders: see :func:`find_freezable_folders`.  frozen: whether to freeze; otherwise to thaw.

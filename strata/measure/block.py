@@ -119,12 +119,12 @@ def _measure_block(cell: Cell) -> None:
     progress.announce_cell(announcement)
     try:
         try:
-            Block(cell, partners).measure()
+            Block(cell, partners).measure_cells()
         except CommandFailed:
             if not partners or not cell.entry.get("doubtful"):
                 raise
             # Only a cell that is measured without others shows that its environment cannot run it.
-            Block(cell).measure()
+            Block(cell).measure_cells()
     except BaseException as error:
         raise _clean_up_failure(cell, error) from error
 
@@ -158,7 +158,10 @@ def _clean_up_failure(cell: Cell, error: BaseException) -> CellFailed:
     is_foreseen = isinstance(error, (UserError, OSError))
     reason = str(error) if is_foreseen else f"{type(error).__name__}: {error}"
     log = paths.get_cell_path("failed", *cell.key, "log")
-    times = {"ended": cell.watch.now(), "seconds": round(cell.watch.elapsed(), 3)}
+    times = {
+        "ended": cell.watch.format_now(),
+        "seconds": round(cell.watch.get_elapsed_seconds(), 3),
+    }
     try:
         # A cell that failed after its measurement has its own times.
         record = {**times, **cell.record, "error": reason}
@@ -212,7 +215,7 @@ def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None)
         import traceback
 
         outcome += "\n" + "".join(traceback.format_exception(error))
-    line = f"{cell.watch.now()} {cell.name}: {outcome}\n"
+    line = f"{cell.watch.format_now()} {cell.name}: {outcome}\n"
     with contextlib.suppress(UserError):
         write_text(paths.get_cell_path("logs/cells", *cell.key, "log"), line)
 
@@ -253,7 +256,7 @@ class Block:
         self.first = first
         self.cells = dict.fromkeys([first, *partners], 0.0)
 
-    def measure(self) -> None:
+    def measure_cells(self) -> None:
         """Measure the cells, and store their pending results.
 
         Brings the systems up, and takes them down at the end; after an error, the caller takes
@@ -281,7 +284,7 @@ class Block:
         for lap in range(1, first.laps + 1):
             self._run_lap(lap, ways, lap_monitor)
         self._judge_laps(lap_monitor, monitor)
-        self._for_each_cell(Cell.stop)
+        self._for_each_cell(Cell.stop_programs)
         monitor.read_after(daemons, lap_monitor.judged)
         self._for_each_cell(Cell.parse_log)
         _try_take_down_systems()
@@ -300,7 +303,7 @@ class Block:
         """
         first, *partners = self.cells
         before = observe.read_available_memory()
-        self._for_each_cell(Cell.prepare, order=[first])
+        self._for_each_cell(Cell.prepare_run, order=[first])
         after = observe.read_available_memory()
         needed_bytes = 0.0
         # Where the kernel does not show its memory, no cell is dropped.
@@ -312,7 +315,7 @@ class Block:
         slice_cell_count = sum(plan.SLICES in cell.ways for cell in self.cells)
         needed_bytes += first.planned.get("memory_bytes", 0) * first.systems * slice_cell_count
         if not partners or needed_bytes <= available_bytes:
-            self._for_each_cell(Cell.prepare, order=partners)
+            self._for_each_cell(Cell.prepare_run, order=partners)
             return
         reason = f"the memory does not hold {len(self.cells)} such systems"
         for cell in partners:
@@ -443,8 +446,8 @@ class Block:
             started = time.monotonic()
             try:
                 method(cell, *arguments)
-                if method in (Cell.prepare, Cell.run_lap) and len(self.cells) > 1:
-                    cell.freeze()
+                if method in (Cell.prepare_run, Cell.run_lap) and len(self.cells) > 1:
+                    cell.freeze_system()
             except (CellFailed, UserError, OSError) as error:
                 if cell is not self.first:
                     self._drop_cell(cell, error)
@@ -490,4 +493,4 @@ class Block:
                 started = self.first.record["started"]
                 cell.record["together"] = {"first": self.first.environment, "started": started}
             cell_seconds = round(own_seconds + shared_seconds, 3)
-            cell.record |= {"ended": cell.watch.now(), "seconds": cell_seconds}
+            cell.record |= {"ended": cell.watch.format_now(), "seconds": cell_seconds}

@@ -133,7 +133,7 @@ class Cell:
             "round": self.order.places[self.key][1],
             "fingerprint": plan.compute_fingerprint(self.plan, self.environment, self.workload),
             "node": node.identify_node(),
-            "started": self.watch.now(),
+            "started": self.watch.format_now(),
             "scale": plan.select_scale(self.plan, self.environment),
             "source": self.plan["source"],
         }
@@ -243,9 +243,9 @@ class Cell:
         system.facts["removal_seconds"] = round(seconds, 3)
         return system
 
-    def prepare(self) -> None:
+    def prepare_run(self) -> None:
         """Execute the steps before the run, and start the servers."""
-        self.steps.prepare()
+        self.steps.prepare_run()
 
     def run_lap(self, lap: int) -> None:
         """Execute the whole run of one lap, after thawing the system if it is frozen.
@@ -257,7 +257,7 @@ class Cell:
             # Only servers that a client reaches by the network respond slowly after a thaw.
             time.sleep(THAWING if "ports" in self.planned["cell"] else 0)
         # Only the log of a divided run has markers of laps.
-        self.steps.run(lap if self._is_divided else None)
+        self.steps.execute_run(lap if self._is_divided else None)
 
     def start_lap(self, lap: int, threads: ThreadPoolExecutor) -> None:
         """Start the run of a lap in slices, in a thread, while the system is frozen.
@@ -269,7 +269,7 @@ class Cell:
         """
         assert self.steps.shell
         self.steps.shell.clock.stop()
-        self.running = threads.submit(self.steps.run, lap, plan.SLICES)
+        self.running = threads.submit(self.steps.execute_run, lap, plan.SLICES)
         self._slices = []
 
     def run_slice(self, seconds: float) -> None:
@@ -300,17 +300,17 @@ class Cell:
             clock.resume()
             ended_run, self.running = self.running, None
             ended_run.result()
-            self.steps.log.write(json.dumps({"slices": self._slices}))
+            self.steps.log.write_line(json.dumps({"slices": self._slices}))
 
-    def stop(self) -> None:
+    def stop_programs(self) -> None:
         """Thaw the system, and end the shell and the servers in it.
 
         Raises CellFailed if a server failed.
         """
         self.system.set_frozen(False)
-        self.steps.finish()
+        self.steps.stop_programs()
 
-    def freeze(self) -> None:
+    def freeze_system(self) -> None:
         """Freeze the system while other cells run.
 
         Servers and the kernel of a sandbox would use CPU time for timers even without requests.

@@ -112,7 +112,7 @@ class Log:
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o644)
 
-    def write(self, line: str) -> None:
+    def write_line(self, line: str) -> None:
         """Write a line of the harness and a line feed, which do not count toward the limit."""
         _write_all(self._descriptor, line.encode() + b"\n")
 
@@ -122,21 +122,23 @@ class Log:
         number: the number of the lap, from 1.  way: how its run is taken, `whole` or `slices`.
         :func:`split_laps` reads the marker by LAP_MARKER.
         """
-        self.write(json.dumps({"lap": number, "how": way}))
+        self.write_line(json.dumps({"lap": number, "how": way}))
         self._last_marked = None
 
-    def mark(self, system: int | None) -> None:
+    def mark_system(self, system: int | None) -> None:
         """Write the marker of a system, or the marker of no system for None.
 
         The latter is written only if the last marker named a system.  In the log of a single
         system, nothing is written.
         """
         if self._systems > 1 and (system is not None or self._last_marked is not None):
-            self.write(json.dumps({"system": system}))
+            self.write_line(json.dumps({"system": system}))
         self._last_marked = system
 
     @contextlib.contextmanager
-    def outputs(self, systems: Sequence[int | None]) -> Iterator[list[Callable[[bytes], None]]]:
+    def open_outputs(
+        self, systems: Sequence[int | None]
+    ) -> Iterator[list[Callable[[bytes], None]]]:
         """Yield for each system (None: no system) a function that takes its command's output.
 
         systems: their numbers, from 0, in the order in which their outputs are to be in the log.
@@ -154,7 +156,7 @@ class Log:
             yield [self._create_writer(file.fileno()) for file in files]
         finally:
             for system, file in zip(systems, files, strict=True):
-                self.mark(system)
+                self.mark_system(system)
                 with file:
                     file.seek(0)
                     text = file.read()

@@ -45,7 +45,7 @@ class Steps:
     the number of systems that are up.
     waits: whether a shell waits in the system for the commands of laps.
     commands: the `commands` of the cell's record; each command adds its entry to this list.
-    shell: the waiting shell; None before :meth:`prepare` has ended, or without `waits`.
+    shell: the waiting shell; None before :meth:`prepare_run` has ended, or without `waits`.
     spent: how long commands took so far (`elapsed_seconds`); with a client on this host also its
     CPU time (`client_user_seconds`, `client_system_seconds`).  strata/measure/costs.py reads it
     after each run.
@@ -78,7 +78,7 @@ class Steps:
         # Closed by `finish`.
         self._resources = contextlib.ExitStack()
 
-    def prepare(self) -> None:
+    def prepare_run(self) -> None:
         """Execute the steps before the run, and start the servers and the waiting shell.
 
         The order is: the steps of `prepare`, the servers, the steps of `warmup`, the shell.
@@ -100,10 +100,10 @@ class Steps:
                 self.inputs.system.top.build_plain_command([SHELL_PROGRAM], fed=True)
             )
             # The shell must be ready before the system is frozen: no process can enter it then.
-            with self.log.outputs([0]) as [output]:
+            with self.log.open_outputs([0]) as [output]:
                 self.shell.run(["true"], output, SECONDS_TO_ANSWER)
 
-    def run(self, lap: int | None = None, way: str = "whole") -> None:
+    def execute_run(self, lap: int | None = None, way: str = "whole") -> None:
         """Execute the steps of the run.
 
         lap: the number of the lap, whose marker is written to the log; None for a cell without
@@ -123,7 +123,7 @@ class Steps:
         groups = [top.find_cgroup() for top in self.inputs.system.tops]
         return Spender([*filter(None, groups)], self._machine_pids, self.spent)
 
-    def finish(self) -> None:
+    def stop_programs(self) -> None:
         """End the shell, and stop the servers in the reverse order of their start.
 
         No step is executed afterwards.
@@ -179,8 +179,8 @@ class Steps:
 
     def _write_host_line(self, line: str) -> None:
         """Write a line of the harness, which belongs to no system, to the log."""
-        self.log.mark(None)
-        self.log.write(line)
+        self.log.mark_system(None)
+        self.log.write_line(line)
 
     def _run_command(self, step: Step, values: Fields) -> None:
         """Execute the command of a step at the client, or in all systems at the same time.
@@ -246,7 +246,7 @@ class Steps:
             if self.inputs.system_count > 1:
                 record["system"] = part
         argv = fill_command(step["argv"], values, self.inputs.workload)
-        return {**record, "argv": argv, "exit": None, "started": self.watch.now()}
+        return {**record, "argv": argv, "exit": None, "started": self.watch.format_now()}
 
     def _run_in_systems(
         self, systems: list[int | None], argvs: list[list[str]], timeout: float
@@ -258,7 +258,7 @@ class Steps:
         timeout: the limit in seconds.  The exit code of a command that exceeded it is None.
         Raises LongLogError if the commands print more than the log may hold.
         """
-        with self.log.outputs(systems) as outputs:
+        with self.log.open_outputs(systems) as outputs:
             # A shell waits only where there is one system.
             if self.shell is not None and systems != [None]:
                 argv = self.inputs.system.top.context.wrap_with_variables(argvs[0])
@@ -333,7 +333,7 @@ class Steps:
             "memory_bytes": measure_held_memory(system.top.list_memory_processes()),
             "removal_seconds": system.facts["removal_seconds"],
         }
-        self.log.write(json.dumps(line))
+        self.log.write_line(json.dumps(line))
         self._machine_pids = _list_machine_processes(system)
 
     def _run_in_more_systems(self, step: Step, values: Fields) -> None:

@@ -111,7 +111,7 @@ class Files:
             names = _read_git_text(path, "-c", "core.quotePath=false", *command).split("\n")
         self.names = sorted(names)
 
-    def read(self, name: str) -> bytes | None:
+    def read_file(self, name: str) -> bytes | None:
         """Return the bytes of a file; None if there is no such file.
 
         name: a path as in `names`, or ``at-REVISION/PATH`` for the file of another commit, which a

@@ -178,7 +178,7 @@ def _read_file(
     read: the reader; it is given the lines of the file or, unless `is_text`, its bytes, and raises
     ValueError for content of another kind.
     """
-    content = source.read(file)
+    content = source.read_file(file)
     if content is None:
         yield Row(file, _build_missing_refusal(f"values of {workload}", environment))
         return
@@ -209,7 +209,7 @@ def _read_replaced_log(source: Files) -> Iterator[Row]:
     The figures show the old log, so the values of its replacement are a variant, if the two differ.
     """
     old = f"at-{REVISION}/{REPLACED}"
-    if source.read(REPLACED) != source.read(old):
+    if source.read_file(REPLACED) != source.read_file(old):
         rows = _read_file(source, REPLACED, "fio", "vm", logs.read_fio)
         yield from _set_selection(rows, "variant")
     yield from _read_file(source, old, "fio", "vm", logs.read_fio)

@@ -44,7 +44,7 @@ FEWEST_BLOCKS, MAX_BLOCKS = 5, 300
 SHARE_OF_EFFECT = 0.25
 
 
-def reproduce(
+def reproduce_archive(
     archive: str,
     budget: str,
     effect: str,
@@ -84,7 +84,7 @@ def _find_answer(
 ) -> Fields | None:
     """Measure the experiment of an archive here, print what agrees, and return the answer.
 
-    Arguments and errors are those of :func:`reproduce`.  None after a dry run.
+    Arguments and errors are those of :func:`reproduce_archive`.  None after a dry run.
     """
     effect_share = compare.parse_share(effect)
     if effect_share <= SMALLEST_DIFFERENCE:

@@ -34,7 +34,7 @@ def measure_again(workload: str, repetition: int, overrides: config.Overrides) -
         raise MachineError("Snakemake is not installed: `make setup` installs it")
     arguments = ["--cores", "1", *overrides.options, "--force", "--", *logs]
     progress.print_message(shlex.join(["snakemake", *arguments]))
-    os.environ[pending.AGAIN] = f"{workload}/{repetition}/{Clock().now()}"
+    os.environ[pending.AGAIN] = f"{workload}/{repetition}/{Clock().format_now()}"
     sys.stdout.flush()
     os.execv(program, [program, *arguments])
 

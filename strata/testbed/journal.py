@@ -144,7 +144,7 @@ def remove_part(cleanup: Fields) -> None:
         cgroups.remove_groups(name)
     elif kind == "frozen":
         # A frozen program does not end by any signal.
-        cgroups.freeze(cgroups.find_freezable_folders(name), False)
+        cgroups.set_groups_frozen(cgroups.find_freezable_folders(name), False)
     elif kind == "machine":
         from strata.vm import machine
 
@@ -171,19 +171,19 @@ def _remove_by_commands(cleanup: Fields) -> None:
         """Run a command of the cleanup, as root if the cleanup says so."""
         return capture_output(wrap_as_root(argv) if cleanup.get("root") else argv, check=check)
 
-    def remove() -> bool:
+    def run_removals() -> bool:
         """Run all removal commands, also after one that failed; return whether all succeeded."""
         codes = [run_command(argv).returncode for argv in cleanup["remove"]]
         return not any(codes)
 
-    def exists() -> bool:
+    def has_part() -> bool:
         """Return whether the part still exists."""
         return bool(run_command(cleanup["find"], check=True).stdout.strip())
 
     # `find` costs time, and most parts exist: it runs only if a removal failed.
-    if remove():
+    if run_removals():
         return
     if "start" in cleanup and run_command(cleanup["find"]).returncode:
         capture_output([os.path.join(paths.PROJECT, cleanup["start"])], timeout=90)
-    if exists() and not remove() and exists():
+    if has_part() and not run_removals() and has_part():
         raise UserError(f"{cleanup['kind']} {cleanup['id']} could not be removed")

@@ -334,7 +334,7 @@ class System:
             for group in filter(None, [top.find_cgroup() for top in self.tops]):
                 journal.note_cleanup(self.id, {"kind": "frozen", "id": group})
                 self._freezable_folders += cgroups.find_freezable_folders(group)
-        cgroups.freeze(self._freezable_folders, frozen)
+        cgroups.set_groups_frozen(self._freezable_folders, frozen)
         self.frozen = frozen
 
 

@@ -214,11 +214,11 @@ def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up)
     time.sleep(0.5)
     assert 0.04 < taken(2) < 0.06
     folders = cgroups.find_freezable_folders(group)
-    cgroups.freeze(folders)
+    cgroups.set_groups_frozen(folders)
     try:
         assert taken(1) == 0
     finally:
-        cgroups.freeze(folders, False)
+        cgroups.set_groups_frozen(folders, False)
     # The share of the time while it was frozen is not made up for.
     assert taken(1) < 0.06
 

@@ -45,11 +45,11 @@ def test_a_freeze_ends_once_the_kernel_shows_it(root, monkeypatch):
     assert cgroups.find_freezable_folders("b") == [str(new)]
     assert cgroups.find_freezable_folders("c") == []
     with pytest.raises(UserError, match="could not be frozen"):
-        cgroups.freeze([str(new)])
+        cgroups.set_groups_frozen([str(new)])
     assert (new / "cgroup.freeze").read_text() == "1"
     (new / "cgroup.events").write_text("populated 1\nfrozen 1\n")
-    cgroups.freeze([str(new)])
-    cgroups.freeze([str(root / "gone")], False)
+    cgroups.set_groups_frozen([str(new)])
+    cgroups.set_groups_frozen([str(root / "gone")], False)
     (root / "cgroup.controllers").unlink()
     for name, file in (("freezer", "freezer.state"), ("unified", "cgroup.freeze")):
         (root / name / "strata/a").mkdir(parents=True)
@@ -57,9 +57,9 @@ def test_a_freeze_ends_once_the_kernel_shows_it(root, monkeypatch):
         (root / name / "strata/a" / file).write_text("THAWED\n")
     old = root / "freezer/strata/a"
     assert cgroups.find_freezable_folders("a") == [str(old)]
-    cgroups.freeze([str(old)])
+    cgroups.set_groups_frozen([str(old)])
     assert (old / "freezer.state").read_text() == "FROZEN"
-    cgroups.freeze([str(old)], False)
+    cgroups.set_groups_frozen([str(old)], False)
     assert (old / "freezer.state").read_text() == "THAWED"
 
 

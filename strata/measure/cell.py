@@ -279,7 +279,7 @@ class Cell:
         in microseconds since the epoch: when it was thawed, when its freeze was requested, and when
         it was seen frozen.  A slice counts until its freeze is requested: to see the freeze takes
         ten times as long as the program goes on meanwhile.  Parsers read this line by
-        `seconds_worked` in workloads/kit/logs.py.
+        `compute_worked_seconds` in workloads/kit/logs.py.
         Raises the error of the run.
         """
         assert self.running

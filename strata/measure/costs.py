@@ -136,7 +136,7 @@ class CostCounters:
 def _count_machine_use(ticks: Sequence[int]) -> dict[str, float]:
     """Return ``{busy_seconds, interrupt_seconds, context_switches}`` of the machine's CPUs.
 
-    ticks: as :meth:`CostCounters.read_counts` gets them.  Only the context switches are of all CPUs.
+    ticks: as :meth:`CostCounters.read_counts` gets them.  The switches alone are of all CPUs.
     A count that the kernel does not show is missing.
     """
     counts: dict[str, float] = {}

@@ -58,7 +58,8 @@ class Project:
         # A rate with a digit of its own in each log.
         parser = (
             "from kit.logs import build_value\n\n\ndef parse(lines, parameters):\n"
-            "    return [build_value('rate', '1/s', float(line)) for line in lines if line.isdigit()]\n"
+            "    numbers = [float(line) for line in lines if line.isdigit()]\n"
+            "    return [build_value('rate', '1/s', number) for number in numbers]\n"
         )
         for name in page["workloads"]:
             (folder / f"workloads/{name}/parse.py").write_text(parser)

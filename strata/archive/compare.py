@@ -327,12 +327,13 @@ def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
         raise UserError(
             f"--names: there are {len(names)} for {len(sides)} sides; each side needs its own"
         )
-    chosen = names or [get_base_name(os.path.abspath(path)) for path in sides]
-    repeated = sorted({name for name in chosen if chosen.count(name) > 1})
+    side_names = names or [get_base_name(os.path.abspath(path)) for path in sides]
+    repeated = sorted({name for name in side_names if side_names.count(name) > 1})
     if repeated and names:
         raise UserError(f"--names: {repeated[0]!r} is given twice; each side needs its own")
     return [
-        f"{name} ({number})" if name in repeated else name for number, name in enumerate(chosen, 1)
+        f"{name} ({number})" if name in repeated else name
+        for number, name in enumerate(side_names, 1)
     ]
 
 

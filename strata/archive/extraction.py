@@ -140,16 +140,16 @@ def _remove_pixels(content: bytes) -> bytes:
     """
     # After a signature of 8 bytes, a chunk is its length (4 bytes), type (4), data and CRC (4).
     start = 8
-    kept = [content[:start]]
+    chunks = [content[:start]]
     while start + 12 <= len(content):
         end = start + 12 + int.from_bytes(content[start : start + 4], "big")
         if end > len(content):
             break
         # The length and checksum around a chunk's data could pass for letters of its text.
         if content[start + 4 : start + 8] != b"IDAT":
-            kept.append(b"\n" + content[start + 8 : end - 4] + b"\n")
+            chunks.append(b"\n" + content[start + 8 : end - 4] + b"\n")
         start = end
-    return b"".join([*kept, content[start:]])
+    return b"".join([*chunks, content[start:]])
 
 
 def _is_noise(content: bytes) -> bool:

@@ -57,12 +57,12 @@ _FORMS = {
 Row = dict[str, str]
 
 
-def build_summary(folder: str, given: Fields) -> Fields:
+def build_summary(folder: str, given_facts: Fields) -> Fields:
     """Return the content of light.json, which identifies the logs behind a light archive.
 
     Its keys are in schemas/light.schema.json.
     folder: the project's folder, with the logs.
-    given: the values of the keys `strata` and `source`, which do not follow from results.
+    given_facts: the values of the keys `strata` and `source`, which do not follow from results.
     The digest in `raw` identifies the logs: two archives of the same logs have the same.  It covers
     the lines, in their order, that SHA256SUMS of a whole archive has for logs and records of
     measured cells.  If it were computed in another way, old and new archives of the same logs would
@@ -82,7 +82,7 @@ def build_summary(folder: str, given: Fields) -> Fields:
         digest.update(checksums.format_checksum(folder, name).encode())
     return {
         "format": FORMAT,
-        **given,
+        **given_facts,
         **_select_settings(experiment),
         "missing": len(cells) - len(measured),
         "raw": {"files": len(names), "sha256": digest.hexdigest()},

@@ -78,11 +78,11 @@ def write_light(out: str, allowed: list[str] | None = None) -> None:
         )
     with programs.create_temporary_folder("light", "results/tmp") as folder:
         _copy_files(folder, {name: name for name in light.FILES})
-        given = {
+        given_facts = {
             "strata": __version__,
             "source": {"revision": project.revision, "changed": bool(project.changed)},
         }
-        facts = light.build_summary(".", given)
+        facts = light.build_summary(".", given_facts)
         _write_text(folder, light.FACTS, json.dumps(facts, indent=1) + "\n")
         _refuse_private_texts(folder, experiment, project, allowed or [])
         _check_and_pack(folder, out, light.find_faults)
@@ -151,7 +151,7 @@ def _write_descriptions(
     """
     for name, lines in metadata.list_software().items():
         _write_text(folder, name, "".join(f"{line}\n" for line in lines))
-    given = {
+    given_facts = {
         "strata": __version__,
         "snakemake": snakemake or _find_version("snakemake"),
         "source": {
@@ -161,7 +161,7 @@ def _write_descriptions(
             "packed": packed,
         },
     }
-    facts = metadata.collect_facts(folder, given)
+    facts = metadata.collect_facts(folder, given_facts)
     _write_text(folder, metadata.FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
     _write_text(folder, metadata.README, metadata.format_readme(facts))
     return facts
@@ -345,5 +345,5 @@ def _create_scanner(
 
 def _shorten_list(lines: list[str]) -> list[str]:
     """Return the first `_MAX_LINES` lines and, if any are left, a last line that counts them."""
-    left = len(lines) - _MAX_LINES
-    return [*lines[:_MAX_LINES], f"… and {left} more"] if left > 0 else lines
+    omitted_count = len(lines) - _MAX_LINES
+    return [*lines[:_MAX_LINES], f"… and {omitted_count} more"] if omitted_count > 0 else lines

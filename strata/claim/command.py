@@ -151,8 +151,8 @@ def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
         base = yaml_files.read_mapping(published["configuration"])
         settings = config.merge_mappings(config.merge_mappings(settings, base), overrides)
     dropped = (*config.DESCRIPTIONS, "repetitions")
-    kept = {key: settings[key] for key in settings if key not in dropped}
-    return published, kept
+    claim_settings = {key: settings[key] for key in settings if key not in dropped}
+    return published, claim_settings
 
 
 def _choose_environments(

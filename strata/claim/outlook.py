@@ -115,17 +115,17 @@ def _describe_blocks(row: Fields, key: str, max_blocks: int) -> str:
     key: the key of the number of further blocks in the row; the number is None if not known.
     max_blocks: the largest number of blocks of a run.
     """
-    more = row[key]
-    if more == 0:
+    more_blocks = row[key]
+    if more_blocks == 0:
         return "reached"
-    if more is None:
+    if more_blocks is None:
         return "not known yet"
-    if row["n"] + more > max_blocks:
+    if row["n"] + more_blocks > max_blocks:
         return f"not here: over {max_blocks} blocks"
-    blocks = f"{more:.0f} more block{'s' if more != 1 else ''}"
+    blocks = f"{more_blocks:.0f} more block{'s' if more_blocks != 1 else ''}"
     if row["seconds"] is None:
         return blocks
-    return f"{blocks}, {format_duration(math.ceil(more) * row['seconds'])}"
+    return f"{blocks}, {format_duration(math.ceil(more_blocks) * row['seconds'])}"
 
 
 def _print_claims(rows: list[Fields], max_blocks: int) -> None:

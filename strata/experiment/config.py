@@ -158,9 +158,9 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     # Only now: an experiment that is narrowed by `only` has the same image.
     only = settings.pop("only", {})
     for section in ("environments", "workloads"):
-        chosen = only.get(section, settings[section])
+        selection = only.get(section, settings[section])
         settings[section] = {
-            name: entry for name, entry in settings[section].items() if name in chosen
+            name: entry for name, entry in settings[section].items() if name in selection
         }
     return {
         **_add_defaults(schema.schema, settings),
@@ -235,18 +235,18 @@ def _add_defaults(schema: Fields, values: Fields) -> Fields:
     return defaults | values
 
 
-def plan_interference(given: Fields, again: bool = False) -> Interference:
+def plan_interference(interference_settings: Fields, again: bool = False) -> Interference:
     """Return the ``{action, thresholds}`` for interference, as the plan holds them.
 
-    given: the value of `interference` in config.yaml.
-    again: whether disturbed blocks are measured again by default, if `given` has no action.
+    interference_settings: the value of `interference` in config.yaml.
+    again: whether disturbed blocks are measured again by default, if the settings have no action.
     Thresholds are shares, bytes, degrees Celsius or seconds; None means that a quantity is not
     judged.  measure/interference.py reads the keys, and decide.py repeats blocks by their flags.
     """
     schema = validation.load_schema("config").schema["properties"]["interference"]
     if again:
-        given = {"action": "retry", **given}
-    values = _add_defaults(schema, given)
+        interference_settings = {"action": "retry", **interference_settings}
+    values = _add_defaults(schema, interference_settings)
     action = values.pop("action")
     return {
         "action": action,

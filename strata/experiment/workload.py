@@ -290,8 +290,8 @@ def plan_small_sizes(name: str, overrides: Fields, machine: HostFacts) -> Fields
     Parameters that depend on the scale have the tiny value, even if the configuration sets them.
     """
     declared = read_declaration(name)["parameters"]
-    kept = {key: value for key, value in overrides.items() if "value" in declared[key]}
-    parameters, _ = resolve_parameters(name, kept, blocks.SMALL_SCALE, machine)
+    fixed_overrides = {key: value for key, value in overrides.items() if "value" in declared[key]}
+    parameters, _ = resolve_parameters(name, fixed_overrides, blocks.SMALL_SCALE, machine)
     tiny_cell = plan_cell(name, blocks.SMALL_SCALE)
     return {"parameters": parameters, "cell": tiny_cell, **_describe_memory(name, parameters)}
 
@@ -371,9 +371,9 @@ def _check_roles(name: str, declared: Fields, values: Fields) -> None:
     key, roles = declared["roles"]["parameter"], list(declared["roles"]["ports"])
     named = [role for group in values[key] for role in str(group).split("+")]
     if sorted(named) != sorted(roles):
-        chosen = ", ".join(map(str, values[key]))
+        role_names = ", ".join(map(str, values[key]))
         raise UserError(
-            f"config.yaml: workloads.{name}.{key}: is {chosen[:100]!r}; must name each of "
+            f"config.yaml: workloads.{name}.{key}: is {role_names[:100]!r}; must name each of "
             f"{', '.join(roles)} once, a system in each entry, with + between roles that share one"
         )
 

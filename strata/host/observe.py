@@ -316,10 +316,10 @@ def read_cpu_times(cpus: set[int]) -> tuple[int, ...]:
             # The columns end at the first that is not a number.
             ticks = itertools.takewhile(lambda tick: tick is not None, map(parse_number, columns))
             rows[name] = [tick or 0 for tick in ticks]
-    chosen = [rows[f"cpu{cpu}"] for cpu in cpus if f"cpu{cpu}" in rows]
-    if not chosen:
-        chosen = [rows.get("cpu", [])]
-    return tuple(map(sum, zip(*chosen, strict=False)))
+    cpu_rows = [rows[f"cpu{cpu}"] for cpu in cpus if f"cpu{cpu}" in rows]
+    if not cpu_rows:
+        cpu_rows = [rows.get("cpu", [])]
+    return tuple(map(sum, zip(*cpu_rows, strict=False)))
 
 
 def split_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:

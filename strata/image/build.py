@@ -412,8 +412,8 @@ def remove_leftovers() -> list[str]:
 
     Takes the cache's lock; removes nothing while another process holds it.
     """
-    with cache.lock_cache(wait=False) as held:
-        return _remove_builds() if held else []
+    with cache.lock_cache(wait=False) as is_held:
+        return _remove_builds() if is_held else []
 
 
 def publish_image(image: Image) -> None:
@@ -435,8 +435,8 @@ def prune_images(keep: int = KEPT) -> list[str]:
     Removes nothing while another process holds the cache's lock, and prints that.  The caller
     ensures that no system is up.
     """
-    with cache.lock_cache(wait=False) as held:
-        if not held:
+    with cache.lock_cache(wait=False) as is_held:
+        if not is_held:
             print_topic(
                 "image", "nothing is removed from the cache, since another process makes an image"
             )

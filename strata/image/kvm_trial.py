@@ -45,11 +45,11 @@ def find_accelerator(image: Fields) -> Fields:
     Returns at least `accelerator`, "kvm" or "tcg", and `accelerator_reason`.
     A trial prints its result, which :func:`strata.vm.acceleration.try_kvm` keeps for later calls.
     """
-    known = acceleration.read_known_accelerator()
-    if known["accelerator"] is None:
+    finding = acceleration.read_known_accelerator()
+    if finding["accelerator"] is None:
         box = vagrant_box.require_box(build.ensure_image(image, machines=True)["recipe"])
         with report_step("vm", "testing whether KVM runs a guest"):
-            known = acceleration.try_kvm(os.path.join(box["folder"], "kernel"))
-        machine_name = acceleration.MACHINE_NAMES[known["accelerator"]]
-        print_topic("vm", f"{machine_name}: {known['accelerator_reason']}")
-    return known
+            finding = acceleration.try_kvm(os.path.join(box["folder"], "kernel"))
+        machine_name = acceleration.MACHINE_NAMES[finding["accelerator"]]
+        print_topic("vm", f"{machine_name}: {finding['accelerator_reason']}")
+    return finding

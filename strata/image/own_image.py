@@ -207,10 +207,10 @@ def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
         return None
     group_ids: set[int] = set()
     if group_name:
-        chosen = _find_entry(group_name, groups)
-        if chosen is None and not group_name.isdecimal():
+        group_entry = _find_entry(group_name, groups)
+        if group_entry is None and not group_name.isdecimal():
             return None
-        group_id = int(chosen[2] if chosen else group_name)
+        group_id = int(group_entry[2] if group_entry else group_name)
     elif user:
         # The columns of group are name, password, group and its users.
         group_ids = {int(entry[2]) for entry in groups if user[0] in entry[3].split(",")}

@@ -77,13 +77,13 @@ def select_system_lines(sections: Sections, system: int | None) -> list[str]:
     sections: as from :func:`split_sections` with SYSTEM_MARKER.
     system: its number, from 0; None selects the lines of no system.
     """
-    kept = []
+    system_lines = []
     for mark, lines in sections:
         if mark == system:
-            kept += lines
+            system_lines += lines
         elif mark is None:
-            kept += [line for line in lines if line.startswith(OBSERVED)]
-    return kept
+            system_lines += [line for line in lines if line.startswith(OBSERVED)]
+    return system_lines
 
 
 def summarize_output(text: str) -> str:
@@ -172,10 +172,10 @@ class Log:
 
         def write_limited(text: bytes) -> None:
             """Write as much of a text as the limit allows; raise LongLogError if some is left."""
-            kept = text[: self._bytes_left]
-            self._bytes_left -= len(kept)
-            _write_all(descriptor, kept)
-            if len(kept) < len(text):
+            limited_text = text[: self._bytes_left]
+            self._bytes_left -= len(limited_text)
+            _write_all(descriptor, limited_text)
+            if len(limited_text) < len(text):
                 raise LongLogError
 
         return write_limited

@@ -29,15 +29,17 @@ def store_outcome(cell: Cell, record: Record, planned: PlannedWorkload, outcome:
     write_json(paths.get_cell_path("parsed", *cell, "json"), content, indent=None)
 
 
-def read_outcomes(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) -> Iterator[Fields]:
+def read_outcomes(
+    cells: Sequence[Cell], logged_cells: Iterable[parsing.LoggedCell]
+) -> Iterator[Fields]:
     """Yield the outcome of each cell, in the order of `cells`, from stored values or from its log.
 
-    given: the log, the record and the planned workload of each cell, in the same order.
+    logged_cells: the log, the record and the planned workload of each cell, in the same order.
     A log without valid stored values is parsed, and its values are stored.  Each outcome is as
     :func:`strata.measure.parsing.parse_cells` yields it.
     Raises as :func:`strata.measure.parsing.parse_cells` does.
     """
-    logs = list(given)
+    logs = list(logged_cells)
     stored = []
     for cell, (_, record, planned) in zip(cells, logs, strict=True):
         stored.append(_read_outcome(cell, record, planned))

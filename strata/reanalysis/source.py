@@ -80,8 +80,8 @@ def check_folder(settings: Fields) -> None:
     settings: see :func:`require_folder`.  Settings that name no folder pass.
     """
     path = settings["published_raw"]
-    if path is not None and (wrong := explain_refusal(path)):
-        raise UserError(f"{settings['source']('published_raw')}: published_raw: {wrong}")
+    if path is not None and (refusal := explain_refusal(path)):
+        raise UserError(f"{settings['source']('published_raw')}: published_raw: {refusal}")
 
 
 def read_revision(path: str) -> str:

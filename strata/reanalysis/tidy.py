@@ -169,13 +169,13 @@ def _build_missing_refusal(values: str, environment: str) -> Refusal:
 
 
 def _read_file(
-    source: Files, file: str, workload: str, environment: str, read: Reader, is_text: bool = True
+    source: Files, file: str, workload: str, environment: str, reader: Reader, is_text: bool = True
 ) -> Iterator[Row]:
     """Yield the rows of a file; one refusal if the file is missing, empty or unreadable.
 
     file: its path in `source`.  environment: the environment of the values that name none
     themselves.
-    read: the reader; it is given the lines of the file or, unless `is_text`, its bytes, and raises
+    reader: it is given the lines of the file or, unless `is_text`, its bytes, and raises
     ValueError for content of another kind.
     """
     content = source.read_file(file)
@@ -186,7 +186,7 @@ def _read_file(
         yield Row(file, Refusal(1, "the file is empty, or holds NUL bytes and is no text"))
         return
     try:
-        readings = list(read(_split_lines(content) if is_text else content))
+        readings = list(reader(_split_lines(content) if is_text else content))
     except ValueError as error:
         yield Row(file, Refusal(1, str(error)))
         return

@@ -423,8 +423,8 @@ def _judge_replication(folder: str, request: Fields) -> Fields:
         write_json(question, request)
         programs.run_r(os.path.join(paths.PROJECT, "analysis/reproduce.R"), question, target)
         answer: Fields = read_json(os.path.join(target, "outcome.json"))
-    kept = ("name", "sha256", "command", "logs", "effect", "omitted", "differences")
-    return {**{key: request[key] for key in kept}, **answer}
+    request_keys = ("name", "sha256", "command", "logs", "effect", "omitted", "differences")
+    return {**{key: request[key] for key in request_keys}, **answer}
 
 
 def _print_answer(answer: Fields, folder: str) -> None:

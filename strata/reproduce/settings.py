@@ -152,8 +152,8 @@ def _restore_client(original: Plan, base: Fields) -> str | Fields:
             "the load came from a second machine: name one in config.yaml, as in "
             "`client: {ssh: user@host}` (docs/client.md)"
         )
-    kept = {key: configured[key] for key in ("ssh", "ssh_config") if key in configured}
-    return {**kept, **rate}
+    connection = {key: configured[key] for key in ("ssh", "ssh_config") if key in configured}
+    return {**connection, **rate}
 
 
 def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -> Fields:

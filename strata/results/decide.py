@@ -143,10 +143,10 @@ class _Decision:
         rows, is_selection = self._select_ratios(workload, claim)
         environments = order.paired
         if is_selection:
-            chosen = {blocks.REFERENCE}
+            compared_names = {blocks.REFERENCE}
             for row in rows:
-                chosen |= {row["environment"], row["reference"]}
-            environments = [name for name in order.paired if name in chosen]
+                compared_names |= {row["environment"], row["reference"]}
+            environments = [name for name in order.paired if name in compared_names]
         half_width = max((row["half_width"] for row in rows), default=math.inf)
         target = 0.0
         if claim:

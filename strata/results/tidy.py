@@ -177,7 +177,7 @@ def _read_records(
         names = validate.join_names(missing)
         raise UserError(f"{len(missing)} of {len(cells)} cells are not measured: {names}")
     if faults := validate.find_faults(experiment, measured):
-        sentences = [sentence for wrong in faults.values() for sentence in wrong]
+        sentences = [sentence for cell_faults in faults.values() for sentence in cell_faults]
         logs = validate.join_names([paths.get_cell_path("raw", *cell, "log") for cell in faults])
         remedy = "remove what is not as it was measured, and snakemake measures it again"
         raise UserError(*sentences, f"{remedy}: {logs}")

@@ -92,15 +92,15 @@ def find_faults(
         except UserError as error:
             faults[cell] = [str(error)]
             continue
-        wrong = [
+        cell_faults = [
             f"{key or 'the whole'}: {sentence}"
             for key, sentence in validation.find_faults(schema, record)
         ]
-        if not wrong:
-            wrong = [*_compare_with_plan(experiment, cell, record)]
-        if not wrong:
-            wrong = _compare_with_records(shared, experiment, cell, name, record)
-        sentences = [f"{name}: {sentence}" for sentence in wrong]
+        if not cell_faults:
+            cell_faults = [*_compare_with_plan(experiment, cell, record)]
+        if not cell_faults:
+            cell_faults = _compare_with_records(shared, experiment, cell, name, record)
+        sentences = [f"{name}: {sentence}" for sentence in cell_faults]
         if not _is_log_of(record, os.path.join(folder, log)):
             sentences.append(
                 f"{log}: it is not the log that {name} records: size or SHA-256 differ"
@@ -193,15 +193,15 @@ def _compare_with_records(
         "image": "it was measured in an image with other files than that of",
         "parameters": "its derived parameters are others than those of",
     }
-    wrong = []
+    sentences = []
     for key, value in values.items():
         first_value, first_name = shared.get(key, (value, name))
         if first_value != value:
-            wrong.append(f"{faults[key[0]]} {first_name}")
-    if not wrong:
+            sentences.append(f"{faults[key[0]]} {first_name}")
+    if not sentences:
         for key, value in values.items():
             shared.setdefault(key, (value, name))
-    return wrong
+    return sentences
 
 
 def _is_log_of(record: Record, path: str) -> bool:

@@ -97,13 +97,14 @@ def read_native_state(mask: str | None) -> States:
     """
     printed = capture_output(wrap_as_root(starting_state.build_state_command()), check=False).stdout
     state = starting_state.parse_state(observe.split_files(printed))
-    wrong = starting_state.find_undeclared_values(state)
+    undeclared_values = starting_state.find_undeclared_values(state)
     processors = mask or format_ranges(starting_state.list_online_cpus())
     if "processors" in state and state["processors"] != processors:
-        wrong["processors"] = (processors, state["processors"])
-    if wrong:
+        undeclared_values["processors"] = (processors, state["processors"])
+    if undeclared_values:
         values = "; ".join(
-            f"{name} is {value} and must be {declared}" for name, (declared, value) in wrong.items()
+            f"{name} is {value} and must be {declared}"
+            for name, (declared, value) in undeclared_values.items()
         )
         raise CellFailed(
             f"programs cannot be started in the declared state here: {values}; whoever started "
@@ -134,15 +135,15 @@ def check_native_differences(top: Layer, inside: States, native: States) -> Fiel
     expected = native | {f"{name} on the host": value for name, value in native.items()}
     declared = registry.collect_declared_differences(top)
     differing = starting_state.compare_states(values, expected)
-    wrong = [
+    phrases = [
         f"{name}: native {native_value}, here {value}"
         for name, (native_value, value) in differing.items()
         if name not in declared
     ]
-    if wrong:
+    if phrases:
         raise CellFailed(
             "programs start in another state here than natively, which no layer or option of this "
-            f"environment declares: {'; '.join(wrong)}"
+            f"environment declares: {'; '.join(phrases)}"
         )
     rows = []
     for name, value in values.items():

@@ -200,21 +200,21 @@ def choose_environments(names: str | None) -> list[str]:
         raise UserError(
             f"{path}: has no environment {REFERENCE}, with which the others are compared: add it"
         )
-    wanted = [name for name in DEFAULT_ENVIRONMENTS if name in known]
+    requested = [name for name in DEFAULT_ENVIRONMENTS if name in known]
     if names is not None:
-        wanted = [name.strip() for name in names.split(",") if name.strip()]
-        for name in wanted:
+        requested = [name.strip() for name in names.split(",") if name.strip()]
+        for name in requested:
             if name not in known:
                 raise UserError(
                     f"--in: {path} has no environment {name}; "
                     f"{validation.suggest_name(name, known)}"
                 )
-    chosen = list(dict.fromkeys([REFERENCE, *wanted]))
-    if len(chosen) < 2:
+    environments = list(dict.fromkeys([REFERENCE, *requested]))
+    if len(environments) < 2:
         raise UserError(
             f"--in: names no environment to compare with {REFERENCE}: {', '.join(known)} are there"
         )
-    return chosen
+    return environments
 
 
 def replace_file_paths(argv: list[str], files: list[str]) -> list[str]:
@@ -393,9 +393,9 @@ def is_same_experiment(existing: Fields | None, settings: Fields) -> bool:
     def select_deciding(configuration: Fields) -> Fields:
         """Return the parts of a configuration that decide the results."""
         parameters = configuration.get("workloads", {}).get(WORKLOAD, {})
-        kept = {key: value for key, value in parameters.items() if key not in CHOSEN}
+        deciding_parameters = {key: value for key, value in parameters.items() if key not in CHOSEN}
         sections = {key: configuration.get(key) for key in ("environments", "image", "vm")}
-        return {**sections, WORKLOAD: kept}
+        return {**sections, WORKLOAD: deciding_parameters}
 
     return existing is not None and select_deciding(existing) == select_deciding(settings)
 
@@ -516,8 +516,8 @@ def extend_budget(settings: Fields, existing: Fields, folder: str) -> None:
     further_seconds = max(float(parse_amount(rule["budget"]) or 0), block_seconds)
     rule["budget"] = f"{math.ceil(spent + further_seconds)}s"
     settings["seed"] = existing["seed"]
-    chosen = {key: existing["workloads"][WORKLOAD][key] for key in CHOSEN}
-    settings["workloads"][WORKLOAD] |= chosen
+    earlier_parameters = {key: existing["workloads"][WORKLOAD][key] for key in CHOSEN}
+    settings["workloads"][WORKLOAD] |= earlier_parameters
 
 
 def find_hints(request: Request, message: str) -> list[str]:

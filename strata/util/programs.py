@@ -120,11 +120,11 @@ def remove_abandoned_folders(parent: str | None = None) -> list[str]:
 
 
 @contextlib.contextmanager
-def create_clean_environment(**more: str) -> Iterator[Fields]:
+def create_clean_environment(**extra_variables: str) -> Iterator[Fields]:
     """Provide the clean environment of a program, as options of subprocess: ``{env, umask}``.
 
     HOME and TMPDIR are temporary folders, which exist during the block only.
-    more: additional environment variables, which override the fixed ones.
+    extra_variables: additional environment variables, which override the fixed ones.
     Results rely on the fixed ones: other values can change the bytes of tables and papers.
     """
     with create_temporary_folder("home") as home:
@@ -135,7 +135,7 @@ def create_clean_environment(**more: str) -> Iterator[Fields]:
         variables["HOME"] = home
         variables["TMPDIR"] = os.path.join(home, "tmp")
         os.mkdir(variables["TMPDIR"])
-        yield {"env": {**variables, **_FIXED, **more}, "umask": 0o022}
+        yield {"env": {**variables, **_FIXED, **extra_variables}, "umask": 0o022}
 
 
 @contextlib.contextmanager
@@ -267,12 +267,12 @@ def run_git(
 
 
 @contextlib.contextmanager
-def create_git_environment(project: str, **more: str) -> Iterator[Fields]:
+def create_git_environment(project: str, **extra_variables: str) -> Iterator[Fields]:
     """Provide the clean environment for git in a folder, as :func:`create_clean_environment` does.
 
     git ignores the user's and the system's settings, accepts a folder of any owner, and neither
     starts a file system monitor nor converts line ends.
-    project: the folder.  more: additional variables.
+    project: the folder.  extra_variables: additional variables.
     """
     # Git compares either spelling of the folder's path; the same one is named once.
     project_paths = dict.fromkeys((os.path.abspath(project), os.path.realpath(project)))
@@ -282,7 +282,7 @@ def create_git_environment(project: str, **more: str) -> Iterator[Fields]:
     for number, (key, text) in enumerate(settings):
         variables[f"GIT_CONFIG_KEY_{number}"] = key
         variables[f"GIT_CONFIG_VALUE_{number}"] = text
-    with create_clean_environment(**_GIT_FIXED, **variables, **more) as options:
+    with create_clean_environment(**_GIT_FIXED, **variables, **extra_variables) as options:
         yield options
 
 

@@ -255,10 +255,10 @@ def _build_huge_page_rows(
     The setting counts as applied if any of the machine's memory is in huge pages.
     """
     if profile["huge_pages"]:
-        held = observed["huge_mib"]
-        text = None if held is None else f"{held} MiB in use"
+        held_mib = observed["huge_mib"]
+        text = None if held_mib is None else f"{held_mib} MiB in use"
         requested_text = f"{requested['memory_mib']} MiB"
-        yield _build_row("huge_pages", "memory in huge pages", requested_text, text, bool(held))
+        yield _build_row("huge_pages", "memory in huge pages", requested_text, text, bool(held_mib))
 
 
 def _build_topology_rows(

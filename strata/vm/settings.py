@@ -70,8 +70,8 @@ def compute_spare_memory(total: int) -> int:
     The host keeps an eighth for its kernel, its page cache and QEMU: at least 2 GiB, but never more
     than half.  Other numbers change the memory, and so the results, of machines with memory: host.
     """
-    kept = max(total // 8, 2 * GIB)
-    return max(total - kept, total // 2) // (64 * MIB) * (64 * MIB)
+    host_bytes = max(total // 8, 2 * GIB)
+    return max(total - host_bytes, total // 2) // (64 * MIB) * (64 * MIB)
 
 
 def count_shape(cpus: list[Fields]) -> dict[str, int] | None:

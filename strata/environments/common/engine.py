@@ -100,22 +100,22 @@ def explain_missing_runtime(runtime: str) -> str | None:
     return None
 
 
-def build_container_schema(**more: Fields) -> Fields:
+def build_container_schema(**engine_schemas: Fields) -> Fields:
     """Return the JSON schema of a container's options.
 
-    more: schemas of the options that only this engine has, by their names.
+    engine_schemas: schemas of the options that only this engine has, by their names.
     Every container has `network`: bridge (with NAT) or host; `data`: volume (a folder of the layer
     below), layered (the container's own layered file system) or tmpfs (memory); and the limits in
     :mod:`strata.environments.common.limits`.
     """
     # One of an engine's own options, which `options` passes on, may name another network.
-    required = ["data"] if "options" in more else ["network", "data"]
+    required = ["data"] if "options" in engine_schemas else ["network", "data"]
     return layer.build_options_schema(
         *required,
         network={"enum": list(NETWORKS), "description": "bridge or host"},
         data={"enum": list(DATA), "description": "volume, layered or tmpfs"},
         **limits.PROPERTIES,
-        **more,
+        **engine_schemas,
     )
 
 
@@ -200,24 +200,24 @@ class Container(layer.Layer):
         return [f"container {container}" for container in cls.remove_containers()]
 
     @classmethod
-    def remove_images(cls, kept: Collection[str]) -> list[str]:
+    def remove_images(cls, kept_images: Collection[str]) -> list[str]:
         """Remove the engine's images of this home and return a phrase for each removed image.
 
-        kept: names and ids of images that stay.  Images of existing containers stay, too.  Nothing
-        is removed if the engine cannot be used now.
+        kept_images: names and ids of images that stay.  Images of existing containers stay, too.
+        Nothing is removed if the engine cannot be used now.
         """
         removed = []
         for command in cls.list_host_commands():
-            names = cls._remove_images(command, kept)
+            names = cls._remove_images(command, kept_images)
             removed += [f"the image {name} of {cls.engine_name}" for name in names]
         return removed
 
     @classmethod
-    def _remove_images(cls, command: list[str], kept: Collection[str]) -> list[str]:
+    def _remove_images(cls, command: list[str], kept_images: Collection[str]) -> list[str]:
         """Remove this home's images from one daemon, and return their names or ids.
 
         command: the beginning of the commands for this daemon.
-        kept: names and ids of images that stay.
+        kept_images: names and ids of images that stay.
         """
         columns = ["--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
         lines: set[str] = set()
@@ -235,7 +235,7 @@ class Container(layer.Layer):
             short_name = "/".join(name.split("/")[-2:])
             is_named = short_name.startswith("strata")
             is_ours = is_named or short_name.startswith("<none>")
-            if not is_ours or image_id in kept or short_name in kept:
+            if not is_ours or image_id in kept_images or short_name in kept_images:
                 continue
             image = name if is_named else image_id
             # The engine refuses to remove an image that a container uses; that is not an error

@@ -261,11 +261,11 @@ class Layer(ABC):
         return []
 
     @classmethod
-    def remove_images(cls, kept: Collection[str]) -> list[str]:
+    def remove_images(cls, kept_images: Collection[str]) -> list[str]:
         """Remove this layer's stored images of Strata; return a phrase for each, for people.
 
-        kept: names (:func:`strata.environments.common.engine.format_image_name`) and ids of images
-        that stay.
+        kept_images: names (:func:`strata.environments.common.engine.format_image_name`) and ids of
+        images that stay.
         """
         return []
 

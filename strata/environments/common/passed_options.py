@@ -172,12 +172,12 @@ def _find_mistake(option: str) -> str | None:
             f"write it in its long form, --{long_name}=VALUE, or --{long_name} if it has no value"
         )
     # Empty without Docker's client: the name cannot be checked then.
-    known = read_known_options()
-    if known and name not in known:
+    known_options = read_known_options()
+    if known_options and name not in known_options:
         from strata.util.validation import suggest_name
 
-        return f"`docker run` has no such option; {suggest_name(name, sorted(known))}"
-    if known and known[name] and value is None:
+        return f"`docker run` has no such option; {suggest_name(name, sorted(known_options))}"
+    if known_options and known_options[name] and value is None:
         return f"it needs a value: write --{name}=VALUE in one text"
     return None
 

@@ -20,7 +20,9 @@ rule cell:
     resources:
         testbed=1,
     params:
-        fingerprint=lambda cell: call_or_raise(experiment.compute_cell_fingerprint, **cell),
+        fingerprint=lambda cell: call_or_raise(
+            experiment.compute_cell_fingerprint, **cell
+        ),
     # A cell needs only the standard library; without other packages (-S) Python starts faster.
     shell:
         "python3 -S -m strata cell"

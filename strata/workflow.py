@@ -144,7 +144,7 @@ class Experiment:
         Raises UserError unless the cell is planned.
         """
         self.require_cell(environment, workload, repetition)
-        if self._makes_files() and kvm_trial.needs_trial(self.plan, [environment]):
+        if self._makes_files() and kvm_trial.is_trial_needed(self.plan, [environment]):
             # A cell that is its own target does not depend on the checkpoint `machine`.  The
             # new plan follows from the answer that the trial keeps.
             kvm_trial.find_accelerator(self.settings["image"])
@@ -171,7 +171,7 @@ class Experiment:
                 "other parameters or logs would stay: run without this option, or say "
                 f"`--rerun-triggers {' '.join(TRIGGERS)}`"
             )
-        if kvm_trial.needs_trial(self.plan, blocks.list_available_environments(self.plan)):
+        if kvm_trial.is_trial_needed(self.plan, blocks.list_available_environments(self.plan)):
             checkpoints.machine.get()
             self._build_plan()
             if self._lock is not None:
@@ -248,10 +248,10 @@ class Experiment:
         torn = pairs.find_torn_blocks(self.plan, order)
         order.add_replacements(torn)
         due = sum(pending.is_due(self.plan, cell) for cell in order.list_cells())
-        needs_trial = kvm_trial.needs_trial(
+        is_trial_needed = kvm_trial.is_trial_needed(
             self.plan, blocks.list_available_environments(self.plan)
         )
-        is_complete = not due and order.decided and not needs_trial
+        is_complete = not due and order.decided and not is_trial_needed
         if is_complete or self.partial or self.settings.get("measure"):
             return [*self.tables, *(outputs.PAPERS if papers else ())]
         reason = f"{due} of {len(order.list_cells())} cells are not measured"

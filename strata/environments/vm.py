@@ -93,7 +93,7 @@ class Layer(layer.Layer):
         return machine if cpus == "host" else {**machine, "cpus": int(cpus)}
 
     @classmethod
-    def keeps_data_on_host(cls, resolved: Fields) -> bool:
+    def has_data_on_host(cls, resolved: Fields) -> bool:
         """Return False: a virtual machine has /data on a disk of its own."""
         return False
 
@@ -141,7 +141,7 @@ class Layer(layer.Layer):
     def collect_facts(self) -> Fields:
         """Return ``{vm: …}`` for the records: how the machine started, and its settings.
 
-        :meth:`strata.vm.machine.Machine.up` sets the keys.
+        :meth:`strata.vm.machine.Machine.start` sets the keys.
         """
         return {"vm": self._facts}
 

@@ -157,13 +157,13 @@ def _list_layer_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iter
     """
     for environment, workload_name in pairs:
         cell = experiment["workloads"][workload_name]["cell"]
-        needs_image = plan.uses_client(cell) or "data" in cell
+        needs_image = plan.has_client_commands(cell) or "data" in cell
         layer_names: list[str] = []
         keeps_data = True
         for layer in experiment["environments"][environment]["layers"]:
             layer_names += layer
             for name, resolved in layer.items():
-                keeps_data &= registry.load_layer_class(name).keeps_data_on_host(resolved)
+                keeps_data &= registry.load_layer_class(name).has_data_on_host(resolved)
         if "ram_disk" in cell and not keeps_data:
             yield (
                 f"environments.{environment}.layers",

@@ -62,7 +62,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
     content = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
     # One for each budget, in their order; the functions below replace the empty ones.
     verdicts: list[Fields] = [{} for _ in budgets]
-    open_budgets = _refuse_unavailable(budgets, verdicts, content)
+    open_budgets = _set_unavailable_verdicts(budgets, verdicts, content)
     session = None
     with contextlib.ExitStack() as stack:
         baselines = {
@@ -139,7 +139,7 @@ def _remove_reports(out: str) -> None:
             raise UserError(f"{path}: {error.strerror}, {remedy}") from None
 
 
-def _refuse_unavailable(
+def _set_unavailable_verdicts(
     budgets: Sequence[Budget], verdicts: list[Fields], content: Fields
 ) -> list[int]:
     """Set the verdict on each budget that needs an environment not available here.
@@ -234,7 +234,7 @@ class _Gate:
         measured = self.session.count_blocks(pairs)
         self.blocks = {name: max(count, 1) for name, count in measured.items()}
         self.session.measure_pairs(pairs, self.blocks)
-        numbers = self._refuse_sizes(numbers)
+        numbers = self._set_size_verdicts(numbers)
         with_baseline = [number for number in numbers if self.budgets[number].baseline]
         undecided = [number for number in numbers if number not in with_baseline]
         first_seconds = sum(self.session.compute_block_seconds().values())
@@ -262,7 +262,7 @@ class _Gate:
         else:
             self._judge_budgets(with_baseline, sessions)
 
-    def _refuse_sizes(self, numbers: Sequence[int]) -> list[int]:
+    def _set_size_verdicts(self, numbers: Sequence[int]) -> list[int]:
         """Set the verdict on each budget whose workload has a size that answers nothing.
 
         numbers: the positions of the budgets; their first block is measured.

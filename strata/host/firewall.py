@@ -53,7 +53,7 @@ def allow_packets(context: Context, *matches: list[str]) -> None:
 def skip_translation(context: Context, address: str) -> None:
     """Add rules that keep the context's ports at an address from being translated to others.
 
-    They stay until the system is removed.  :meth:`PacketFilter.translates_port` recognizes them.
+    They stay until the system is removed.  :meth:`PacketFilter.is_port_translated` recognizes them.
     Raises UserError if iptables is not installed or refuses a rule.
     """
     matches = [
@@ -103,7 +103,8 @@ def _insert_rules(
 ) -> None:
     """Insert rules at the head of a chain, marked with the system's ID, and note their removal.
 
-    The mark is a comment: :data:`REMOVE_RULES` and :meth:`PacketFilter.translates_port` rely on it.
+    The mark is a comment: :data:`REMOVE_RULES` and :meth:`PacketFilter.is_port_translated` rely
+    on it.
     target: the action, such as ACCEPT, or a chain for the packets that match.
     matches: options of iptables, one list for each rule.
     """
@@ -191,7 +192,7 @@ class PacketFilter:
         rule = rf'(?m)^-A (?=.*\bDOCKER).*-[io] {name}(?!\S)|"{name}" : jump '
         return bool(re.search(rule, self._all))
 
-    def translates_port(self, address: str, port: int, exempt: str = "") -> bool | None:
+    def is_port_translated(self, address: str, port: int, exempt: str = "") -> bool | None:
         """Return whether a rule translates a published port to a container's address and port.
 
         None if that is not known.  address, port: the container's own.
@@ -208,7 +209,7 @@ class PacketFilter:
                 return False
         return bool(re.search(rule, self._all))
 
-    def proxies_port(self, address: str, port: int) -> bool | None:
+    def is_port_proxied(self, address: str, port: int) -> bool | None:
         """Return whether a docker-proxy process forwards a published port to a container.
 
         None if that is not known.  address, port: the container's own.

@@ -291,7 +291,7 @@ def _set_own_state(processors: set[int]) -> None:
         if signal.getsignal(number) == signal.SIG_IGN and not is_ignored_by_python:
             # A handler keeps the caller's wish in this process, and is gone in a started program.
             # SIGCHLD needs its default: exit codes of children are lost where it is ignored.
-            handler = signal.SIG_DFL if number == signal.SIGCHLD else _do_nothing
+            handler = signal.SIG_DFL if number == signal.SIGCHLD else _ignore_signal
             with contextlib.suppress(OSError, ValueError):
                 signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -328,7 +328,7 @@ def _reset_by_system_calls() -> None:
     libc.syscall(sched_setattr, 0, attributes, 0)
 
 
-def _do_nothing(number: int, frame: object) -> None:
+def _ignore_signal(number: int, frame: object) -> None:
     """Do nothing: the handler of a signal that the caller ignored."""
 
 

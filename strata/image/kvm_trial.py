@@ -11,7 +11,7 @@ from strata.util.progress import print_topic, report_step
 from strata.vm import acceleration, vagrant_box
 
 
-def needs_trial(plan: Plan, environments: Iterable[str]) -> bool:
+def is_trial_needed(plan: Plan, environments: Iterable[str]) -> bool:
     """Return whether one of some environments has a virtual machine and KVM was not tried yet.
 
     environments: their names in the plan.
@@ -31,7 +31,7 @@ def build_plan_after_trial(overrides: Fields) -> Plan:
     keeps what it finds, which the second plan reads.
     """
     plan = planning.build_plan(config.read_config(overrides), capacity.read_host_facts())
-    if needs_trial(plan, plan["environments"]):
+    if is_trial_needed(plan, plan["environments"]):
         find_accelerator(plan["image"]["settings"])
         plan = planning.build_plan(config.read_config(overrides), capacity.read_host_facts())
     return plan

@@ -63,7 +63,7 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
     settings = inspected["Config"] or {}
     _require_programs(reference, tree)
     volumes = sorted(map(posixpath.normpath, settings.get("Volumes") or {}))
-    _make_mount_folders(reference, tree, volumes)
+    _create_mount_folders(reference, tree, volumes)
     folder = settings.get("WorkingDir") or "/"
     # In a container Docker makes this folder.
     _run_in_image(tree, ["mkdir", "-p", folder])
@@ -170,7 +170,7 @@ def _require_programs(reference: str, tree: str) -> None:
         )
 
 
-def _make_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> None:
+def _create_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> None:
     """Make the folders that are mounted over, where an image lacks them.
 
     reference: the image's name, as configured.  tree: the folder of its files.

@@ -270,12 +270,12 @@ class Block:
         # The monitor takes its first reading now: the time before the run begins.
         monitor = interference.InterferenceMonitor(first.plan["interference"])
         lifecycle.take_down_systems()
-        self._for_each_cell(Cell.start_record)
+        self._call_for_each_cell(Cell.start_record)
         link = None
-        if plan.uses_client(first.planned["cell"]):
+        if plan.has_client_commands(first.planned["cell"]):
             link = lifecycle.Client(first.plan["client"], first.image, first.mask)
         for offset, cell in enumerate(list(self.cells)):
-            self._for_each_cell(Cell.bring_up, link, offset, order=[cell])
+            self._call_for_each_cell(Cell.bring_up, link, offset, order=[cell])
         self._prepare_cells()
         monitor.read_before(plan.list_daemons(first.plan))
         ways = self._choose_ways()
@@ -284,9 +284,9 @@ class Block:
         for lap in range(1, first.laps + 1):
             self._run_lap(lap, ways, lap_monitor)
         self._judge_laps(lap_monitor, monitor)
-        self._for_each_cell(Cell.stop_programs)
+        self._call_for_each_cell(Cell.stop_programs)
         monitor.read_after(daemons, lap_monitor.judged)
-        self._for_each_cell(Cell.parse_log)
+        self._call_for_each_cell(Cell.parse_log)
         _try_take_down_systems()
         self._complete_records(time.monotonic() - started, monitor)
         # Results of the other cells count only once the first cell's are stored, so it goes last.
@@ -303,7 +303,7 @@ class Block:
         """
         first, *partners = self.cells
         before = observe.read_available_memory()
-        self._for_each_cell(Cell.prepare_run, order=[first])
+        self._call_for_each_cell(Cell.prepare_run, order=[first])
         after = observe.read_available_memory()
         needed_bytes = 0.0
         # Where the kernel does not show its memory, no cell is dropped.
@@ -315,7 +315,7 @@ class Block:
         slice_cell_count = sum(plan.SLICES in cell.ways for cell in self.cells)
         needed_bytes += first.planned.get("memory_bytes", 0) * first.systems * slice_cell_count
         if not partners or needed_bytes <= available_bytes:
-            self._for_each_cell(Cell.prepare_run, order=partners)
+            self._call_for_each_cell(Cell.prepare_run, order=partners)
             return
         reason = f"the memory does not hold {len(self.cells)} such systems"
         for cell in partners:
@@ -389,7 +389,7 @@ class Block:
             cells = [cell for cell in self._shuffle_cells(lap) if way in ways[cell]]
             if way == plan.WHOLE:
                 for cell in cells:
-                    self._for_each_cell(Cell.run_lap, lap, order=[cell])
+                    self._call_for_each_cell(Cell.run_lap, lap, order=[cell])
                     end_run([cell], way)
             elif cells:
                 self._run_in_slices(lap, cells)
@@ -406,11 +406,11 @@ class Block:
         from concurrent.futures import ThreadPoolExecutor
 
         threads = ThreadPoolExecutor(len(cells))
-        self._for_each_cell(Cell.start_lap, lap, threads, order=cells)
+        self._call_for_each_cell(Cell.start_lap, lap, threads, order=cells)
         threads.shutdown(wait=False)
         round_number = 0
         while running := [cell for cell in self._shuffle_cells(lap, round_number) if cell.running]:
-            self._for_each_cell(Cell.run_slice, self.first.slice, order=running)
+            self._call_for_each_cell(Cell.run_slice, self.first.slice, order=running)
             round_number += 1
 
     def _create_random(self, *topics: object) -> random.Random:
@@ -429,7 +429,7 @@ class Block:
         self._create_random(*numbers).shuffle(cells)
         return cells
 
-    def _for_each_cell(
+    def _call_for_each_cell(
         self, method: Callable[..., None], *arguments: object, order: Sequence[Cell] | None = None
     ) -> None:
         """Call a method of each cell in turn, and freeze its system while others are measured.
@@ -455,7 +455,7 @@ class Block:
                 # Only a cell that is measured without others shows an inability.
                 if len(self.cells) > 1 or not isinstance(error, CommandFailed):
                     raise
-                if not cell.shows_inability(error):
+                if not cell.is_inability(error):
                     raise
                 cell.record_inability(error)
             self.cells[cell] += time.monotonic() - started

@@ -348,7 +348,7 @@ class Cell:
         self.record["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
         return content
 
-    def shows_inability(self, failure: CommandFailed) -> bool:
+    def is_inability(self, failure: CommandFailed) -> bool:
         """Return whether a failure shows that the environment cannot run the workload.
 
         It does in environments that the plan calls `doubtful`, unless another repetition of the

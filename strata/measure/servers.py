@@ -92,7 +92,7 @@ class Server:
         layer = self._inputs.find_layer(None if ready.get("at") == "client" else self._part)
         command = layer.build_measured_command(self._fill_command(ready["argv"]))
         try:
-            # capture_output stretches its limit, and `seconds_left` is stretched already.
+            # capture_output scales its limit, and `seconds_left` is scaled already.
             result = capture_output(command, seconds_left / scale_timeout(1), check=False)
         except UserError:
             # The request took too long or could not be made: `start_servers` calls again.

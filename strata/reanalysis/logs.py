@@ -56,7 +56,7 @@ def read_randomaccess(lines: Sequence[str]) -> Readings:
         rate = block.find_number(r"^(\S+) Billion\(10\^9\) Updates +per second")
         if not rate:
             yield Refusal(block.first, "a run that ends without a rate")
-        elif not block.contains(r"^Found \d+ errors in \d+ locations \(passed\)"):
+        elif not block.has_match(r"^Found \d+ errors in \d+ locations \(passed\)"):
             yield Refusal(block.first, "a run whose verification did not pass or is missing")
         else:
             sockets = 2 if rate < MAX_GUPS_OF_TWO_SOCKETS else 1
@@ -77,13 +77,13 @@ def read_stream(lines: Sequence[str]) -> Readings:
         sockets = SOCKETS.get(threads)
         # How many units of the log are 1 GB/s; None if the log names no unit.
         scale = None
-        if block.contains(r"Rate \(GB/s\)"):
+        if block.has_match(r"Rate \(GB/s\)"):
             scale = 1
-        elif block.contains(r"Rate \(MB/s\)"):
+        elif block.has_match(r"Rate \(MB/s\)"):
             scale = 1000
         if missing := [kernel for kernel, rate in rates.items() if not rate]:
             yield Refusal(block.first, f"a run without a rate of {', '.join(missing)}")
-        elif not block.contains("^Solution Validates"):
+        elif not block.has_match("^Solution Validates"):
             yield Refusal(block.first, "a run whose solution did not validate")
         elif sockets is None or scale is None:
             reason = "a run that does not name its threads (32 or 16) or the unit of its rates"

@@ -67,7 +67,7 @@ class Block(NamedTuple):
                 return number
         return self.first
 
-    def contains(self, pattern: str) -> bool:
+    def has_match(self, pattern: str) -> bool:
         """Return whether a pattern is found in any line of the block."""
         return any(re.search(pattern, line) for line in self.lines)
 

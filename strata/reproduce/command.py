@@ -126,7 +126,7 @@ def _find_answer(
             _measure_experiment(folder, budget)
         request = {
             **_describe_archive(archive, results),
-            **_make_and_describe_tables(folder, restored),
+            **_compute_and_describe_tables(folder, restored),
             "effect": effect_share,
             "differences": differences,
         }
@@ -320,7 +320,7 @@ def _measure_experiment(folder: str, budget: str) -> None:
         spent = progress.format_duration(decision.get("spent_seconds", 0))
         return f"round {number} ({spent} of {budget})"
 
-    def measure() -> bool:
+    def measure_missing_cells() -> bool:
         """Measure the missing cells, and return whether all were measured."""
         targets = [get_result_path("comparisons")]
         return measuring.run_snakemake(
@@ -330,10 +330,10 @@ def _measure_experiment(folder: str, budget: str) -> None:
     line = measuring.ProgressLine()
     try:
         started = time.time()
-        is_measured = measure()
-        if not is_measured and _leave_out_failing(folder):
+        is_measured = measure_missing_cells()
+        if not is_measured and _leave_out_failing_workloads(folder):
             started = time.time()
-            is_measured = measure()
+            is_measured = measure_missing_cells()
         # Cells that failed now are part of the answer; any other failure is not.
         if not is_measured and not measuring.list_pairs(folder, "failed", started):
             line.clear()
@@ -351,7 +351,7 @@ def _measure_experiment(folder: str, budget: str) -> None:
         raise MachineError(f"nothing was measured: {os.path.join(folder, measuring.LOG)} says why")
 
 
-def _leave_out_failing(folder: str) -> bool:
+def _leave_out_failing_workloads(folder: str) -> bool:
     """Change config.yaml: leave each workload out where it always failed.
 
     Returns whether some are left out; otherwise the file stays as it is.
@@ -384,7 +384,7 @@ def _add_failures(folder: str, restored: Restored) -> None:
         restored.omitted[environment, workload_name] = reason
 
 
-def _make_and_describe_tables(folder: str, restored: Restored) -> Fields:
+def _compute_and_describe_tables(folder: str, restored: Restored) -> Fields:
     """Make the tables of what a reproduction measured, and return their description for R.
 
     It is ``{replication, logs, omitted}``; analysis/reproduce.R reads these keys.

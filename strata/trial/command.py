@@ -145,18 +145,18 @@ def _measure_experiment(
     is_complete = False
     interruption = None
     try:
-        is_complete = _measure_and_make_tables(folder, request, line)
-        if not is_complete and _leave_out_failing(folder, experiment):
-            is_complete = _measure_and_make_tables(folder, request, line)
+        is_complete = _measure_and_compute_tables(folder, request, line)
+        if not is_complete and _leave_out_failing_environments(folder, experiment):
+            is_complete = _measure_and_compute_tables(folder, request, line)
     except Interrupted as signal:
         interruption = signal
     if not is_complete and glob.glob(f"{glob.escape(folder)}/results/raw/*/{WORKLOAD}/*.log"):
         line.show("the tables of what was measured …")
-        _measure_and_make_tables(folder, request, line, "--config", "partial=true")
+        _measure_and_compute_tables(folder, request, line, "--config", "partial=true")
     return interruption
 
 
-def _measure_and_make_tables(
+def _measure_and_compute_tables(
     folder: str, request: Request, line: measuring.ProgressLine, *options: str
 ) -> bool:
     """Measure the missing cells, and make the answer's TABLES, with Snakemake.
@@ -229,7 +229,7 @@ def _prepare_experiment(
     return folder, experiment
 
 
-def _leave_out_failing(folder: str, experiment: Plan) -> bool:
+def _leave_out_failing_environments(folder: str, experiment: Plan) -> bool:
     """Leave environments out of the configuration if the command always failed there.
 
     experiment: the plan, which stays as it is; Snakemake plans again from the changed config.yaml.

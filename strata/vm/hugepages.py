@@ -36,7 +36,7 @@ def _count_needed_pages(machines: list[WantedMachine]) -> Counter[str]:
     The folders are those of memory nodes if all machines are bound to nodes, else the host's.
     A machine's memory is a whole number of such pages.
     """
-    if not _are_machines_bound(machines):
+    if not _is_memory_bound(machines):
         return Counter({HOST: sum(machine["memory_mib"] // 2 for machine in machines)})
     pages: Counter[str] = Counter()
     for machine in machines:
@@ -46,7 +46,7 @@ def _count_needed_pages(machines: list[WantedMachine]) -> Counter[str]:
     return pages
 
 
-def _are_machines_bound(machines: list[WantedMachine]) -> bool:
+def _is_memory_bound(machines: list[WantedMachine]) -> bool:
     """Return whether the memory of every machine is bound to memory nodes of the host."""
     return all(machine["extra"]["memory_nodes"] for machine in machines)
 
@@ -79,5 +79,5 @@ def reserve_huge_pages(machines: list[WantedMachine], context: Context) -> str |
         return None
     for command in undo_commands:
         capture_output(wrap_as_root(command), check=False)
-    location = " on the memory nodes of its CPUs" if _are_machines_bound(machines) else ""
+    location = " on the memory nodes of its CPUs" if _is_memory_bound(machines) else ""
     return f"the host could reserve {reserved} of {needed.total()} huge pages of 2 MiB{location}"

@@ -75,7 +75,7 @@ class Machine:
         """
         owner = run.identify_run()
         with count_one_off():
-            self.wanted = self.prepare()
+            self.wanted = self.prepare_machine()
         is_restored = (
             self.options["fresh"] == "snapshot"
             # A cell that runs outside of a workflow has no later system to use the snapshot.
@@ -105,7 +105,7 @@ class Machine:
             **observed,
         }
 
-    def prepare(self) -> WantedMachine:
+    def prepare_machine(self) -> WantedMachine:
         """Make the machine's surroundings, and return all settings that Vagrant and libvirt get.
 
         The first of several equal machines makes the network, the storage pool and the huge pages
@@ -126,7 +126,7 @@ class Machine:
         digest = sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:8]
         name = f"{paths.get_name_prefix()}-{digest}"
         libvirt.start_daemon()
-        subnet, refusal = self._share_host(machines)
+        subnet, refusal = self._prepare_shared_host(machines)
         if refusal:
             self.refused["huge_pages"] = refusal
         mac, address = libvirt.compute_card_addresses(subnet, part)
@@ -149,7 +149,7 @@ class Machine:
         write_json(os.path.join(self.folder, "vm.json"), requested)
         return requested
 
-    def _share_host(self, machines: list[WantedMachine]) -> tuple[str, str | None]:
+    def _prepare_shared_host(self, machines: list[WantedMachine]) -> tuple[str, str | None]:
         """Return (the network, why the machines have no huge pages or None), which machines share.
 
         The network is ADDRESS/24.  The first machine makes them: it removes all domains of Strata,
@@ -174,7 +174,7 @@ class Machine:
         """
         parts = self.context.parts
         profile = dict(self.options["settings"])
-        if refusal := self._refuse_devices():
+        if refusal := self._explain_refused_devices():
             self.refused |= {"passthrough": refusal, "card": refusal}
             profile |= {"passthrough": [], "card": None}
         memory_bytes = capacity.read_host_facts()["memory_bytes"]
@@ -198,7 +198,7 @@ class Machine:
             )
         return machines
 
-    def _refuse_devices(self) -> str | None:
+    def _explain_refused_devices(self) -> str | None:
         """Return why the machine cannot have the devices of its profile; None if it can.
 
         If one device is refused, the machine gets none of them.

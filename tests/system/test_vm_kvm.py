@@ -68,7 +68,7 @@ def defined_by_vagrant(profile, image, folder):
     machine = Machine(
         {**options, "settings": settings.complete_profile({}, "paper")}, context, image
     )
-    given = {**machine.prepare(), **wanted(profile), "huge_pages": profile == "tuned"}
+    given = {**machine.prepare_machine(), **wanted(profile), "huge_pages": profile == "tuned"}
     (folder / "vm.json").write_text(json.dumps(given))
     define_machine(str(folder), given)
     remove_vagrant_files(str(folder))

@@ -23,8 +23,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     for metric, key in (("memory", "available_bytes"), ("group_memory", "group_bytes")):
         if any(row[key] is None for row in rows):
             continue
-        of_empty = slope(empty, key)
-        contents = {"empty": of_empty, "nginx": of_empty + slope(loaded, key)}
+        of_empty = compute_slope(empty, key)
+        contents = {"empty": of_empty, "nginx": of_empty + compute_slope(loaded, key)}
         sign = -1 if key == "available_bytes" else 1
         for content, amount in contents.items():
             values.append(build_value(metric, "MB", sign * amount / 1e6, content=content))
@@ -44,7 +44,7 @@ def check_series(rows: list[Object], key: str, first: int, most: int) -> None:
     require(rows[-1][key] >= LEAST, f"the memory is enough for {rows[-1][key]} systems only")
 
 
-def slope(rows: list[Object], key: str) -> float:
+def compute_slope(rows: list[Object], key: str) -> float:
     """Return the slope of a value over the rows, by least squares."""
     middle = (len(rows) - 1) / 2
     weighted = sum((at - middle) * get_number(row, key) for at, row in enumerate(rows))

@@ -49,7 +49,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         if "throughput" in measures:
             transfer = read_transfer(next(points), "throughput", direction, None, parameters)
             gigabits = transfer["rate_Mbps"] / 1000
-            factors = make_factors(direction, parameters)
+            factors = build_factors(direction, parameters)
             values.append(build_value("throughput", "Gbit/s", gigabits, **factors))
         if "cost" in measures:
             before, point, after = next(cpu_lines), next(points), next(cpu_lines)
@@ -60,7 +60,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     return values
 
 
-def make_factors(direction: str, parameters: Object) -> Object:
+def build_factors(direction: str, parameters: Object) -> Object:
     """Return the factors of a transfer by nuttcp: its direction, and its connections if several.
 
     A factor that is None is left out of the value.
@@ -87,7 +87,7 @@ def read_cost(
     # A megabyte of nuttcp has 2^20 bytes.
     copied_bytes = paced["megabytes"] * 2**20
     busy_seconds, _ = check_cpu_usage([before, after], paced["real_seconds"])
-    factors = make_factors(direction, parameters)
+    factors = build_factors(direction, parameters)
     factors["rate"] = "not-reached" if reached < 0.9 * rate else None
     values = []
     is_consistent = (before["cycles"] is None) == (after["cycles"] is None)

@@ -162,7 +162,7 @@ class Container(layer.Layer):
         return limits.explain_excess(resolved, cpus, machine["memory_bytes"])
 
     @classmethod
-    def keeps_data_on_host(cls, resolved: Fields) -> bool:
+    def has_data_on_host(cls, resolved: Fields) -> bool:
         """Return whether /data is a volume, which is a folder of the layer below."""
         return bool(resolved["data"] == "volume")
 
@@ -340,8 +340,8 @@ class Container(layer.Layer):
             if not self._load_image():
                 raise
             self.run_below(start)
-        if self.context.own_image or self._serves_user:
-            mode = "1777" if self._serves_user else "0755"
+        if self.context.own_image or self._can_run_as_user:
+            mode = "1777" if self._can_run_as_user else "0755"
             make_folders = ["sh", "-euc", MAKE_FOLDERS, "strata", mode]
             self.run_below(
                 self.build_engine_command("exec", "--user", "0", self.context.id, *make_folders)
@@ -404,9 +404,9 @@ class Container(layer.Layer):
         return self.build_engine_command("run", *network_options, *settings, *fixed, *program)
 
     @property
-    def _serves_user(self) -> bool:
+    def _can_run_as_user(self) -> bool:
         """Whether programs may run as a user other than root, who then writes to /data, too."""
-        return bool(self.context.user) or passed_options.sets_user(self.options)
+        return bool(self.context.user) or passed_options.has_user_option(self.options)
 
     @property
     def _image_id(self) -> str:
@@ -499,8 +499,8 @@ class Container(layer.Layer):
         else:
             rules = firewall.PacketFilter(self.run_below(firewall.LIST_COMMAND, check=False))
         port = min(self.context.ports)
-        has_nat = rules.translates_port(self._bridge_address, port, self.context.id)
-        has_proxy = rules.proxies_port(self._bridge_address, port)
+        has_nat = rules.is_port_translated(self._bridge_address, port, self.context.id)
+        has_proxy = rules.is_port_proxied(self._bridge_address, port)
         if has_nat is None:
             path = NOT_AVAILABLE
         elif has_nat:

@@ -217,7 +217,7 @@ class Layer(ABC):
         return machine
 
     @classmethod
-    def keeps_data_on_host(cls, resolved: Fields) -> bool:
+    def has_data_on_host(cls, resolved: Fields) -> bool:
         """Return whether /data is the data folder of the layer below, and so of the host at last.
 
         resolved: as :meth:`resolve_options` returns them.

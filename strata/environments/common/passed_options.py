@@ -97,7 +97,7 @@ def find_network(options: Fields) -> str | None:
     return None
 
 
-def sets_user(options: Fields) -> bool:
+def has_user_option(options: Fields) -> bool:
     """Return whether a passed option ``--user`` decides as which user programs run.
 
     options: all of a container's, as in config.yaml or resolved.

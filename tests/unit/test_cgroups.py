@@ -165,10 +165,10 @@ def test_a_run_s_costs_are_what_its_groups_used_meanwhile(root, files, begun, ex
     spent = {"elapsed_seconds": 1.0, "client_user_seconds": 0.5}
     count(begun)
     counters = costs.CostCounters({"native": costs.Spender(["a"], (), spent)}, ())
-    early = counters.read((), None)
+    early = counters.read_counts((), None)
     count(begun + 1_000_000)
     spent |= {"elapsed_seconds": 3.0, "client_user_seconds": 0.75}
-    record = costs.compare_counts(early, counters.read((), None), "native", alone=False)
+    record = costs.compare_counts(early, counters.read_counts((), None), "native", alone=False)
     counters.close()
     assert record["system"] == pytest.approx(expected)
     assert record["elapsed_seconds"] == 2

@@ -13,7 +13,7 @@ from snakemake import __version__ as SNAKEMAKE
 from snakemake.exceptions import WorkflowError
 from strata.targets import require_known
 from strata.util.errors import UserError
-from strata.workflow import Experiment, describe_error, end_with, list_code
+from strata.workflow import Experiment, describe_error, exit_with_error, list_code
 
 
 def call_or_raise(function, *arguments, **named_arguments):
@@ -36,7 +36,7 @@ def call_or_exit(function, *arguments):
     try:
         return function(*arguments)
     except (UserError, OSError) as error:
-        end_with(error)
+        exit_with_error(error)
 
 
 def is_making_files():

@@ -14,13 +14,15 @@ rule cell:
         record=update(LOG.replace(".log", ".json")),
     log:
         "results/logs/cells/{environment}/{workload}/{repetition}.log",
-    priority: lambda cell: experiment.cell_priority(**cell)
+    priority: lambda cell: experiment.compute_cell_priority(**cell)
     conda:
         "../envs/strata.yaml"
     resources:
         testbed=1,
     params:
-        fingerprint=lambda cell: call_or_raise(experiment.cell_fingerprint, **cell),
+        fingerprint=lambda cell: call_or_raise(
+            experiment.compute_cell_fingerprint, **cell
+        ),
     # A cell needs only the standard library; without other packages (-S) Python starts faster.
     shell:
         "python3 -S -m strata cell"

@@ -16,7 +16,7 @@ from strata.host import distribution
 
 host = distribution.read_os_release()
 image = {"distribution": host["ID"], "release": host["VERSION_CODENAME"]}
-print(distribution.make_sources_list(image, None, host), end="")
+print(distribution.format_sources_list(image, None, host), end="")
 END
 mapfile -t packages < <(awk '$1 == "paper" { print $3 }' scripts/packages.txt | sort -u)
 mapfile -t options < <(apt-config dump | grep '^Acquire::' | grep -v '"";' | sed 's/^/--aptopt=/')

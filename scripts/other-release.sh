@@ -36,7 +36,7 @@ from strata.util.errors import UserError
 from strata.host import distribution
 try:
     image = {"distribution": sys.argv[1], "release": sys.argv[2]}
-    print(distribution.make_sources_list(image, None, distribution.read_os_release()))
+    print(distribution.format_sources_list(image, None, distribution.read_os_release()))
 except UserError as error:
     sys.exit(f"setup: {error}")
 ' "$ID" "$1"

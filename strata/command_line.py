@@ -20,7 +20,7 @@ ABOUT = """Measure what containers and virtual machines cost against bare Linux.
 plan, check, archive and compare; each ends with 0 if all is well, unless it says otherwise."""
 
 
-def make_parser() -> tuple[Parser, dict[str, Parser]]:
+def build_parser() -> tuple[Parser, dict[str, Parser]]:
     """Return the parser of all command lines, and each command's parser by its name.
 
     The names of a parser's options are those of the arguments of the command's function.
@@ -107,7 +107,7 @@ def read_options(arguments: Sequence[str]) -> dict[str, Any]:
         except UnicodeEncodeError:
             # Records, tables and pages are UTF-8.
             exit_with_mistake(f"{word!a} is not UTF-8: use names and words of UTF-8 alone")
-    parser, by_name = make_parser()
+    parser, by_name = build_parser()
     own_parser = by_name[arguments[0]]
     known, misplaced = parser.parse_known_args(join_values(list(arguments), own_parser))
     options = vars(known)
@@ -133,12 +133,12 @@ def main(arguments: list[str]) -> int:
     Otherwise raises UserError or OSError as the command does.
     """
     if not arguments:
-        make_parser()[0].print_help(sys.stderr)
+        build_parser()[0].print_help(sys.stderr)
         return 2
     refuse_wrong_start(arguments)
     if arguments[0] not in COMMANDS:
         # This prints the help or the version, and ends.
-        make_parser()[0].parse_args(arguments)
+        build_parser()[0].parse_args(arguments)
     command = COMMANDS[arguments[0]]
     try:
         options = read_options(arguments)

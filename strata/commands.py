@@ -47,7 +47,7 @@ def print_plan(
         outlook.print_outlook(side, width, overrides)
         return
     settings = config.read_config(overrides)
-    experiment = planning.make_plan(settings, capacity.read_host_facts())
+    experiment = planning.build_plan(settings, capacity.read_host_facts())
     checks = [
         functools.partial(parsing.require_parser, name, os.getcwd())
         for name in experiment["workloads"]
@@ -67,7 +67,7 @@ def probe_machine() -> None:
     Raises UserError if results/ holds no plan.
     """
     finding = kvm_trial.find_accelerator(plan.read_checked_plan()["image"]["settings"])
-    circumstances = acceleration.current_circumstances()
+    circumstances = acceleration.read_circumstances()
     write_json(
         paths.MACHINE, {**capacity.read_host_facts(), **finding, "circumstances": circumstances}
     )
@@ -147,7 +147,7 @@ def check_project(overrides: Fields) -> None:
     def check_config() -> None:
         """Raise UserError with all mistakes in config.yaml; the plan is made for its errors."""
         settings = config.read_config(overrides)
-        planning.make_plan(settings, capacity.read_host_facts())
+        planning.build_plan(settings, capacity.read_host_facts())
         published.check_folder(settings)
 
     checks: list[Callable[[], object]] = [check_config]
@@ -289,7 +289,7 @@ COMMANDS = {
         error_status=2,
     ),
     "reproduce": Command(
-        "strata.reproduce.command:reproduce",
+        "strata.reproduce.command:reproduce_archive",
         "Measure the experiment of an archive here, and say what agrees.\n"
         "It ends with 0: all that can be tested agrees, 1: something differs, 2: nothing can be\n"
         "tested, for a reason that it gives, 3: something is undecided.",

@@ -46,13 +46,13 @@ def _check_root() -> Row:
 def _check_space() -> Row:
     """Return the line of the report on the disk space for Strata's files."""
     # The folder may not exist yet: the disk is that of the nearest folder above it that does.
-    folder = paths.home_folder()
+    folder = paths.get_home_folder()
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     if obstacle := access.find_obstacle(folder):
         return "disk space", False, f"{obstacle}; {access.OTHER_HOME}"
     free_bytes = shutil.disk_usage(folder).free
-    details = f"{free_bytes / 1e9:.0f} GB free for {paths.home_folder()}"
+    details = f"{free_bytes / 1e9:.0f} GB free for {paths.get_home_folder()}"
     if free_bytes > NEEDED_BYTES:
         return "disk space", True, details
     return "disk space", False, f"{details}; the image needs {NEEDED_BYTES / 1e9:.0f} GB"
@@ -92,7 +92,7 @@ def _list_layers() -> list[Row]:
     # The layer `host` is this machine itself.
     names = [name for name in registry.list_layer_names() if name != "host"]
     rows: list[Row] = [registry.load_layer_class(name).format_doctor_line() for name in names]
-    kvm = acceleration.known_accelerator()
+    kvm = acceleration.read_known_accelerator()
     rows.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))
     return rows
 
@@ -144,7 +144,7 @@ def main(overrides: Fields) -> int:
     rows = [_check_root(), *programs, _check_space(), *_check_host(), *_list_layers()]
     is_good = _report_rows(rows)
     settings = config.read_config(overrides)
-    experiment = planning.make_plan(settings, facts)
+    experiment = planning.build_plan(settings, facts)
     progress.print_line("Client and environments of config.yaml:")
     environments = _list_environments(experiment["environments"])
     is_good &= _report_rows([client.examine_client(settings["client"]), *environments])

@@ -37,10 +37,10 @@ def join_values(arguments: Sequence[str], parser: Parser) -> list[str]:
     parser: its own options are no values.
     """
     options = parser._option_string_actions
-    words, rest = [*arguments], []
+    words, remaining_words = [*arguments], []
     if "--" in words:
         end = words.index("--")
-        words, rest = words[:end], words[end:]
+        words, remaining_words = words[:end], words[end:]
     joined: list[str] = []
     for word in words:
         action = options.get(joined[-1]) if joined else None
@@ -49,7 +49,7 @@ def join_values(arguments: Sequence[str], parser: Parser) -> list[str]:
             joined[-1] += f"={word}"
         else:
             joined.append(word)
-    return joined + rest
+    return joined + remaining_words
 
 
 def exit_with_mistake(message: str) -> NoReturn:

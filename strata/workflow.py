@@ -21,7 +21,7 @@ from strata.reanalysis import source
 from strata.results import outputs, pairs
 from strata.testbed import lifecycle
 from strata.util import access, paths, progress, run, signals
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import read_json
@@ -36,11 +36,11 @@ MAX_SHOWN = 5
 # that is made of them.
 TRIGGERS = ("mtime", "params")
 
-# The experiments that this process has read, for :func:`begin`.
+# The experiments that this process has read, for :func:`start_run`.
 _experiments: list["Experiment"] = []
 
 
-def begin() -> None:
+def start_run() -> None:
     """Start the run of the last experiment that was read.
 
     The `onstart` of a workflow that imports this one calls it (docs/snakemake.md).
@@ -91,14 +91,14 @@ class Experiment:
         self._lock: int | None = None
         self.get_triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
         self.makes_environments: Callable[[], bool] = lambda: False
-        self._make_plan()
+        self._build_plan()
         # profiles/slurm requests so many CPUs.
         os.environ["STRATA_CPUS"] = str(self.plan["machine"]["cpus"])
         _experiments.append(self)
 
-    def _make_plan(self) -> None:
+    def _build_plan(self) -> None:
         """Make the plan from the configuration, and set the attributes that follow from it."""
-        self.plan = planning.make_plan(self.settings, capacity.read_host_facts())
+        self.plan = planning.build_plan(self.settings, capacity.read_host_facts())
         self.digest = seal.hash_plan(self.plan)
         self.rests_on = blocks.hash_decision_basis(self.plan)
         self.tables = outputs.list_table_paths(self.plan)
@@ -107,7 +107,7 @@ class Experiment:
 
     # For the rule `cell`.
 
-    def cell_priority(self, environment: str, workload: str, repetition: str) -> int:
+    def compute_cell_priority(self, environment: str, workload: str, repetition: str) -> int:
         """Return the priority of a cell, which is higher the earlier the cell is in the plan.
 
         On several nodes, a cell that failed has the lowest priority, 0.  The job of a block ends
@@ -115,7 +115,7 @@ class Experiment:
         run.  A cell that is not planned has 0, too: its own rule reports it (:meth:`require_cell`).
         """
         cell = (environment, workload, int(repetition))
-        if self.plan.get("spread") and os.path.exists(paths.cell_path("failed", *cell, "json")):
+        if self.plan.get("spread") and os.path.exists(paths.get_cell_path("failed", *cell, "json")):
             return 0
         if cell not in self.order.places:
             return 0
@@ -133,10 +133,10 @@ class Experiment:
         # A decision may have added blocks since the order was read.
         order = blocks.Order(self.plan)
         if cell not in order.places:
-            log = paths.cell_path("raw", *cell, "log")
+            log = paths.get_cell_path("raw", *cell, "log")
             raise UserError(f"{log}: {order.explain_missing(*cell)}")
 
-    def cell_fingerprint(self, environment: str, workload: str, repetition: str) -> str:
+    def compute_cell_fingerprint(self, environment: str, workload: str, repetition: str) -> str:
         """Return the hash of everything that decides a cell's result; a change makes the cell due.
 
         If the cell needs KVM, and KVM was not tried yet, KVM is tried and the plan is made again,
@@ -144,11 +144,11 @@ class Experiment:
         Raises UserError unless the cell is planned.
         """
         self.require_cell(environment, workload, repetition)
-        if self._makes_files() and kvm_trial.needs_trial(self.plan, [environment]):
+        if self._makes_files() and kvm_trial.is_trial_needed(self.plan, [environment]):
             # A cell that is its own target does not depend on the checkpoint `machine`.  The
             # new plan follows from the answer that the trial keeps.
             kvm_trial.find_accelerator(self.settings["image"])
-            self._make_plan()
+            self._build_plan()
         key = (environment, workload)
         if key not in self._fingerprints:
             self._fingerprints[key] = plan.compute_fingerprint(self.plan, *key)
@@ -171,9 +171,9 @@ class Experiment:
                 "other parameters or logs would stay: run without this option, or say "
                 f"`--rerun-triggers {' '.join(TRIGGERS)}`"
             )
-        if kvm_trial.needs_trial(self.plan, blocks.list_available_environments(self.plan)):
+        if kvm_trial.is_trial_needed(self.plan, blocks.list_available_environments(self.plan)):
             checkpoints.machine.get()
-            self._make_plan()
+            self._build_plan()
             if self._lock is not None:
                 # The run has begun, and its cells read the plan in results/.
                 self._write_plan()
@@ -192,7 +192,7 @@ class Experiment:
 
         Snakemake asks again and again, and to find them reads the records of all cells.
         """
-        path = result_path("precision", round=order.last)
+        path = get_result_path("precision", round=order.last)
         changed = os.stat(path).st_mtime_ns if os.path.exists(path) else None
         decision = (self.rests_on, order.last, changed)
         known_decision, torn = self._torn
@@ -204,7 +204,7 @@ class Experiment:
     def list_logs(self, checkpoints: Any) -> list[str]:
         """Return the paths of all cells' logs; in a partial run, of the existing logs."""
         cells = self.resolve_order(checkpoints).list_cells()
-        logs = [paths.cell_path("raw", *cell, "log") for cell in cells]
+        logs = [paths.get_cell_path("raw", *cell, "log") for cell in cells]
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
 
     def list_measured(self, checkpoints: Any) -> list[str]:
@@ -222,7 +222,7 @@ class Experiment:
         order = blocks.Order(self.plan)
         if self._is_decided(order) or int(round_number) < order.last:
             return []
-        logs = [paths.cell_path("raw", *cell, "log") for cell in order.list_cells()]
+        logs = [paths.get_cell_path("raw", *cell, "log") for cell in order.list_cells()]
         return [*logs, *_list_records(logs)]
 
     def list_folders(self) -> list[str]:
@@ -231,7 +231,7 @@ class Experiment:
         A dry run creates none, and gets those that exist.  The removal of a log makes its folder
         newer than the tables, so that these are made again.
         """
-        logs = [paths.cell_path("raw", *cell, "log") for cell in self.order.list_cells()]
+        logs = [paths.get_cell_path("raw", *cell, "log") for cell in self.order.list_cells()]
         folders = sorted({os.path.dirname(log) for log in logs})
         if not self._makes_files():
             return [folder for folder in folders if os.path.isdir(folder)]
@@ -248,10 +248,10 @@ class Experiment:
         torn = pairs.find_torn_blocks(self.plan, order)
         order.add_replacements(torn)
         due = sum(pending.is_due(self.plan, cell) for cell in order.list_cells())
-        needs_trial = kvm_trial.needs_trial(
+        is_trial_needed = kvm_trial.is_trial_needed(
             self.plan, blocks.list_available_environments(self.plan)
         )
-        is_complete = not due and order.decided and not needs_trial
+        is_complete = not due and order.decided and not is_trial_needed
         if is_complete or self.partial or self.settings.get("measure"):
             return [*self.tables, *(outputs.PAPERS if papers else ())]
         reason = f"{due} of {len(order.list_cells())} cells are not measured"
@@ -287,7 +287,7 @@ class Experiment:
 
         It is a parameter of the rule `machine`, and is only compared.
         """
-        return json.dumps(acceleration.current_circumstances())
+        return json.dumps(acceleration.read_circumstances())
 
     def describe_source(self) -> str:
         """Return a hash of the project's source, or an empty text if git does not list its files.
@@ -368,7 +368,7 @@ class Experiment:
         """
         lifecycle.clean_up_run(run.identify_run())
         cells = self.order.list_cells()
-        pending.remove_placed(self.plan, cells)
+        pending.remove_copied_results(self.plan, cells)
         if not self.partial:
             torn = pairs.find_torn_blocks(self.plan, blocks.Order(self.plan))
             for sentence in pairs.describe_torn_blocks(torn):
@@ -376,7 +376,7 @@ class Experiment:
         failures = []
         for cell in cells if not is_good else ():
             # measure/block.py writes these records, with the reason as `error`.
-            if record := read_json(paths.cell_path("failed", *cell, "json")):
+            if record := read_json(paths.get_cell_path("failed", *cell, "json")):
                 failures.append(f"{' · '.join(map(str, cell))}: {record['error']}")
         if not failures:
             return
@@ -443,7 +443,7 @@ def describe_error(error: UserError | OSError) -> str:
     return access.explain_error(error) if isinstance(error, OSError) else str(error)
 
 
-def end_with(error: UserError | OSError) -> None:
+def exit_with_error(error: UserError | OSError) -> None:
     """Print an error that the user can correct, and end this process with status 1."""
     progress.print_error(
         error if isinstance(error, UserError) else UserError(describe_error(error))

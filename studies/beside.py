@@ -53,11 +53,11 @@ from stopping import compute_student_quantile
 from strata.environments.brake import TAKE_TIME
 from strata.environments.chroot import MOUNT
 from strata.environments.common import engine
-from strata.experiment.folder import make_folder
+from strata.experiment.folder import prepare_folder
 from strata.host.context import VARIABLES
 from strata.util import locks, paths
 from strata.util.files import read_json, remove_tree
-from strata.util.process import as_root
+from strata.util.process import wrap_as_root
 
 ROOT = Path(__file__).resolve().parent.parent
 BASE = ROOT / "results/beside"
@@ -249,7 +249,7 @@ def run_brake() -> Iterator[None]:
 
     Needs root.  TAKE_TIME is the program of Strata's layer `brake`.
     """
-    argv = as_root(["python3", "-S", "-c", TAKE_TIME, str(BRAKE)])
+    argv = wrap_as_root(["python3", "-S", "-c", TAKE_TIME, str(BRAKE)])
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True)
     try:
         # Until the brake has started; nothing says when.
@@ -272,7 +272,7 @@ def start_system(system: str, recipe: str) -> Iterator[list[str]]:
     """
     if system in RUNTIMES:
         container = f"strata-beside-{os.getpid()}"
-        image = engine.name_image({"recipe": recipe})
+        image = engine.format_image_name({"recipe": recipe})
         options = ["--rm", "--detach", "--init", "--name", container, *RUNTIMES[system]]
         command = ["docker", "run", *options, image, "sleep", "3600"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -287,12 +287,12 @@ def start_system(system: str, recipe: str) -> Iterator[list[str]]:
     root, data, temporary = (str(folder / name) for name in ("root", "data", "tmp"))
     for path in (root, data, temporary):
         os.makedirs(path)
-    tree = os.path.join(paths.home_folder(), "images", recipe, "tree")
+    tree = os.path.join(paths.get_home_folder(), "images", recipe, "tree")
     mount = ["sh", "-euc", MOUNT, "strata", root, tree, data, temporary]
     try:
-        subprocess.run(as_root(mount), check=True)
+        subprocess.run(wrap_as_root(mount), check=True)
         with run_brake() if system == "native-braked" else contextlib.nullcontext():
-            yield as_root(["chroot", root, "env", "-i", *VARIABLES])
+            yield wrap_as_root(["chroot", root, "env", "-i", *VARIABLES])
     finally:
         remove_tree(str(folder), unmount=True)
 
@@ -506,7 +506,7 @@ def prepare_project(budget: float) -> str:
         raise SystemExit("beside: hyperfine is missing: `apt-get install hyperfine`")
     BASE.mkdir(parents=True, exist_ok=True)
     configuration = {"environments": ENVIRONMENTS, "workloads": {"command": {}}}
-    make_folder(str(BASE / "project"), {"scale": "standard", "repetitions": 3, **configuration})
+    prepare_folder(str(BASE / "project"), {"scale": "standard", "repetitions": 3, **configuration})
     # The first answer builds the image, and brings it to Docker; it is not counted.
     plan = BASE / "project/try/docker/results/plan.json"
     if not plan.exists() and try_command("true", "docker", budget) is None:

@@ -64,7 +64,7 @@ def open_archive(path: str) -> Iterator[str]:
     if os.path.isdir(path):
         yield path
         return
-    with programs.temporary_folder("archive") as folder:
+    with programs.create_temporary_folder("archive") as folder:
         zip_file.unpack_archive(path, folder)
         yield folder
 
@@ -303,11 +303,11 @@ def _check_outputs(folder: str, papers: bool) -> Iterator[str]:
     names = (
         outputs.list_output_paths(experiment) if papers else outputs.list_table_paths(experiment)
     )
-    with programs.temporary_folder("derived") as work:
+    with programs.create_temporary_folder("derived") as work:
         remake.copy_own_code(work)
         remake.copy_measurements(folder, work)
-        with programs.time_limit(remake.LIMIT, "results: making the tables again from the logs"):
-            remake.make_outputs(folder, work, papers)
+        with programs.limit_time(remake.LIMIT, "results: making the tables again from the logs"):
+            remake.compute_outputs(folder, work, papers)
         states = remake.compare_outputs(folder, work, names)
     different = [name for name, state in states.items() if state in ("different", "missing")]
     for name in different:

@@ -50,11 +50,11 @@ def compare_testbeds(
             open_testbed(stack, path, sessions[path], name)
             for path, name in zip(sides, names, strict=True)
         ]
-        _refuse_equal(testbeds)
+        _refuse_equal_sessions(testbeds)
         for path, testbed in zip(sides, testbeds, strict=True):
             require_starts(path, testbed["results"])
         require_outside(out, [folder for testbed in testbeds for folder in testbed["results"]])
-        work = stack.enter_context(programs.temporary_folder("compare"))
+        work = stack.enter_context(programs.create_temporary_folder("compare"))
         listing = os.path.join(work, "sides.json")
         write_json(listing, testbeds)
         folder = stack.enter_context(output.write_whole_folder(out))
@@ -164,7 +164,7 @@ def require_starts(side: str, sessions: list[str]) -> None:
         earlier_starts |= starts
 
 
-def _refuse_equal(testbeds: list[Testbed]) -> None:
+def _refuse_equal_sessions(testbeds: list[Testbed]) -> None:
     """Raise UserError if two sessions have the same plan and tables, so that nothing can differ.
 
     Results without tables pass.
@@ -328,16 +328,17 @@ def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
         raise UserError(
             f"--names: there are {len(names)} for {len(sides)} sides; each side needs its own"
         )
-    chosen = names or [name_file(os.path.abspath(path)) for path in sides]
-    repeated = sorted({name for name in chosen if chosen.count(name) > 1})
+    side_names = names or [get_base_name(os.path.abspath(path)) for path in sides]
+    repeated = sorted({name for name in side_names if side_names.count(name) > 1})
     if repeated and names:
         raise UserError(f"--names: {repeated[0]!r} is given twice; each side needs its own")
     return [
-        f"{name} ({number})" if name in repeated else name for number, name in enumerate(chosen, 1)
+        f"{name} ({number})" if name in repeated else name
+        for number, name in enumerate(side_names, 1)
     ]
 
 
-def name_file(path: str) -> str:
+def get_base_name(path: str) -> str:
     """Return the base name of an archive, without ``.zip``, or of a project.
 
     path: an absolute path.  A project's folder `results` has the name of the project.

@@ -35,7 +35,7 @@ _MEDIA_TYPES = {
 }
 
 
-def _make_entity(identifier: str, kind: str | list[str], **properties: Any) -> Fields:
+def _build_entity(identifier: str, kind: str | list[str], **properties: Any) -> Fields:
     """Return an entity of JSON-LD: an object with ``@id``, ``@type`` and further properties.
 
     The properties follow in the order of the arguments, which is that of the file.
@@ -43,7 +43,7 @@ def _make_entity(identifier: str, kind: str | list[str], **properties: Any) -> F
     return {"@id": identifier, "@type": kind, **properties}
 
 
-def _make_reference(*identifiers: str) -> Any:
+def _build_reference(*identifiers: str) -> Any:
     """Return a JSON-LD reference to one entity, or a list of references to several."""
     references = [{"@id": identifier} for identifier in identifiers]
     return references if len(references) > 1 else references[0]
@@ -56,7 +56,7 @@ def _describe_file(folder: str, name: str) -> Fields:
     name: path of the file in it.  SHA256SUMS need not exist yet, and gets no size: it is written
     after the crate, which it lists.
     """
-    entity = _make_entity(urllib.parse.quote(name), "File", name=name)
+    entity = _build_entity(urllib.parse.quote(name), "File", name=name)
     _, suffix = os.path.splitext(name)
     # Files of the image are tar files and disks; logs and all others are texts.
     default = "application/octet-stream" if name.startswith("image/") else "text/plain"
@@ -100,8 +100,8 @@ def _describe_files(folder: str, workflow: str) -> dict[str, Fields]:
     files[workflow] |= {
         "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
         "name": "The workflow that measures and makes the paper",
-        "conformsTo": _make_reference(_WORKFLOW),
-        "programmingLanguage": _make_reference("#snakemake"),
+        "conformsTo": _build_reference(_WORKFLOW),
+        "programmingLanguage": _build_reference("#snakemake"),
     }
     return files
 
@@ -116,62 +116,62 @@ def _list_entities(files: dict[str, Fields], workflow: str, facts: Fields) -> li
     identifiers = [entity["@id"] for entity in files.values()]
     if source["packed"]:
         identifiers.append("source/")
-        code = _make_entity("source/", "Dataset")
+        code = _build_entity("source/", "Dataset")
     else:
-        code = _make_entity(source["swhid"], "CreativeWork")
+        code = _build_entity(source["swhid"], "CreativeWork")
     code |= {"name": "The project's own files", "identifier": source["swhid"]}
     licence = urllib.parse.quote(facts["license"] or "", safe="")
     terms = f"https://spdx.org/licenses/{licence}" if licence else "#no-licence"
     return [
-        _make_entity(
+        _build_entity(
             FILE,
             "CreativeWork",
-            about=_make_reference("./"),
-            conformsTo=_make_reference(_SPECIFICATION, _WORKFLOW_CRATE),
+            about=_build_reference("./"),
+            conformsTo=_build_reference(_SPECIFICATION, _WORKFLOW_CRATE),
         ),
-        _make_entity(
+        _build_entity(
             "./",
             "Dataset",
             name=facts["title"],
             description=facts["description"],
             datePublished=measured["to"],
-            license=_make_reference(terms),
-            author=_make_reference("#authors"),
-            publisher=_make_reference("#authors"),
+            license=_build_reference(terms),
+            author=_build_reference("#authors"),
+            publisher=_build_reference("#authors"),
             version=source["revision"] or facts["strata"],
-            conformsTo=_make_reference(*_PROFILES),
-            mainEntity=_make_reference(workflow),
-            mentions=_make_reference("#measurement", code["@id"]),
-            hasPart=[_make_reference(identifier) for identifier in identifiers],
+            conformsTo=_build_reference(*_PROFILES),
+            mainEntity=_build_reference(workflow),
+            mentions=_build_reference("#measurement", code["@id"]),
+            hasPart=[_build_reference(identifier) for identifier in identifiers],
         ),
         *files.values(),
         code,
         *(
-            _make_entity(identifier, "CreativeWork", name=name, version=version)
+            _build_entity(identifier, "CreativeWork", name=name, version=version)
             for identifier, (name, version) in _PROFILES.items()
         ),
-        _make_entity(terms, "CreativeWork", name=facts["license"] or "No licence is named"),
-        _make_entity("#authors", "Organization", name=facts["authors"]),
-        _make_entity(
+        _build_entity(terms, "CreativeWork", name=facts["license"] or "No licence is named"),
+        _build_entity("#authors", "Organization", name=facts["authors"]),
+        _build_entity(
             "#snakemake",
             "ComputerLanguage",
             name="Snakemake",
             url="https://snakemake.github.io",
             version=facts["snakemake"],
         ),
-        _make_entity(
+        _build_entity(
             "#measurement",
             "CreateAction",
             name="Measurement of the archived runs",
             startTime=measured["from"],
             endTime=measured["to"],
-            instrument=_make_reference(workflow),
-            object=_make_reference("results/plan.json"),
+            instrument=_build_reference(workflow),
+            object=_build_reference("results/plan.json"),
             result=[
-                _make_reference(entity["@id"])
+                _build_reference(entity["@id"])
                 for name, entity in files.items()
                 if name.startswith(("results/raw/", "paper/"))
             ],
-            agent=_make_reference("#authors"),
+            agent=_build_reference("#authors"),
         ),
     ]

@@ -87,7 +87,7 @@ def unwrap_file(name: str, content: bytes) -> Iterator[Part]:
     `MAX_BYTES` bytes, the `problem` of a part says so.
     :func:`unwrap_text` relies on the file being the first part.
     """
-    yield from _unwrap(Part(name, content), DEEPEST, Budget(MAX_BYTES))
+    yield from _unwrap_part(Part(name, content), DEEPEST, Budget(MAX_BYTES))
 
 
 def unwrap_text(name: str, text: str) -> list[Part]:
@@ -101,7 +101,7 @@ def unwrap_text(name: str, text: str) -> list[Part]:
     return list(unwrap_file(name, content))[1:]
 
 
-def _unwrap(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
+def _unwrap_part(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
     """Yield a part without the compressed data in it, and then that data, unpacked, as parts.
 
     depth: how many levels may still be unpacked.  budget: how many bytes; it is lowered.
@@ -130,7 +130,7 @@ def _unwrap(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
     yield Part(name, remainder, problem, part.is_file, is_noise)
     if depth:
         for member in members:
-            yield from _unwrap(member, depth - 1, budget)
+            yield from _unwrap_part(member, depth - 1, budget)
 
 
 def _remove_pixels(content: bytes) -> bytes:
@@ -140,16 +140,16 @@ def _remove_pixels(content: bytes) -> bytes:
     """
     # After a signature of 8 bytes, a chunk is its length (4 bytes), type (4), data and CRC (4).
     start = 8
-    kept = [content[:start]]
+    chunks = [content[:start]]
     while start + 12 <= len(content):
         end = start + 12 + int.from_bytes(content[start : start + 4], "big")
         if end > len(content):
             break
         # The length and checksum around a chunk's data could pass for letters of its text.
         if content[start + 4 : start + 8] != b"IDAT":
-            kept.append(b"\n" + content[start + 8 : end - 4] + b"\n")
+            chunks.append(b"\n" + content[start + 8 : end - 4] + b"\n")
         start = end
-    return b"".join([*kept, content[start:]])
+    return b"".join([*chunks, content[start:]])
 
 
 def _is_noise(content: bytes) -> bool:
@@ -446,13 +446,13 @@ def read_text(content: bytes) -> Iterator[Reading]:
     # Letters of UTF-16 and UTF-32 without a mark stand between zeros, also amid other data.
     if "\0" in plain:
         separated = _COUNT.sub(r"\1 ", plain)
-    unquoted = _QUOTES.sub("", _unescape(plain, ""))
+    unquoted = _QUOTES.sub("", _decode_escapes(plain, ""))
     joined = _join_lines(unquoted.split("\n"))
     yield Reading(plain)
     yield from _decode_layers(plain, "")
     yield from _decode_layers(separated, " ")
     yield from _decode_layers(joined, "")
-    for text in (_AFTER_SECRET.sub(" ", _unescape(separated, " ")), unquoted, joined):
+    for text in (_AFTER_SECRET.sub(" ", _decode_escapes(separated, " ")), unquoted, joined):
         if changed := _keep_changed_lines(plain, text):
             yield Reading(changed, is_guess=True)
 
@@ -466,7 +466,7 @@ def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
     """
     for _ in range(_LAYERS):
         for _ in range(_LAYERS):
-            unescaped = _unescape(text, gap)
+            unescaped = _decode_escapes(text, gap)
             if unescaped == text:
                 break
             yield Reading(_keep_changed_lines(text, unescaped), is_decoded=True)
@@ -478,14 +478,14 @@ def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
         yield Reading(text, is_decoded=True)
 
 
-def _unescape(text: str, gap: str) -> str:
+def _decode_escapes(text: str, gap: str) -> str:
     """Return a text with its escapes decoded once, and without its invisible characters.
 
     gap: the text that replaces invisible characters and escapes of white space.
     The number of lines stays: :func:`_keep_changed_lines` relies on it.
     """
 
-    def decode(match: re.Match[str]) -> str:
+    def decode_escape(match: re.Match[str]) -> str:
         """Return the characters that a match of `_ESCAPED` encodes."""
         if match["percent"]:
             letters = urllib.parse.unquote(match["percent"])
@@ -498,7 +498,7 @@ def _unescape(text: str, gap: str) -> str:
         # A surrogate, half of a pair of UTF-16, is not a character.
         return "" if "\ud800" <= letters[:1] <= "\udfff" else letters.replace("\n", " ")
 
-    return _ESCAPED.sub(decode, _UNSEEN.sub(gap, text))
+    return _ESCAPED.sub(decode_escape, _UNSEEN.sub(gap, text))
 
 
 def _keep_changed_lines(old: str, new: str) -> str:

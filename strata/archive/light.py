@@ -14,14 +14,14 @@ from strata.experiment import blocks
 from strata.results import validate
 from strata.results.validate import load_object
 from strata.util import paths, validation
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 
 FACTS = "light.json"
 # The format of light archives: this version reads this one only.
 FORMAT = 2
-RATIOS, SESSIONS = result_path("ratios"), result_path("sessions")
+RATIOS, SESSIONS = get_result_path("ratios"), get_result_path("sessions")
 FILES = (RATIOS, SESSIONS)
 NOTE = "A light archive holds no logs, from which its tables could be made again."
 # The columns of both tables, and the regular expression that each value of a column must match.
@@ -57,12 +57,12 @@ _FORMS = {
 Row = dict[str, str]
 
 
-def make_summary(folder: str, given: Fields) -> Fields:
+def build_summary(folder: str, given_facts: Fields) -> Fields:
     """Return the content of light.json, which identifies the logs behind a light archive.
 
     Its keys are in schemas/light.schema.json.
     folder: the project's folder, with the logs.
-    given: the values of the keys `strata` and `source`, which do not follow from results.
+    given_facts: the values of the keys `strata` and `source`, which do not follow from results.
     The digest in `raw` identifies the logs: two archives of the same logs have the same.  It covers
     the lines, in their order, that SHA256SUMS of a whole archive has for logs and records of
     measured cells.  If it were computed in another way, old and new archives of the same logs would
@@ -75,14 +75,14 @@ def make_summary(folder: str, given: Fields) -> Fields:
     if not measured:
         raise UserError("nothing was measured yet, so there is nothing to archive")
     names = {
-        paths.cell_path("raw", *cell, suffix) for cell in measured for suffix in ("log", "json")
+        paths.get_cell_path("raw", *cell, suffix) for cell in measured for suffix in ("log", "json")
     }
     digest = hashlib.sha256()
     for name in sorted(names, key=str.encode):
         digest.update(checksums.format_checksum(folder, name).encode())
     return {
         "format": FORMAT,
-        **given,
+        **given_facts,
         **_select_settings(experiment),
         "missing": len(cells) - len(measured),
         "raw": {"files": len(names), "sha256": digest.hexdigest()},

@@ -76,16 +76,16 @@ def write_light(out: str, allowed: list[str] | None = None) -> None:
         raise UserError(
             f"{names}: missing or edited; `{run.format_command('light')}` makes it again"
         )
-    with programs.temporary_folder("light", "results/tmp") as folder:
+    with programs.create_temporary_folder("light", "results/tmp") as folder:
         _copy_files(folder, {name: name for name in light.FILES})
-        given = {
+        given_facts = {
             "strata": __version__,
             "source": {"revision": project.revision, "changed": bool(project.changed)},
         }
-        facts = light.make_summary(".", given)
+        facts = light.build_summary(".", given_facts)
         _write_text(folder, light.FACTS, json.dumps(facts, indent=1) + "\n")
-        _refuse_private(folder, experiment, project, allowed or [])
-        _pack_checked(folder, out, light.find_faults)
+        _refuse_private_texts(folder, experiment, project, allowed or [])
+        _check_and_pack(folder, out, light.find_faults)
     progress.print_message(f"archive: {out}: {_describe_file(out)}")
 
 
@@ -116,21 +116,21 @@ def write_archive(
     if without_source and (project.revision is None or project.changed):
         raise UserError("an archive without its source is of a commit: commit all changes first")
     experiment = plan.read_checked_plan()
-    with programs.temporary_folder("archive", "results/tmp") as folder:
+    with programs.create_temporary_folder("archive", "results/tmp") as folder:
         _copy_files(folder, {name: name for name in _list_results(experiment, without_source)})
         _require_tracked(experiment, project)
-        _copy_files(folder, {f"source/{name}": project.locate(name) for name in project.files})
+        _copy_files(folder, {f"source/{name}": project.locate_file(name) for name in project.files})
         on_top = [name for name in metadata.ON_TOP if name in project.files]
-        _copy_files(folder, {name: project.locate(name) for name in on_top})
+        _copy_files(folder, {name: project.locate_file(name) for name in on_top})
         if with_image:
             _copy_files(folder, _list_image_files(experiment))
         facts = _write_descriptions(folder, project, snakemake, packed=not without_source)
         # The source is searched even if it is left out: the commit publishes it.
-        _refuse_private(folder, experiment, project, allowed or [])
+        _refuse_private_texts(folder, experiment, project, allowed or [])
         if without_source:
             remove_tree(os.path.join(folder, "source"))
         _write_text(folder, crate.FILE, crate.format_crate(folder, facts))
-        _pack_checked(folder, out, check.find_faults)
+        _check_and_pack(folder, out, check.find_faults)
         count = len(zip_file.list_files(folder))
     if project.untracked:
         names = ", ".join(_shorten_list(project.untracked))
@@ -151,7 +151,7 @@ def _write_descriptions(
     """
     for name, lines in metadata.list_software().items():
         _write_text(folder, name, "".join(f"{line}\n" for line in lines))
-    given = {
+    given_facts = {
         "strata": __version__,
         "snakemake": snakemake or _find_version("snakemake"),
         "source": {
@@ -161,13 +161,13 @@ def _write_descriptions(
             "packed": packed,
         },
     }
-    facts = metadata.collect_facts(folder, given)
+    facts = metadata.collect_facts(folder, given_facts)
     _write_text(folder, metadata.FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
     _write_text(folder, metadata.README, metadata.format_readme(facts))
     return facts
 
 
-def _pack_checked(folder: str, out: str, find_faults: Callable[[str], list[str]]) -> None:
+def _check_and_pack(folder: str, out: str, find_faults: Callable[[str], list[str]]) -> None:
     """Write the checksums of an archive's files, check the archive, and pack it into a file.
 
     folder: the folder of the archive.  out: path of the file, which is replaced.
@@ -250,9 +250,9 @@ def _list_results(experiment: Plan, without_manifest: bool) -> list[str]:
         optional.append(paths.MANIFEST)
     measured = []
     for cell in blocks.Order(experiment).list_cells():
-        log, record = (paths.cell_path("raw", *cell, kind) for kind in ("log", "json"))
+        log, record = (paths.get_cell_path("raw", *cell, kind) for kind in ("log", "json"))
         if not os.path.exists(log):
-            optional += [paths.cell_path("failed", *cell, kind) for kind in ("json", "log")]
+            optional += [paths.get_cell_path("failed", *cell, kind) for kind in ("json", "log")]
             continue
         if not os.path.exists(record):
             raise UserError(
@@ -283,7 +283,7 @@ def _list_image_files(experiment: Plan) -> dict[str, str]:
     return files
 
 
-def _refuse_private(
+def _refuse_private_texts(
     folder: str, experiment: Plan, project: source.Source, allowed: list[str]
 ) -> None:
     """Raise UserError if an archive holds private texts that are not allowed.
@@ -295,7 +295,7 @@ def _refuse_private(
     names and folders of their machine.
     """
     changed = {*project.changed, "config.yaml"}
-    scanner = _make_scanner(experiment, project, changed, allowed)
+    scanner = _create_scanner(experiment, project, changed, allowed)
     findings: list[private.Finding] = []
     for name in zip_file.list_files(folder):
         if name.startswith("image/") or name == paths.MANIFEST:
@@ -309,7 +309,7 @@ def _refuse_private(
         raise UserError(reason, *_shorten_list(lines), _REMEDY)
 
 
-def _make_scanner(
+def _create_scanner(
     experiment: Plan, project: source.Source, changed: set[str], allowed: list[str]
 ) -> private.Scanner:
     """Return the scanner for an archive; words of the public source are not private to it.
@@ -321,7 +321,7 @@ def _make_scanner(
     """
     public_texts = [*experiment["environments"], *experiment["workloads"]]
     for name in set(project.files) - changed:
-        with open(project.locate(name), "rb") as file:
+        with open(project.locate_file(name), "rb") as file:
             text = extraction.decode_text(file.read())
         # Letters in a binary file, which has NUL characters, are no words.
         if "\0" not in text:
@@ -345,5 +345,5 @@ def _make_scanner(
 
 def _shorten_list(lines: list[str]) -> list[str]:
     """Return the first `_MAX_LINES` lines and, if any are left, a last line that counts them."""
-    left = len(lines) - _MAX_LINES
-    return [*lines[:_MAX_LINES], f"… and {left} more"] if left > 0 else lines
+    omitted_count = len(lines) - _MAX_LINES
+    return [*lines[:_MAX_LINES], f"… and {omitted_count} more"] if omitted_count > 0 else lines

@@ -132,17 +132,17 @@ def read_facts(folder: str) -> Fields:
     return facts
 
 
-def collect_facts(folder: str, given: Fields) -> Fields:
+def collect_facts(folder: str, given_facts: Fields) -> Fields:
     """Return the object of archive.json (schemas/archive.schema.json) for the files in a folder.
 
-    given: the values of the keys `GIVEN`, which do not follow from the files.
+    given_facts: the values of the keys `GIVEN`, which do not follow from the files.
     ``verify`` compares each key with what this function returns for the archive's own files.
     Raises UserError if nothing was measured.
     """
     experiment = load_object(folder, paths.PLAN)
     cells = blocks.Order(experiment, os.path.join(folder, "results")).list_cells()
     records = {
-        cell: load_object(folder, paths.cell_path("raw", *cell, "json"))
+        cell: load_object(folder, paths.get_cell_path("raw", *cell, "json"))
         for cell in validate.list_measured_cells(cells, folder)
     }
     if not records:
@@ -154,7 +154,7 @@ def collect_facts(folder: str, given: Fields) -> Fields:
     workloads = sorted({record["workload"] for record in records.values()})
     return {
         "format": FORMAT,
-        **given,
+        **given_facts,
         "title": str(citation.get("title", "Strata")),
         "authors": ", ".join(_list_authors(citation)) or NOT_AVAILABLE,
         "license": None if citation.get("license") is None else str(citation["license"]),

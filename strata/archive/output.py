@@ -29,7 +29,7 @@ def write_whole_folder(target: str) -> Iterator[str]:
         with contextlib.ExitStack() as stack:
             with _explain_failure(target):
                 os.makedirs(target, exist_ok=True)
-                folder = stack.enter_context(programs.temporary_folder("output", target))
+                folder = stack.enter_context(programs.create_temporary_folder("output", target))
             try:
                 yield folder
             except (UserError, OSError):

@@ -28,7 +28,7 @@ def pool_sessions(archives: list[str], out: str, environments: Sequence[str] = (
             results = os.path.abspath(results)
             sources.append({"name": name, "results": results, **light.read_settings(results)})
         compare.require_outside(out, [source["results"] for source in sources])
-        work = stack.enter_context(programs.temporary_folder("pool"))
+        work = stack.enter_context(programs.create_temporary_folder("pool"))
         listing = os.path.join(work, "sources.json")
         write_json(listing, sources)
         folder = stack.enter_context(output.write_whole_folder(out))

@@ -131,7 +131,7 @@ def _list_ip_addresses() -> set[str]:
     return set()
 
 
-def _make_rules(kind: str, texts: Iterable[str], neighbours: str) -> list[Rule]:
+def _build_rules(kind: str, texts: Iterable[str], neighbours: str) -> list[Rule]:
     """Return a list of one rule, which finds any of the texts as a whole word; empty without texts.
 
     kind: a noun for messages.
@@ -175,15 +175,15 @@ class Scanner:
         hosts -= {"", "localhost"} | public
         private_folders = _list_private_folders(project) | set(folders)
         self._allowed = set(allowed)
-        self._folder_rules = _make_rules("a folder of this machine", private_folders, r"[\w.-]")
+        self._folder_rules = _build_rules("a folder of this machine", private_folders, r"[\w.-]")
         self._rules = [
             *self._folder_rules,
             _HOMES,
             _MAIL,
             _INTERFACE_ADDRESS,
-            *_make_rules("the name of a user", users, "[A-Za-z0-9]"),
-            *_make_rules("the name of a machine", hosts, "[A-Za-z0-9]"),
-            *_make_rules("an address of this machine", _list_ip_addresses(), r"[\w.]"),
+            *_build_rules("the name of a user", users, "[A-Za-z0-9]"),
+            *_build_rules("the name of a machine", hosts, "[A-Za-z0-9]"),
+            *_build_rules("an address of this machine", _list_ip_addresses(), r"[\w.]"),
         ]
 
     def scan_file(self, name: str, content: bytes, public: bool = False) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from strata.results.validate import load_object
 from strata.util import paths, programs, progress
 from strata.util.errors import UserError
 from strata.util.files import remove_tree
-from strata.util.timeouts import stretch
+from strata.util.timeouts import scale_timeout
 
 
 def rebuild_paper(path: str, target: str | None, boxed: str | None = None) -> int:
@@ -94,16 +94,16 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
     remake.copy_archived_code(folder, project)
     remake.copy_measurements(folder, project)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(programs.time_limit(remake.LIMIT, "rebuild: the archive's own code"))
+        stack.enter_context(programs.limit_time(remake.LIMIT, "rebuild: the archive's own code"))
         stack.enter_context(sandbox.end_processes())
         if sandboxed:
             sandbox.give_to_nobody(project)
             stack.enter_context(sandbox.run_sandboxed(project))
         progress.print_message(
             f"rebuild: what runs now is the archive's own code, for {target}, {reach}; "
-            f"it is ended after {progress.format_duration(stretch(remake.LIMIT))}"
+            f"it is ended after {progress.format_duration(scale_timeout(remake.LIMIT))}"
         )
-        remake.make_outputs(folder, project, papers=True)
+        remake.compute_outputs(folder, project, papers=True)
     # All processes have ended here, so that no file changes while it is copied.
     if sandboxed:
         sandbox.copy_plain_files(project, work)

@@ -14,7 +14,7 @@ from strata.results import outputs
 from strata.util import paths, programs
 from strata.util.errors import UserError
 from strata.util.files import flush_to_disk, write_text
-from strata.util.process import capture
+from strata.util.process import capture_output
 from strata.util.progress import print_message, print_topic
 
 # Seconds in which all tables and papers must be computed again; STRATA_PATIENCE multiplies them.
@@ -71,11 +71,11 @@ def copy_archived_code(folder: str, work: str) -> None:
     tar = os.path.abspath(os.path.join(work, "source.tar"))
     # A new, empty repository that borrows the objects has no settings: settings of the project's
     # repository may name programs (filters) that change the content of files.
-    with programs.temporary_folder("objects") as bare:
+    with programs.create_temporary_folder("objects") as bare:
         programs.run_git(bare, "init", "--quiet", "--bare", check=True)
         command = ("archive", "--output", tar, revision)
         programs.run_git(bare, *command, check=True, GIT_OBJECT_DIRECTORY=objects)
-    capture(["tar", "-C", work, "-xf", tar])
+    capture_output(["tar", "-C", work, "-xf", tar])
     os.unlink(tar)
 
 
@@ -95,19 +95,19 @@ def copy_measurements(folder: str, work: str) -> None:
             shutil.copyfile(path, os.path.join(target, name))
 
 
-def make_outputs(folder: str, work: str, papers: bool) -> None:
+def compute_outputs(folder: str, work: str, papers: bool) -> None:
     """Compute an archive's tables, and its papers if requested, from the logs in a work folder.
 
     folder: the folder of the unpacked archive; only its archive.json is read.
     work: a copy of code and logs, whose code runs, and into which the outputs go.
     Raises UserError if a log or record is refused, MachineError if a program fails.
     """
-    make_tables(work, metadata.read_facts(folder)["partial"])
+    compute_tables(work, metadata.read_facts(folder)["partial"])
     if papers:
-        make_papers(work)
+        render_papers(work)
 
 
-def make_tables(work: str, partial: bool = False, to: str = "results") -> str:
+def compute_tables(work: str, partial: bool = False, to: str = "results") -> str:
     """Run the code of a project to compute all its tables from its logs.
 
     work: folder of the project.
@@ -128,7 +128,7 @@ def make_tables(work: str, partial: bool = False, to: str = "results") -> str:
     return notes
 
 
-def make_papers(work: str) -> None:
+def render_papers(work: str) -> None:
     """Run the code of a project to write its papers (`outputs.PAPERS`) from its tables.
 
     work: folder of the project, with all tables.  Raises MachineError if R fails.
@@ -144,10 +144,10 @@ def write_tables(partial: bool, to: str) -> None:
     partial: whether cells may be missing.  to: the folder to write, made if missing.
     The paths in SHA256SUMS begin with ``results/`` whatever `to` is, since Snakemake moves the
     tables there: :func:`list_edited_tables` reads them.
-    Prints the notes of :func:`make_tables`, and raises as it does.
+    Prints the notes of :func:`compute_tables`, and raises as it does.
     """
     os.makedirs(to, exist_ok=True)
-    for line in make_tables(".", partial, to).splitlines():
+    for line in compute_tables(".", partial, to).splitlines():
         print_message(line)
     # The lines have the form of checksums.format_checksum.
     lines = []
@@ -167,7 +167,7 @@ def write_paper(out: str) -> None:
     """
     if edited := list_edited_tables():
         print_topic("tables", f"made again, since these were edited: {', '.join(edited)}")
-        with programs.temporary_folder("tables", "results/tmp") as folder:
+        with programs.create_temporary_folder("tables", "results/tmp") as folder:
             write_tables(partial=True, to=folder)
             for name in [*_list_tables(), f"results/{checksums.NAME}"]:
                 os.replace(os.path.join(folder, os.path.relpath(name, "results")), name)

@@ -61,7 +61,7 @@ def run_sandboxed(folder: str) -> Iterator[None]:
     Within the block :func:`strata.util.programs.wrap_programs` puts bubblewrap before each command.
     Raises MachineError if this machine allows no sandbox.
     """
-    prefix = _make_sandbox_argv(os.path.abspath(folder))
+    prefix = _build_sandbox_argv(os.path.abspath(folder))
     result = programs.run_tool([*prefix, "true"])
     if result.returncode != 0:
         raise MachineError(
@@ -73,7 +73,7 @@ def run_sandboxed(folder: str) -> Iterator[None]:
         yield
 
 
-def _make_sandbox_argv(folder: str) -> list[str]:
+def _build_sandbox_argv(folder: str) -> list[str]:
     """Return the arguments to put before a command so that it runs in the sandbox of a folder.
 
     folder: an absolute path; with /tmp the only one that the command may write.

@@ -43,7 +43,7 @@ def seal_plan(plan: Plan, source: Source) -> Fields:
         raise UserError(
             "it is not known yet whether KVM runs a guest here: run `python3 -m strata image` first"
         )
-    seal = {"sha256": hash_plan(plan), "at": Clock().now(), **source}
+    seal = {"sha256": hash_plan(plan), "at": Clock().format_now(), **source}
     write_json(FILE, seal, lasting=True)
     return seal
 

@@ -38,7 +38,7 @@ class Source:
     root: str = "."
     own: list[str] = field(default_factory=list)
 
-    def locate(self, name: str) -> str:
+    def locate_file(self, name: str) -> str:
         """Return the path of one of the files, relative to the working directory."""
         return name if name in self.own else os.path.normpath(os.path.join(self.root, name))
 
@@ -126,7 +126,7 @@ def hash_source(project: str) -> str:
     digest = hashlib.sha256()
     source = list_source(project)
     for name in source.files:
-        line = f"{name} {hash_file(os.path.join(project, source.locate(name)))}\n"
+        line = f"{name} {hash_file(os.path.join(project, source.locate_file(name)))}\n"
         digest.update(line.encode(errors="replace"))
     return digest.hexdigest()
 
@@ -138,20 +138,22 @@ def read_tree(folder: str) -> Tree:
     Uses a temporary repository; the folder is left as it is.
     Raises MachineError if git is not installed or fails.
     """
-    with programs.temporary_folder("tree") as repository:
+    with programs.create_temporary_folder("tree") as repository:
         options = (f"--git-dir={repository}", f"--work-tree={os.path.abspath(folder)}")
 
-        def git(*arguments: str) -> str:
+        def run_git(*arguments: str) -> str:
             """Run git on the temporary repository, and return what it prints."""
             return programs.run_git(folder, *options, *arguments, check=True).stdout
 
-        git("init", "--quiet", "--object-format=sha1")
+        run_git("init", "--quiet", "--object-format=sha1")
         os.makedirs(os.path.join(repository, "info"), exist_ok=True)
         with open(os.path.join(repository, "info/attributes"), "w", encoding="utf-8") as file:
             # These win over any .gitattributes of the folder, which could have git change bytes.
             file.write("* -text -filter -ident -working-tree-encoding\n")
-        git("-c", "core.looseCompression=0", "add", "--all", "--force", ".")
-        return _parse_git_listing(git("write-tree"), git("ls-files", "--stage", "-z"), id_column=1)
+        run_git("-c", "core.looseCompression=0", "add", "--all", "--force", ".")
+        return _parse_git_listing(
+            run_git("write-tree"), run_git("ls-files", "--stage", "-z"), id_column=1
+        )
 
 
 def read_commit(project: str, revision: str | None) -> Tree | None:

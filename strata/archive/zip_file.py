@@ -94,10 +94,12 @@ def _is_folder(info: zipfile.ZipInfo) -> bool:
     """
     if not info.is_dir() or info.file_size > 0:
         return False
-    return _file_type(info) in (0, stat.S_IFDIR) and _is_plain_path(info.filename.removesuffix("/"))
+    return _get_file_type(info) in (0, stat.S_IFDIR) and _is_plain_path(
+        info.filename.removesuffix("/")
+    )
 
 
-def _file_type(info: zipfile.ZipInfo) -> int:
+def _get_file_type(info: zipfile.ZipInfo) -> int:
     """Return the type bits (stat.S_IF…) of a member's mode; 0 if its packer gave no mode."""
     return stat.S_IFMT(info.external_attr >> 16)
 
@@ -128,7 +130,7 @@ def _require_plain_members(members: list[zipfile.ZipInfo], size: int) -> None:
     for info in members:
         name = info.filename
         reason = ""
-        if name.endswith("/") or _file_type(info) not in (0, stat.S_IFREG):
+        if name.endswith("/") or _get_file_type(info) not in (0, stat.S_IFREG):
             reason = "is a folder that holds something, or no file"
         elif not _is_plain_path(name):
             reason = "is an odd name"

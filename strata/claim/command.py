@@ -9,7 +9,7 @@ import shlex
 from strata.archive import compare
 from strata.experiment import claims, config, measuring, planning
 from strata.experiment import workload as declarations
-from strata.experiment.folder import check_repetitions, make_folder
+from strata.experiment.folder import check_repetitions, prepare_folder
 from strata.host import capacity, observe
 from strata.image import kvm_trial
 from strata.results import forecast
@@ -98,7 +98,7 @@ def test_claim(
     narrowed = _narrow_settings(settings, environments, workloads)
     workloads_there = _move_files(narrowed["workloads"], folder)
     narrowed |= {"repetitions": repetitions, "workloads": workloads_there}
-    make_folder(folder, narrowed, published)
+    prepare_folder(folder, narrowed, published)
     # A user's own claim is not judged by the project's results, which were there before it.
     if not fresh and published_claim["publication"] != "own":
         earlier = _judge_earlier_results(folder, workloads)
@@ -107,7 +107,7 @@ def test_claim(
             if STATUS[earlier["verdict"]] in (REPRODUCED, CONTRADICTED):
                 return _print_verdict(earlier, claim, folder)
     with contextlib.chdir(folder):
-        plan = planning.make_plan(config.read_config({}), capacity.read_host_facts())
+        plan = planning.build_plan(config.read_config({}), capacity.read_host_facts())
         forecast.print_forecast(plan, samples=os.path.relpath(paths.PROJECT))
     if dry:
         return UNDECIDED
@@ -154,8 +154,8 @@ def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
         base = yaml_files.read_mapping(published["configuration"])
         settings = config.merge_mappings(config.merge_mappings(settings, base), overrides)
     dropped = (*config.DESCRIPTIONS, "repetitions")
-    kept = {key: settings[key] for key in settings if key not in dropped}
-    return published, kept
+    claim_settings = {key: settings[key] for key in settings if key not in dropped}
+    return published, claim_settings
 
 
 def _choose_environments(
@@ -170,16 +170,16 @@ def _choose_environments(
     Returns an empty list if the claim cannot be tested here.
     """
     overrides = _narrow_settings(settings, [*settings["environments"]], workloads)
-    plan = planning.make_plan(config.read_config(overrides), capacity.read_host_facts())
+    plan = planning.build_plan(config.read_config(overrides), capacity.read_host_facts())
     # The kernel of some hosts does not say how many sockets the host has.
     sockets = observe.observe_host(capacity.list_usable_cpus())["sockets"]
     sockets = sockets if isinstance(sockets, int) else 1
     environments, reasons = claims.choose_environments(published, plan, sockets)
-    if kvm_trial.needs_trial(plan, environments):
+    if kvm_trial.is_trial_needed(plan, environments):
         if dry:
             progress.print_line("KVM was not tried here yet; a run tries it first")
         else:
-            plan = kvm_trial.make_plan_after_trial(overrides)
+            plan = kvm_trial.build_plan_after_trial(overrides)
             environments, reasons = claims.choose_environments(published, plan, sockets)
     if environments:
         for reason in reasons:

@@ -10,7 +10,7 @@ from strata.archive import compare
 from strata.experiment import config
 from strata.results import tidy
 from strata.util import paths, programs, progress
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.progress import format_duration
@@ -68,12 +68,14 @@ def _open_value_tables(folder: str) -> Iterator[str]:
     Raises UserError if another folder has no tables.
     """
     if os.path.realpath(folder) == os.path.realpath("results"):
-        with programs.temporary_folder("outlook") as tables:
+        with programs.create_temporary_folder("outlook") as tables:
             tidy.write_value_tables(tidy.parse_cells(partial=True), tables)
             yield tables
         return
     # The folder of tables is the same for every workload.
-    tidy_folder = os.path.dirname(os.path.relpath(result_path("tidy", workload="any"), "results"))
+    tidy_folder = os.path.dirname(
+        os.path.relpath(get_result_path("tidy", workload="any"), "results")
+    )
     if not os.path.isdir(os.path.join(folder, tidy_folder)):
         raise UserError(
             f"{folder}: holds no tables yet: type `snakemake --cores 1 results/comparisons.csv` "
@@ -113,17 +115,17 @@ def _describe_blocks(row: Fields, key: str, max_blocks: int) -> str:
     key: the key of the number of further blocks in the row; the number is None if not known.
     max_blocks: the largest number of blocks of a run.
     """
-    more = row[key]
-    if more == 0:
+    more_blocks = row[key]
+    if more_blocks == 0:
         return "reached"
-    if more is None:
+    if more_blocks is None:
         return "not known yet"
-    if row["n"] + more > max_blocks:
+    if row["n"] + more_blocks > max_blocks:
         return f"not here: over {max_blocks} blocks"
-    blocks = f"{more:.0f} more block{'s' if more != 1 else ''}"
+    blocks = f"{more_blocks:.0f} more block{'s' if more_blocks != 1 else ''}"
     if row["seconds"] is None:
         return blocks
-    return f"{blocks}, {format_duration(math.ceil(more) * row['seconds'])}"
+    return f"{blocks}, {format_duration(math.ceil(more_blocks) * row['seconds'])}"
 
 
 def _print_claims(rows: list[Fields], max_blocks: int) -> None:

@@ -16,16 +16,16 @@ from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
 
 
-def resolve_options(chosen: str | Fields) -> Fields:
+def resolve_options(client_settings: str | Fields) -> Fields:
     """Return the client's options for the plan: ``{kind, rate}``, and `machine` for ssh.
 
-    chosen: the configuration's ``client``.
+    client_settings: the configuration's ``client``.
     `kind` is namespace or ssh.  `rate` limits the link, such as 10gbit; None for no limit.
     `machine` is a hash that distinguishes second machines without naming them.
     The plan identifies cells by these options: if the hash or a key changes, cells are measured
     again.
     """
-    connection = {} if isinstance(chosen, str) else chosen
+    connection = {} if isinstance(client_settings, str) else client_settings
     options = {
         "kind": "ssh" if "ssh" in connection else "namespace",
         "rate": connection.get("rate"),
@@ -35,26 +35,29 @@ def resolve_options(chosen: str | Fields) -> Fields:
     return options
 
 
-def write_connection(chosen: str | Fields) -> None:
+def write_connection(client_settings: str | Fields) -> None:
     """Write the ssh destination of a second machine to a file, for the cells of a run.
 
     The plan does not have it, since plans are published.
-    chosen: the configuration's ``client``; nothing is written for a namespace.
+    client_settings: the configuration's ``client``; nothing is written for a namespace.
     :func:`build_stack` reads the file's keys ``ssh`` and ``ssh_config``, the latter None or a path.
     """
-    if not isinstance(chosen, str) and "ssh" in chosen:
-        write_json(paths.CLIENT, {"ssh": chosen["ssh"], "ssh_config": chosen.get("ssh_config")})
+    if not isinstance(client_settings, str) and "ssh" in client_settings:
+        write_json(
+            paths.CLIENT,
+            {"ssh": client_settings["ssh"], "ssh_config": client_settings.get("ssh_config")},
+        )
 
 
-def examine_client(chosen: str | Fields) -> tuple[str, bool | None, str]:
+def examine_client(client_settings: str | Fields) -> tuple[str, bool | None, str]:
     """Log in to a second machine, and return the client's line of `make doctor`.
 
-    chosen: the configuration's ``client``; a namespace is not tried.
+    client_settings: the configuration's ``client``; a namespace is not tried.
     The line is (topic, whether the client is available, text), as a layer's
     `format_doctor_line`; the second is None if the MTUs of the two ends differ, so that packets may
     be lost.
     """
-    connection = {} if isinstance(chosen, str) else chosen
+    connection = {} if isinstance(client_settings, str) else client_settings
     rate = f"; limited to {connection['rate']}" if connection.get("rate") else ""
     if "ssh" not in connection:
         return "client", True, f"a network namespace of this host, joined by a veth pair{rate}"

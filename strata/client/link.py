@@ -16,7 +16,7 @@ from strata.host.observe import NOT_AVAILABLE
 from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # The handle of the queueing disciplines that Strata adds; clean-up removes them by it.
 HANDLE = "5742:"
@@ -63,7 +63,7 @@ class Link(Layer):
         The record has them as `observed.client.link`.
         """
         command = self.wrap_for_client_host(["ip", "-o", "link", "show", self.client_interface])
-        match = re.search(r" mtu (\d+)", capture(command, check=False).stdout)
+        match = re.search(r" mtu (\d+)", capture_output(command, check=False).stdout)
         mtu = int(match[1]) if match else NOT_AVAILABLE
         return {"kind": self.kind, "mtu": mtu, "rate": self.options["rate"] or "not limited"}
 
@@ -74,8 +74,8 @@ class Link(Layer):
         Raises UserError if an interface already has a configured queueing discipline.
         """
         if rate := self.options["rate"]:
-            capture(as_root(limit_command(self.host_interface, rate)))
-            capture(self.wrap_for_client_host(limit_command(self.client_interface, rate)))
+            capture_output(wrap_as_root(limit_command(self.host_interface, rate)))
+            capture_output(self.wrap_for_client_host(limit_command(self.client_interface, rate)))
 
     def join_systems(self, systems: Sequence[Layer]) -> None:
         """Give the client a network path to the systems' virtual machines, if there are any.
@@ -92,8 +92,8 @@ class Link(Layer):
         address = machines[0].get_address()
         card = machines[0].find_passed_card()
         if card is None:
-            subnet = addresses.address_in(f"{address}/24", 0) + "/24"
-            self.join_bridge(machines, paths.name_prefix(), subnet)
+            subnet = addresses.compute_address(f"{address}/24", 0) + "/24"
+            self.join_bridge(machines, paths.get_name_prefix(), subnet)
         elif self.options["rate"]:
             raise UserError(
                 "config.yaml: client.rate: a card that a machine has for itself is not limited; "

@@ -8,8 +8,8 @@ from strata.environments.common.layer import Layer
 from strata.host import addresses
 from strata.util import paths
 from strata.util.errors import UserError
-from strata.util.paths import name_prefix
-from strata.util.process import as_root, capture
+from strata.util.paths import get_name_prefix
+from strata.util.process import capture_output, wrap_as_root
 from strata.vm import passthrough
 
 # The client's end of the veth pair, in the namespace.
@@ -20,13 +20,13 @@ CARD_INTERFACE = "card0"
 CLIENT_NUMBER = 2
 
 
-def interface_name() -> str:
+def get_interface_name() -> str:
     """Return the name of the veth pair's interface on the host.
 
     :func:`remove_namespace` finds the interface by it, so it must not change between versions.
     The kernel allows 15 characters.
     """
-    return f"stv{paths.home_mark()[:8]}"
+    return f"stv{paths.compute_home_mark()[:8]}"
 
 
 def _run_ip(*arguments: str, check: bool = True) -> None:
@@ -34,7 +34,7 @@ def _run_ip(*arguments: str, check: bool = True) -> None:
 
     Raises UserError if the command fails and `check` is set.
     """
-    capture(as_root(["ip", *arguments]), check=check)
+    capture_output(wrap_as_root(["ip", *arguments]), check=check)
 
 
 def _set_address(address: str, interface: str, *namespace: str) -> None:
@@ -55,8 +55,8 @@ def _set_client_address(subnet: str) -> None:
     subnet: the network, as ADDRESS/24.
     The namespace and the client's end of the veth pair must exist.
     """
-    address = addresses.address_in(subnet, CLIENT_NUMBER)
-    _set_address(address, CLIENT_INTERFACE, "-n", name_prefix())
+    address = addresses.compute_address(subnet, CLIENT_NUMBER)
+    _set_address(address, CLIENT_INTERFACE, "-n", get_name_prefix())
 
 
 class Namespace(Link):
@@ -72,16 +72,16 @@ class Namespace(Link):
         Raises UserError if a command fails.
         """
         remove_namespace()
-        self.context.note_cleanup({"kind": "namespace", "id": name_prefix()})
+        self.context.note_cleanup({"kind": "namespace", "id": get_name_prefix()})
         subnet = addresses.find_free_subnet(addresses.read_host_routes())
-        self.host = addresses.address_in(subnet, 1)
-        self.host_interface = interface_name()
-        client_end = ["name", CLIENT_INTERFACE, "netns", name_prefix()]
-        _run_ip("netns", "add", name_prefix())
+        self.host = addresses.compute_address(subnet, 1)
+        self.host_interface = get_interface_name()
+        client_end = ["name", CLIENT_INTERFACE, "netns", get_name_prefix()]
+        _run_ip("netns", "add", get_name_prefix())
         _run_ip("link", "add", self.host_interface, "type", "veth", "peer", *client_end)
         _set_address(self.host, self.host_interface)
         _set_client_address(subnet)
-        _run_ip("-n", name_prefix(), "link", "set", "lo", "up")
+        _run_ip("-n", get_name_prefix(), "link", "set", "lo", "up")
         self.limit_rate()
 
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
@@ -110,18 +110,18 @@ class Namespace(Link):
                 "client in a namespace; give it client, another address of its network"
             )
         self.client_interface, self.kind = CARD_INTERFACE, "the card whose function the machine has"
-        client_end = ["name", CARD_INTERFACE, "netns", name_prefix()]
+        client_end = ["name", CARD_INTERFACE, "netns", get_name_prefix()]
         device = passthrough.find_network_interface(card)
         _run_ip("link", "add", "link", device, *client_end, "type", "macvlan", "mode", "bridge")
-        _run_ip("-n", name_prefix(), "address", "add", client_address, "dev", CARD_INTERFACE)
-        _run_ip("-n", name_prefix(), "link", "set", CARD_INTERFACE, "up")
+        _run_ip("-n", get_name_prefix(), "address", "add", client_address, "dev", CARD_INTERFACE)
+        _run_ip("-n", get_name_prefix(), "link", "set", CARD_INTERFACE, "up")
 
     def wrap_for_client_host(self, argv: list[str]) -> list[str]:
         """Return this host's command that runs `argv` in the namespace, with this host's files.
 
         It runs as root.
         """
-        return as_root(["nsenter", f"--net=/run/netns/{name_prefix()}", "--", *argv])
+        return wrap_as_root(["nsenter", f"--net=/run/netns/{get_name_prefix()}", "--", *argv])
 
     def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in the network namespace, as root.
@@ -138,11 +138,11 @@ def remove_namespace() -> list[str]:
     Raises UserError if the namespace cannot be removed.
     """
     removed = []
-    if os.path.exists(f"/sys/class/net/{interface_name()}"):
+    if os.path.exists(f"/sys/class/net/{get_interface_name()}"):
         # It may vanish meanwhile with a namespace that the kernel is removing.
-        _run_ip("link", "delete", interface_name(), check=False)
-        removed.append(f"network device {interface_name()}")
-    if name_prefix() in capture(["ip", "netns", "list"], check=False).stdout.split():
-        _run_ip("netns", "delete", name_prefix())
-        removed.append(f"network namespace {name_prefix()}")
+        _run_ip("link", "delete", get_interface_name(), check=False)
+        removed.append(f"network device {get_interface_name()}")
+    if get_name_prefix() in capture_output(["ip", "netns", "list"], check=False).stdout.split():
+        _run_ip("netns", "delete", get_name_prefix())
+        removed.append(f"network namespace {get_name_prefix()}")
     return removed

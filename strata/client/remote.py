@@ -11,7 +11,7 @@ from strata.environments.common.layer import Layer
 from strata.host import addresses, firewall, ssh_connection
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # The second machine's folder for the files of images and for those of systems.
 CACHE = "/var/cache/strata-client"
@@ -63,7 +63,9 @@ def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
     """
     name = ssh[-1]
     key = "config.yaml: client.ssh"
-    result = capture([*ssh, "--", shlex.join(["sh", "-c", EXAMINE])], EXAMINE_TIMEOUT, check=False)
+    result = capture_output(
+        [*ssh, "--", shlex.join(["sh", "-c", EXAMINE])], EXAMINE_TIMEOUT, check=False
+    )
     client = dict(re.findall(LINE, result.stdout))
     if result.returncode != 0 or "address" not in client:
         lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
@@ -79,7 +81,7 @@ def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
         programs = ", ".join(client["lacks"].split())
         raise UserError(f"{key}: {name} has no {programs}: install them there")
     # Seen from this host, the other end of the connection is the second machine.
-    host = capture(["env", f"SSH_CONNECTION={client['address']}", "sh", "-c", EXAMINE])
+    host = capture_output(["env", f"SSH_CONNECTION={client['address']}", "sh", "-c", EXAMINE])
     return dict(re.findall(LINE, host.stdout)), client
 
 
@@ -108,7 +110,7 @@ class Remote(Link):
             }
         )
 
-    def _make_ssh_command(self, *options: str) -> list[str]:
+    def _build_ssh_command(self, *options: str) -> list[str]:
         """Return the ssh command that reaches the second machine, with these further options.
 
         Its last argument is the machine's name; a remote command may follow it.
@@ -118,20 +120,20 @@ class Remote(Link):
             # The journal's commands may run in another working directory.
             configuration = ["-F", os.path.abspath(self.options["ssh_config"])]
         # They keep one connection open, which all commands share.
-        settings = ssh_connection.make_ssh_settings(self.context.folder)
+        settings = ssh_connection.build_ssh_settings(self.context.folder)
         connection = [f"-o{key}={value}" for key, value in settings.items()]
         return ["ssh", *configuration, *connection, *options, self.options["ssh"]]
 
     def wrap_for_client_host(self, argv: list[str]) -> list[str]:
         """Return the ssh command that runs `argv` on the second machine, as root."""
-        return [*self._make_ssh_command(), "--", shlex.join([*self._root, *argv])]
+        return [*self._build_ssh_command(), "--", shlex.join([*self._root, *argv])]
 
     def _run_on_client(self, argv: list[str], check: bool = True) -> str:
         """Run a command on the second machine as root, and return its standard output.
 
         Raises UserError if the command fails and `check` is set.
         """
-        return capture(self.wrap_for_client_host(argv), check=check).stdout
+        return capture_output(self.wrap_for_client_host(argv), check=check).stdout
 
     def start(self) -> None:
         """Connect to the second machine, limit the rate, and mount the image's files there.
@@ -140,15 +142,15 @@ class Remote(Link):
         ssh connection is noted first, and so is run last.  Sets `host` and both interfaces.
         Raises UserError if the machine cannot be the client.
         """
-        self._note_removal(self._make_ssh_command("-O", "exit"))
-        host_end, client_end = examine_machines(self._make_ssh_command())
+        self._note_removal(self._build_ssh_command("-O", "exit"))
+        host_end, client_end = examine_machines(self._build_ssh_command())
         self._root = [] if client_end["root"] == "yes" else ["sudo", "-n", "--"]
         self.host, self._client = client_end["from"], client_end["address"]
         self.host_interface, self.client_interface = host_end["device"], client_end["device"]
         if self.options["rate"]:
-            here = _make_unlimit_command(self.host_interface)
-            there = _make_unlimit_command(self.client_interface)
-            self._note_removal(as_root(here), self.wrap_for_client_host(there))
+            here = _build_unlimit_command(self.host_interface)
+            there = _build_unlimit_command(self.client_interface)
+            self._note_removal(wrap_as_root(here), self.wrap_for_client_host(there))
             self.limit_rate()
         self._mount_tree(self._ensure_tree_on_client())
 
@@ -178,7 +180,10 @@ class Remote(Link):
         image = self.context.image
         assert image
         tree = f"{CACHE}/images/{image['recipe'][:12]}-{image['manifest_sha256'][:12]}"
-        if capture(self.wrap_for_client_host(["test", "-d", tree]), check=False).returncode == 0:
+        if (
+            capture_output(self.wrap_for_client_host(["test", "-d", tree]), check=False).returncode
+            == 0
+        ):
             return tree
         # The ID is in the name because another home or host may be copying the same files.
         part = f"{tree}.{self.context.id}.part"
@@ -187,10 +192,10 @@ class Remote(Link):
         )
         self._run_on_client(["mkdir", "-p", part])
         source = os.path.join(image["folder"], "tree")
-        pack = as_root(["tar", "-C", source, "--numeric-owner", "-cf", "-", "."])
+        pack = wrap_as_root(["tar", "-C", source, "--numeric-owner", "-cf", "-", "."])
         unpack = self.wrap_for_client_host(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
         pipe = f"{shlex.join(pack)} | {shlex.join(unpack)}"
-        capture(["bash", "-o", "pipefail", "-c", pipe], timeout=3600)
+        capture_output(["bash", "-o", "pipefail", "-c", pipe], timeout=3600)
         # If another run was first, the move fails, and that run's equal files are used: `test` says
         # whether either run succeeded.
         self._run_on_client(["mv", "-T", "--", part, tree], check=False)
@@ -215,10 +220,10 @@ class Remote(Link):
         self._note_removal(self.wrap_for_client_host(removal))
         route = [subnet, "via", self.host, "dev", self.client_interface]
         self._run_on_client(["ip", "route", "replace", *route])
-        gateway = addresses.address_in(subnet, 1)
+        gateway = addresses.compute_address(subnet, 1)
         route = ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
         for machine in machines:
-            capture(machine.make_plain_command(route))
+            capture_output(machine.build_plain_command(route))
 
     def set_client_interface(self, address: str, card: str, client_address: str | None) -> None:
         """Find the second machine's network interface that reaches an address directly.
@@ -247,7 +252,7 @@ class Remote(Link):
         return self.wrap_for_client_host(["chroot", f"{self._folder}/root", *argv])
 
 
-def _make_unlimit_command(device: str) -> list[str]:
+def _build_unlimit_command(device: str) -> list[str]:
     """Return the command that removes the limit of a network interface's rate.
 
     It fails for a queueing discipline that is not Strata's, whose handle differs, so it can be run

@@ -2,7 +2,7 @@
 
 from strata.environments.common import layer
 from strata.host import cgroups
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # Argument: a share.  On every CPU, and on all at the same times, it runs for that share of each
 # 5 ms, with priority over all that is not the kernel's.  Such a period is shorter than a trial of
@@ -42,7 +42,7 @@ class Layer(layer.Layer):
     image_forms = ()
     stands_idle = True
     needs_root = True
-    options_schema = layer.options_schema(
+    options_schema = layer.build_options_schema(
         "share",
         share={
             "type": "number",
@@ -60,7 +60,7 @@ class Layer(layer.Layer):
         Raises UserError if they cannot be started.
         """
         group_folders = []
-        for folder in cgroups.group_folders(self.context.id):
+        for folder in cgroups.list_group_folders(self.context.id):
             # The folder is /sys/fs/cgroup/HIERARCHY/...; in version 1 of control groups, HIERARCHY
             # names its controllers, for example cpu,cpuacct.
             hierarchy = folder.split("/")[4]
@@ -70,7 +70,7 @@ class Layer(layer.Layer):
         join_command = ["sh", "-euc", cgroups.JOIN, "strata", *group_folders, "--"]
         brake = ["python3", "-S", "-c", TAKE_TIME, str(self.options["share"])]
         start = ["sh", "-euc", layer.START_IN_BACKGROUND, "strata", *join_command, *brake]
-        capture(as_root(start))
+        capture_output(wrap_as_root(start))
 
     def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command unchanged: it runs in the layer below."""

@@ -7,7 +7,7 @@ from strata.environments.common import layer
 from strata.host import cgroups
 from strata.host.daemons import find_program
 from strata.util.data_types import Fields, HostFacts
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # Arguments: the new root, the image's files, folders for /data and /tmp.  Run as root by sh -eu, on
 # this host and on a second machine that is the client.
@@ -71,7 +71,7 @@ class Layer(layer.Layer):
     option_differences = MappingProxyType(
         {"numactl": ("processors", "memory policy"), "huge_pages": ("huge pages",)}
     )
-    options_schema = layer.options_schema(
+    options_schema = layer.build_options_schema(
         numactl={
             "type": "string",
             "pattern": rf"^{_NUMACTL_OPTION}( {_NUMACTL_OPTION})*$",
@@ -118,13 +118,13 @@ class Layer(layer.Layer):
             os.makedirs(folder, exist_ok=True)
         os.chmod(temporary, 0o1777)
         folders = [self.root, self.tree, self.context.data, temporary]
-        capture(as_root(["sh", "-euc", MOUNT, "strata", *folders]))
+        capture_output(wrap_as_root(["sh", "-euc", MOUNT, "strata", *folders]))
         if self.context.own_image:
             copies = os.path.join(self.context.folder, "copies")
             # /data is every system's own folder, even if the image has a volume there.
             copied = sorted({"/tmp", *self.context.volumes} - {"/data"})
             arguments = [self.root, self.tree, self.context.programs or "", copies, *copied]
-            capture(as_root(["sh", "-euc", MOUNT_COPIES, "strata", *arguments]))
+            capture_output(wrap_as_root(["sh", "-euc", MOUNT_COPIES, "strata", *arguments]))
         if self.context.user:
             # Programs of another user than root write to /data, too.
             os.chmod(self.context.data, 0o1777)
@@ -149,7 +149,7 @@ class Layer(layer.Layer):
             command = ["numactl", *self.options["numactl"].split(), "--", *command]
         if "huge_pages" in self.options:
             command = ["python3", "-S", "-c", NO_HUGE_PAGES, *command]
-        return as_root([*cgroups.make_join_command(self.context.id), *command])
+        return wrap_as_root([*cgroups.build_join_command(self.context.id), *command])
 
     def find_cgroup(self) -> str | None:
         """Return the system's id, which is the name of its control group."""

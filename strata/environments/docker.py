@@ -22,7 +22,7 @@ from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Any, Fields, HostFacts
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
-from strata.util.process import DOCKER_GROUP, ROOT_NEEDED, capture, has_root
+from strata.util.process import DOCKER_GROUP, ROOT_NEEDED, capture_output, has_root
 from strata.util.progress import count_one_off
 
 # The kernel's name of a kind of processor → Docker's.
@@ -55,7 +55,7 @@ def inspect_image(reference: str) -> Fields:
     location = f"config.yaml: image.docker: is {reference}; "
     if reason := Layer.explain_unavailability() or Layer.explain_missing_permission():
         raise UserError(f"{location}{reason}")
-    result = capture(["docker", "image", "inspect", reference], check=False)
+    result = capture_output(["docker", "image", "inspect", reference], check=False)
     if result.returncode != 0:
         remedy = f"Docker has no such image here: `docker pull {reference}` fetches it"
         if not docker_daemon.read_info():
@@ -106,7 +106,7 @@ def _read_setting(inspected: Fields, key: str) -> Any:
     return {DEFAULT_PATH, *(value or ())} if key == "Env" else value
 
 
-def name_runtime(resolved: Fields) -> str:
+def format_runtime_name(resolved: Fields) -> str:
     """Return the name under which the daemon knows the container's runtime.
 
     resolved: the container's options.
@@ -157,7 +157,7 @@ class Layer(engine.Container):
     stands_idle = True
     programs = ("docker",)
     daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
-    options_schema = engine.make_container_schema(
+    options_schema = engine.build_container_schema(
         runtime={"enum": ["runc", "crun", "runsc"], "description": "runc, crun or runsc (gVisor)"},
         program=_PROGRAM
         | {"description": "the absolute path of another runtime than the installed one"},
@@ -310,12 +310,12 @@ class Layer(engine.Container):
         if not docker_daemon.is_reachable() or cls.explain_missing_permission():
             return []
         sockets = docker_daemon.list_second_sockets()
-        return [docker_daemon.make_client_command(socket) for socket in (None, *sockets)]
+        return [docker_daemon.build_client_command(socket) for socket in (None, *sockets)]
 
-    def make_engine_command(self, *arguments: str) -> list[str]:
+    def build_engine_command(self, *arguments: str) -> list[str]:
         """Return the command, for the layer below, of Docker's client with these arguments."""
         socket = docker_daemon.find_second_socket(self.options)
-        return [*docker_daemon.make_client_command(socket), *arguments]
+        return [*docker_daemon.build_client_command(socket), *arguments]
 
     @classmethod
     def add_observations(cls, resolved: Fields, below: str) -> Fields:
@@ -463,8 +463,8 @@ class Layer(engine.Container):
         The runtime is always named, so that the daemon's default does not matter.  Needs the facts
         of :meth:`observe_engine`.
         """
-        parent = cgroups.parent_option(self._facts["cgroup_driver"])
-        return ["--cgroup-parent", parent, "--runtime", name_runtime(self.options)]
+        parent = cgroups.get_parent_group(self._facts["cgroup_driver"])
+        return ["--cgroup-parent", parent, "--runtime", format_runtime_name(self.options)]
 
     @property
     def _image_id(self) -> str:
@@ -483,7 +483,7 @@ class Layer(engine.Container):
         """
         entries = super().list_cleanups()
         if entries and self.list_passed_options():
-            entries.append(self.make_cleanup_entry(self._probe_name))
+            entries.append(self.build_cleanup_entry(self._probe_name))
         if "dockerd" not in self.options:
             # The script starts the usual daemon, and no second one.
             entries = [{**entry, "start": "scripts/dockerd.sh"} for entry in entries]
@@ -585,7 +585,7 @@ class Layer(engine.Container):
         Adds the effects to the settings in the facts for the records, and sets
         `observed_differences`, which registry.collect_declared_differences reads.
         """
-        argv = self.wrap_command(option_effects.state_command())
+        argv = self.wrap_command(option_effects.build_container_state_command())
         state = option_effects.parse_state(self.run_below(argv, check=False))
         rows, self.observed_differences = option_effects.explain_state(
             self.list_passed_options(), state, self._read_state
@@ -603,7 +603,9 @@ class Layer(engine.Container):
         Raises UserError if no container starts with only these options.
         """
         options = ["--rm", "--name", self._probe_name]
-        argv = self.make_start_command(options, passed, option_effects.state_command())
+        argv = self.build_start_command(
+            options, passed, option_effects.build_container_state_command()
+        )
         if not passed and number == 0:
             return option_effects.parse_state(self.run_below(argv))
         versions = [self.info.get(key) for key in ("ServerVersion", "KernelVersion")]
@@ -695,7 +697,7 @@ def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
     resolved: the container's options.
     info: the output of ``docker info``; empty if no daemon answers yet, which may know the runtime.
     """
-    name = name_runtime(resolved)
+    name = format_runtime_name(resolved)
     if name == "runc":
         # Every daemon knows it.
         return None

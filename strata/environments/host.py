@@ -7,7 +7,7 @@ from strata.host import cgroups, holders
 from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.files import remove_tree
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # Arguments: a folder for the file system in memory, the bytes of the disk, and the folder to mount
 # the disk on.  Run as root by sh -eu.  The loop device goes with the last mount of it.  The journal
@@ -37,7 +37,7 @@ class Layer(layer.Layer):
         Returns a phrase for each removed folder.  Call it after all other layers' remove_systems:
         some of them find what is theirs by these folders.
         """
-        parent = paths.systems_folder()
+        parent = paths.get_systems_folder()
         removed = []
         # A system's folder has the name of its control group.
         for name in sorted(os.listdir(parent)) if os.path.isdir(parent) else ():
@@ -72,9 +72,11 @@ class Layer(layer.Layer):
             memory = os.path.join(self.context.folder, "memory")
             os.mkdir(memory)
             arguments = [memory, str(self.context.disk_bytes), self.context.data]
-            capture(as_root(["sh", "-euc", MOUNT_DISK, "strata", *arguments]))
+            capture_output(wrap_as_root(["sh", "-euc", MOUNT_DISK, "strata", *arguments]))
             # Root owns the root of a new file system.
-            capture(as_root(["chown", f"{os.getuid()}:{os.getgid()}", self.context.data]))
+            capture_output(
+                wrap_as_root(["chown", f"{os.getuid()}:{os.getgid()}", self.context.data])
+            )
 
     def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command that runs `argv` on the host.
@@ -83,7 +85,7 @@ class Layer(layer.Layer):
         command also keeps the system's folder open, since clean-up ends the programs that do.
         fed: not used here; other layers pass standard input on only then.
         """
-        return argv if self.above else [*holders.make_holding_command(self.context.folder), *argv]
+        return argv if self.above else [*holders.build_holding_command(self.context.folder), *argv]
 
     def get_address(self) -> str:
         """Return the host's address where the client reaches it."""

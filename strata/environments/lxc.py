@@ -9,7 +9,7 @@ from strata.host import cgroups
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import write_text
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # Arguments: the image's files, a folder for the container's writes, the new root.  Run as root by
 # sh -eu.  The device name, strata, is only shown: clean-up finds mounts by their folder.
@@ -36,7 +36,7 @@ class Layer(chroot.Layer):
     refuses_own_images = "LXC does not apply the image’s USER and WORKDIR; Docker does"
     differences = layer.CONTAINER_DIFFERENCES
     option_differences = MappingProxyType({})
-    options_schema = layer.options_schema()
+    options_schema = layer.build_options_schema()
 
     @property
     def monitor(self) -> str:
@@ -60,7 +60,7 @@ class Layer(chroot.Layer):
         """
         written = os.path.join(self.context.folder, "written")
         folder = os.path.join(self.context.folder, self.context.id)
-        capture(as_root(["sh", "-euc", MOUNT, "strata", self.tree, written, self.root]))
+        capture_output(wrap_as_root(["sh", "-euc", MOUNT, "strata", self.tree, written, self.root]))
         # Spaces separate the columns of a mount entry, as in fstab.
         data = self.context.data.replace(" ", "\\040")
         settings = [
@@ -71,8 +71,8 @@ class Layer(chroot.Layer):
             f"lxc.rootfs.path = dir:{self.root}",
             f"lxc.mount.entry = {data} data none bind 0 0",
             "lxc.net.0.type = none",
-            f"lxc.cgroup.dir.container = {cgroups.group_path(self.context.id)}",
-            f"lxc.cgroup.dir.monitor = {cgroups.group_path(self.monitor)}",
+            f"lxc.cgroup.dir.container = {cgroups.get_group_path(self.context.id)}",
+            f"lxc.cgroup.dir.monitor = {cgroups.get_group_path(self.monitor)}",
             f"lxc.init.cmd = {' '.join(cgroups.HOLDER)}",
         ]
         if self.context.mask:
@@ -81,11 +81,14 @@ class Layer(chroot.Layer):
         os.mkdir(folder)
         write_text(os.path.join(folder, "config"), "\n".join([*settings, ""]))
         log = os.path.join(folder, "log")
-        start = self._make_command(
+        start = self._build_lxc_command(
             "lxc-start", "--daemon", f"--logfile={log}", "--logpriority=ERROR"
         )
-        if capture(start, check=False).returncode != 0:
-            reason = capture(as_root(["cat", "--", log]), check=False).stdout or "its log is empty"
+        if capture_output(start, check=False).returncode != 0:
+            reason = (
+                capture_output(wrap_as_root(["cat", "--", log]), check=False).stdout
+                or "its log is empty"
+            )
             raise UserError(f"LXC did not start a container:\n{reason}")
 
     def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
@@ -94,21 +97,21 @@ class Layer(chroot.Layer):
         The command gets none of the caller's environment variables, and always its standard input:
         `fed` has no effect.
         """
-        return self._make_command("lxc-attach", "--clear-env", "--", *argv)
+        return self._build_lxc_command("lxc-attach", "--clear-env", "--", *argv)
 
     def collect_facts(self) -> Fields:
         """Return ``{container: {program, version}}`` for the records.
 
         ENGINE_ROWS of analysis/markdown_tables.R reads the keys, as it does Podman's.
         """
-        version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
+        version = capture_output(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 
     def list_memory_processes(self) -> list[int]:
         """Return the ids of the processes in the container's control group, sorted."""
         return sorted(cgroups.list_processes(self.context.id))
 
-    def _make_command(self, program: str, *options: str) -> list[str]:
+    def _build_lxc_command(self, program: str, *options: str) -> list[str]:
         """Return the command that runs a program of LXC, as root, for this container."""
         container = [f"--name={self.context.id}", f"--lxcpath={self.context.folder}"]
-        return as_root([program, *container, *options])
+        return wrap_as_root([program, *container, *options])

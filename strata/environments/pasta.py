@@ -19,7 +19,7 @@ class Layer(UserNetwork):
 
         namespace: path of the network namespace.  Raises UserError if pasta fails.
         """
-        gateway = addresses.address_in(self.network, 1)
+        gateway = addresses.compute_address(self.network, 1)
         address = ["--address", self.guest_address, "--netmask", "24", "--gateway", gateway]
         interface = ["--config-net", "--ns-ifname", "eth0", "--mtu", str(self.options["mtu"])]
         # The gateway's address does not lead to the host.

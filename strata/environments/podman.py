@@ -7,7 +7,7 @@ from strata.host import cgroups, firewall
 from strata.host.daemons import find_program
 from strata.util import paths
 from strata.util.data_types import Fields, HostFacts
-from strata.util.process import as_root
+from strata.util.process import wrap_as_root
 
 RUNTIMES = ("crun", "runc")
 # Init programs for containers, which reap orphaned processes; Docker's is preferred, so that both
@@ -20,7 +20,7 @@ BRIDGE_MAKERS = (
 )
 
 
-def _make_podman_command(*arguments: str) -> list[str]:
+def _build_podman_command(*arguments: str) -> list[str]:
     """Return the command of Podman with these arguments and this host's control group driver."""
     return ["podman", "--cgroup-manager", cgroups.find_driver_name(), *arguments]
 
@@ -38,7 +38,7 @@ class Layer(engine.Container):
     programs = ("podman",)
     package = "podman"
     needs_root = True
-    options_schema = engine.make_container_schema(
+    options_schema = engine.build_container_schema(
         runtime={"enum": list(RUNTIMES), "description": "crun or runc"}
     )
 
@@ -47,7 +47,7 @@ class Layer(engine.Container):
         """Return the command that runs Podman as root; none if this user cannot use Podman now."""
         if cls.explain_unavailability() or cls.explain_missing_permission():
             return []
-        return [as_root(_make_podman_command())]
+        return [wrap_as_root(_build_podman_command())]
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
@@ -76,17 +76,17 @@ class Layer(engine.Container):
             )
         return super().explain_refusal(resolved, below, machine)
 
-    def make_engine_command(self, *arguments: str) -> list[str]:
+    def build_engine_command(self, *arguments: str) -> list[str]:
         """Return the command that runs Podman as root, with the chosen runtime and arguments."""
-        return as_root(_make_podman_command("--runtime", self.options["runtime"], *arguments))
+        return wrap_as_root(_build_podman_command("--runtime", self.options["runtime"], *arguments))
 
-    def make_load_command(self) -> list[str]:
+    def build_load_command(self) -> list[str]:
         """Return Podman's command that loads an image from standard input.
 
         Its temporary file is in the system's folder, and is removed with it.
         """
-        return as_root(
-            ["env", f"TMPDIR={self.context.folder}", *_make_podman_command("load", "--quiet")]
+        return wrap_as_root(
+            ["env", f"TMPDIR={self.context.folder}", *_build_podman_command("load", "--quiet")]
         )
 
     def select_engine_facts(self, info: Fields) -> Fields:
@@ -131,7 +131,7 @@ class Layer(engine.Container):
 
     def list_run_options(self) -> list[str]:
         """Return the options for the init program and for the container's control group."""
-        parent = cgroups.parent_option(cgroups.find_driver_name())
+        parent = cgroups.get_parent_group(cgroups.find_driver_name())
         # --replace: a failed start may have left a container of this name, and is tried again.
         options = ["--init-path", find_program(*INITS) or INITS[0], "--replace"]
         options += ["--cgroups", "no-conmon", "--cgroup-parent", parent]
@@ -147,7 +147,7 @@ class Layer(engine.Container):
         file in Strata's home folder.  The lock is closed for the command itself, so that a process
         which it leaves does not keep the lock.
         """
-        lock = os.path.join(paths.home_folder(), "podman.lock")
+        lock = os.path.join(paths.get_home_folder(), "podman.lock")
         return ["setsid", "--fork", "--wait", "flock", "--close", lock, *argv]
 
     def collect_facts(self) -> Fields:

@@ -4,7 +4,7 @@ import json
 
 from strata.environments.common import layer
 from strata.environments.common.user_network import UserNetwork
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # Where slirp4netns takes requests, in its own root.
 SOCKET = "/tmp/slirp4netns"
@@ -62,4 +62,4 @@ class Layer(UserNetwork):
                 requests.append(json.dumps({"execute": "add_hostfwd", "arguments": arguments}))
         # The kernel limits the paths of sockets, and the path of the system's folder may be longer.
         path = f"/proc/{self.holder}/root{SOCKET}"
-        capture(as_root(["python3", "-S", "-c", SEND_REQUESTS, path, *requests]))
+        capture_output(wrap_as_root(["python3", "-S", "-c", SEND_REQUESTS, path, *requests]))

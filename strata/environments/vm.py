@@ -51,7 +51,7 @@ class Layer(layer.Layer):
         dict.fromkeys(_OWN_KERNEL, "a kernel and processors of its own")
         | dict.fromkeys(_PLACED, "as its profile places it")
     )
-    options_schema = layer.options_schema(
+    options_schema = layer.build_options_schema(
         profile={"type": "string", "known": {"in": "profiles", "what": "profile of vm.profiles"}},
         fresh={"enum": ["boot", "snapshot"], "description": "boot or snapshot"},
     )
@@ -74,7 +74,7 @@ class Layer(layer.Layer):
         `settings` is the complete profile.  The accelerator is None until KVM has been tried.
         """
         name = options.get("profile", "default")
-        accelerator = acceleration.known_accelerator()["accelerator"]
+        accelerator = acceleration.read_known_accelerator()["accelerator"]
         # The planner sets `takes`, the bytes of memory of the largest workload.  Emulated machines
         # run the workloads at the smallest scale, and the least memory is enough for it.
         memory_bytes = 0 if accelerator == "tcg" else config.get("takes", 0)
@@ -93,7 +93,7 @@ class Layer(layer.Layer):
         return machine if cpus == "host" else {**machine, "cpus": int(cpus)}
 
     @classmethod
-    def keeps_data_on_host(cls, resolved: Fields) -> bool:
+    def has_data_on_host(cls, resolved: Fields) -> bool:
         """Return False: a virtual machine has /data on a disk of its own."""
         return False
 
@@ -109,7 +109,7 @@ class Layer(layer.Layer):
         The planner replaces {vm} in the environment's label by ``shown``, and drops that key.
         """
         return {
-            **acceleration.known_accelerator(),
+            **acceleration.read_known_accelerator(),
             "shown": acceleration.MACHINE_NAMES[resolved["accelerator"]],
         }
 
@@ -141,7 +141,7 @@ class Layer(layer.Layer):
     def collect_facts(self) -> Fields:
         """Return ``{vm: …}`` for the records: how the machine started, and its settings.
 
-        :meth:`strata.vm.machine.Machine.up` sets the keys.
+        :meth:`strata.vm.machine.Machine.start` sets the keys.
         """
         return {"vm": self._facts}
 

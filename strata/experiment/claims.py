@@ -12,7 +12,7 @@ from strata.experiment.precision import SMALLEST_DIFFERENCE
 from strata.util import validation, yaml_files
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
-from strata.util.placeholders import as_list
+from strata.util.placeholders import convert_to_list
 from strata.util.validation import Finding, find_unknown
 
 # The files of published claims: of the originals, and of 2020 to 2026.
@@ -202,7 +202,7 @@ def _convert_own_claim(path: str, content: Fields) -> Fields:
         "place": os.path.basename(path),
         "statement": content["statement"],
         "workload": content["workload"],
-        "metrics": as_list(content["metric"]),
+        "metrics": convert_to_list(content["metric"]),
         "pairs": [[environment, reference] for environment in compared],
         "tolerance": tolerance,
     }
@@ -223,7 +223,7 @@ def _list_user_claim_mistakes(content: Fields) -> Iterator[Finding]:
     """
     name, metric = content["workload"], content["metric"]
     # A single metric is not in a list, and so its key has no position.
-    for key, sentence in _list_unknown_metrics("metric", as_list(metric), name, [name]):
+    for key, sentence in _list_unknown_metrics("metric", convert_to_list(metric), name, [name]):
         yield (key if isinstance(metric, list) else "metric"), sentence
     low, high, value = (content.get(key) for key in ("low", "high", "value"))
     if low is not None and high is not None and high <= low:

@@ -13,7 +13,7 @@ from strata.util import paths, validation, yaml_files
 from strata.util.data_types import Any, Fields, Interference, Stack
 from strata.util.errors import UserError
 from strata.util.units import parse_amount
-from strata.util.validation import Finding, show_value
+from strata.util.validation import Finding, describe_value
 
 FILE = "config.yaml"
 # Keys that describe the experiment, and that the plan keeps as they are.
@@ -85,7 +85,7 @@ def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
     return Overrides(functools.reduce(merge_mappings, mappings, {}), names, options)
 
 
-def _make_source_finder(path: str, over: Fields) -> Callable[[str], str]:
+def _create_source_finder(path: str, over: Fields) -> Callable[[str], str]:
     """Return a function that maps a key to the file that sets it, or to "--config".
 
     The function takes a key with dots between its steps, such as ``vm.profiles.default``.
@@ -102,22 +102,22 @@ def _make_source_finder(path: str, over: Fields) -> Callable[[str], str]:
 
     def find_source(key: str) -> str:
         """Return the path of the last file that sets a key, "--config", or `path` if none does."""
-        depth, value = _follow_key(values, key.split("."))
+        depth, value = _resolve_key(values, key.split("."))
         steps = key.split(".")[:depth]
         if not steps:
             return path
-        if _follow_key(values_of_files, steps) != (depth, value):
+        if _resolve_key(values_of_files, steps) != (depth, value):
             return "--config"
         # Later files win, so that the last one with the key set it.
         for name, content in zip(names[::-1], contents[::-1], strict=True):
-            if _follow_key(content, steps)[0] == depth:
+            if _resolve_key(content, steps)[0] == depth:
                 return name
         return path
 
     return find_source
 
 
-def _follow_key(value: Any, steps: Sequence[str]) -> tuple[int, Any]:
+def _resolve_key(value: Any, steps: Sequence[str]) -> tuple[int, Any]:
     """Follow the steps of a key through nested mappings and lists.
 
     Returns ``(depth, value)``: how many steps exist, and the value at the last one that does.
@@ -149,7 +149,7 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     schema = validation.load_schema("config")
     over = over or {}
     content = yaml_files.read_mapping(path)
-    source = _make_source_finder(path, over)
+    source = _create_source_finder(path, over)
     settings = validation.convert_texts(schema, merge_mappings(content, over))
     _check_and_normalize_settings(settings, schema, source)
     image = {**settings.get("image", {}), "workloads": list(settings["workloads"])}
@@ -158,9 +158,9 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     # Only now: an experiment that is narrowed by `only` has the same image.
     only = settings.pop("only", {})
     for section in ("environments", "workloads"):
-        chosen = only.get(section, settings[section])
+        selection = only.get(section, settings[section])
         settings[section] = {
-            name: entry for name, entry in settings[section].items() if name in chosen
+            name: entry for name, entry in settings[section].items() if name in selection
         }
     return {
         **_add_defaults(schema.schema, settings),
@@ -235,18 +235,18 @@ def _add_defaults(schema: Fields, values: Fields) -> Fields:
     return defaults | values
 
 
-def plan_interference(given: Fields, again: bool = False) -> Interference:
+def plan_interference(interference_settings: Fields, again: bool = False) -> Interference:
     """Return the ``{action, thresholds}`` for interference, as the plan holds them.
 
-    given: the value of `interference` in config.yaml.
-    again: whether disturbed blocks are measured again by default, if `given` has no action.
+    interference_settings: the value of `interference` in config.yaml.
+    again: whether disturbed blocks are measured again by default, if the settings have no action.
     Thresholds are shares, bytes, degrees Celsius or seconds; None means that a quantity is not
     judged.  measure/interference.py reads the keys, and decide.py repeats blocks by their flags.
     """
     schema = validation.load_schema("config").schema["properties"]["interference"]
     if again:
-        given = {"action": "retry", **given}
-    values = _add_defaults(schema, given)
+        interference_settings = {"action": "retry", **interference_settings}
+    values = _add_defaults(schema, interference_settings)
     action = values.pop("action")
     return {
         "action": action,
@@ -265,7 +265,7 @@ def _normalize_layer(layer: str | Fields) -> Fields:
     options = {} if options is None else options
     if name not in registry.list_layer_names():
         return {name: options}
-    accepted = validation.make_validator(registry.load_layer_class(name).options_schema)
+    accepted = validation.build_validator(registry.load_layer_class(name).options_schema)
     return {name: validation.convert_texts(accepted, options)}
 
 
@@ -315,7 +315,7 @@ def _list_path_mistakes(settings: Fields) -> Iterator[Finding]:
     client = settings.get("client")
     ssh_config = client.get("ssh_config") if isinstance(client, dict) else None
     if ssh_config and (os.path.isdir(ssh_config) or not os.access(ssh_config, os.R_OK)):
-        yield "client.ssh_config", f"is {show_value(ssh_config)}; there is no such file to read"
+        yield "client.ssh_config", f"is {describe_value(ssh_config)}; there is no such file to read"
     # The group is the path of a mirror on this host, without the prefix that makes it a URL.
     local_mirror = re.fullmatch(
         "(?:file|copy):/*(/.*)", settings.get("image", {}).get("mirror", "")
@@ -326,7 +326,7 @@ def _list_path_mistakes(settings: Fields) -> Iterator[Finding]:
     }
     for key, folder in folders.items():
         if folder and not os.path.isdir(folder):
-            yield key, f"is {show_value(folder)}; there is no such folder"
+            yield key, f"is {describe_value(folder)}; there is no such folder"
 
 
 def _list_stack_mistakes(key: str, stack: Stack, settings: Fields) -> Iterator[Finding]:
@@ -344,7 +344,7 @@ def _list_stack_mistakes(key: str, stack: Stack, settings: Fields) -> Iterator[F
             continue
         layer_key = f"{key}.{number}"
         layer_class = registry.load_layer_class(name)
-        accepted = validation.make_validator(layer_class.options_schema)
+        accepted = validation.build_validator(layer_class.options_schema)
         mistakes = validation.find_faults(accepted, options, f"{layer_key}.{name}", profiles)
         if not mistakes:
             mistakes = [

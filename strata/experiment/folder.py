@@ -28,7 +28,7 @@ _MADE = ("report.pdf", "report.html", "reanalysis.pdf")
 IGNORED = "*\n!/.gitignore\n!/config.yaml\n!/files.tar\n"
 
 
-def make_folder(
+def prepare_folder(
     folder: str, settings: Fields | None = None, published: Fields | None = None
 ) -> None:
     """Make the folder of an experiment, or bring its links, configuration and claims up to date.
@@ -65,7 +65,7 @@ def make_folder(
         write_if_changed(os.path.join(folder, config.FILE), text)
 
 
-def make_name(text: str, default: str, length: int = 40) -> str:
+def format_folder_name(text: str, default: str, length: int = 40) -> str:
     """Return a name for the folder of an experiment, made of a text such as a file's name.
 
     default: the name if no letter of the text can be kept.
@@ -91,7 +91,7 @@ def check_repetitions(repetitions: Fields, options: dict[str, str]) -> None:
     options: key → the option that gave its value, which the error names; other keys must be valid.
     """
     schema = validation.load_schema("config").schema["properties"]["repetitions"]
-    mistakes = validation.find_faults(validation.make_validator(schema), repetitions)
+    mistakes = validation.find_faults(validation.build_validator(schema), repetitions)
     if mistakes:
         raise UserError(*(f"{options[key]}: {sentence}" for key, sentence in mistakes))
 

@@ -11,7 +11,7 @@ from strata.util import paths
 from strata.util.data_types import Any, CellWork, Fields, Plan, PlannedWorkload, Source, Step
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_if_changed
-from strata.util.placeholders import as_list
+from strata.util.placeholders import convert_to_list
 
 # The version of the plan's format: a plan with another one is rejected.
 FORMAT = 11
@@ -93,7 +93,7 @@ def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
         deciding["servers"] = [commands, probes]
         deciding["data"] = cell.get("data", {}).get("argv")
     # The keys from here on are only in the hash where they differ from the usual case.
-    if uses_client(cell):
+    if has_client_commands(cell):
         deciding["client"] = plan["client"]
     if mask := plan["machine"]["mask"]:
         deciding["mask"] = mask
@@ -128,7 +128,7 @@ def _list_deciding_parts(step: Step) -> list[Any]:
     return [step["step"], {**group, "steps": inner}]
 
 
-def uses_client(cell: CellWork) -> bool:
+def has_client_commands(cell: CellWork) -> bool:
     """Return whether a command of a cell runs at the client: a step, or a server's probe."""
     probes = [server["ready"] for server in cell.get("servers", [])]
     return has_client_step(cell["steps"]) or any(probe.get("at") == "client" for probe in probes)
@@ -207,7 +207,7 @@ def list_ports(planned: PlannedWorkload) -> list[tuple[str, int]]:
     return [
         (name, port)
         for name in planned["cell"].get("ports", [])
-        for port in as_list(planned["parameters"][name])
+        for port in convert_to_list(planned["parameters"][name])
     ]
 
 

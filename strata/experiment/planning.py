@@ -22,7 +22,7 @@ from strata.vm.settings import GIB, MAX_MEMORY_SHARE
 _AMOUNTS = ("target", "margin", "budget", "claims")
 
 
-def make_plan(config: Fields, machine: HostFacts) -> Plan:
+def build_plan(config: Fields, machine: HostFacts) -> Plan:
     """Return the plan (the object of results/plan.json) of a checked configuration on this machine.
 
     config: as :func:`strata.experiment.config.read_config` returns it.
@@ -36,15 +36,15 @@ def make_plan(config: Fields, machine: HostFacts) -> Plan:
         return f"{config['source'](prefix['key'])}: {prefix['key']}: "
 
     try:
-        return _make_plan(config, machine)
+        return _build_plan(config, machine)
     except UserError as error:
         # Messages begin with "config.yaml: KEY: ", whichever file sets the key.
         beginning = rf"(?m)^{re.escape(FILE)}: (?P<key>[^ :]+): "
         raise type(error)(re.sub(beginning, name_source, str(error))) from None
 
 
-def _make_plan(config: Fields, machine: HostFacts) -> Plan:
-    """Return the plan, as :func:`make_plan` does, but with config.yaml in all messages."""
+def _build_plan(config: Fields, machine: HostFacts) -> Plan:
+    """Return the plan, as :func:`build_plan` does, but with config.yaml in all messages."""
     workloads: dict[str, Fields] = {}
 
     def add_workload(name: str) -> None:
@@ -157,13 +157,13 @@ def _list_layer_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iter
     """
     for environment, workload_name in pairs:
         cell = experiment["workloads"][workload_name]["cell"]
-        needs_image = plan.uses_client(cell) or "data" in cell
+        needs_image = plan.has_client_commands(cell) or "data" in cell
         layer_names: list[str] = []
         keeps_data = True
         for layer in experiment["environments"][environment]["layers"]:
             layer_names += layer
             for name, resolved in layer.items():
-                keeps_data &= registry.load_layer_class(name).keeps_data_on_host(resolved)
+                keeps_data &= registry.load_layer_class(name).has_data_on_host(resolved)
         if "ram_disk" in cell and not keeps_data:
             yield (
                 f"environments.{environment}.layers",

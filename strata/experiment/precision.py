@@ -91,17 +91,17 @@ def allot_blocks_after_verdicts(
     answers: Mapping[str, int],
     target: float,
     budget: float | None,
-    left: float,
+    seconds_left: float,
 ) -> dict[str, int]:
     """Return how many further blocks each workload gets: those of its verdict, then by widths.
 
     states: the state of each workload.
     lacking, answers: as :func:`allot_blocks_to_verdicts` takes them.
-    target, budget, left: as :func:`allot_blocks` takes them.
+    target, budget, seconds_left: as :func:`allot_blocks` takes them.
     A workload whose verdict the time does not pay for gets no block.
     """
     seconds = {name: state.seconds for name, state in states.items()}
-    first = allot_blocks_to_verdicts(lacking, seconds, answers, left)
+    first = allot_blocks_to_verdicts(lacking, seconds, answers, seconds_left)
     allotted = dict.fromkeys(states, 0) | first
     if any(first.values()) and not all(first.values()):
         # The next decision knows better whether the time suffices for the others.
@@ -109,10 +109,10 @@ def allot_blocks_after_verdicts(
     others = {}
     for name, state in states.items():
         if first.get(name) != 0:
-            left -= allotted[name] * state.seconds
-            kept, room = state.again + allotted[name], state.room - allotted[name]
-            others[name] = state._replace(again=kept, room=room)
-    for name, number in allot_blocks(others, target, budget, left).items():
+            seconds_left -= allotted[name] * state.seconds
+            again, room = state.again + allotted[name], state.room - allotted[name]
+            others[name] = state._replace(again=again, room=room)
+    for name, number in allot_blocks(others, target, budget, seconds_left).items():
         allotted[name] += number
     return allotted
 
@@ -121,14 +121,14 @@ def allot_blocks_to_verdicts(
     lacking: Mapping[str, int],
     seconds: Mapping[str, float],
     answers: Mapping[str, int],
-    left: float,
+    seconds_left: float,
 ) -> dict[str, int]:
     """Return how many further blocks each workload gets that has too few for a verdict.
 
     lacking: the number of blocks that the workload lacks.
     seconds: the expected duration of one of its blocks.
     answers: how many verdicts its blocks give.
-    left: the seconds that can still be spent.
+    seconds_left: the seconds that can still be spent.
     A workload gets all blocks that it lacks, or none, since fewer give no verdict.  Those with the
     most verdicts for their time come first.
     """
@@ -138,21 +138,21 @@ def allot_blocks_to_verdicts(
     }
     allotted = dict.fromkeys(lacking, 0)
     for name in sorted(lacking, key=lambda name: (prices[name], name)):
-        if costs[name] <= left:
+        if costs[name] <= seconds_left:
             allotted[name] = lacking[name]
-            left -= costs[name]
+            seconds_left -= costs[name]
     return allotted
 
 
 def allot_blocks(
-    states: Mapping[str, Precision], target: float, budget: float | None, left: float
+    states: Mapping[str, Precision], target: float, budget: float | None, seconds_left: float
 ) -> dict[str, int]:
     """Return how many further blocks each workload gets, by the widths of its intervals.
 
     states: the state of each workload.
     target: the relative half-width to reach.
     budget: the seconds of the whole measurement; None means no limit.
-    left: the seconds that can still be spent; infinite without a budget.
+    seconds_left: the seconds that can still be spent; infinite without a budget.
     The order of workloads in `states` decides between equal prices.
     """
     # A workload that could not be measured at all gets no further block.
@@ -168,16 +168,16 @@ def allot_blocks(
     seconds_of_one_each = sum(
         states[workload].seconds for workload in {workload for _, workload in candidates}
     )
-    is_long = budget is not None and left >= max(budget / 10, 2 * seconds_of_one_each)
+    is_long = budget is not None and seconds_left >= max(budget / 10, 2 * seconds_of_one_each)
     if is_long and not in_first_stage:
-        left /= 2
+        seconds_left /= 2
     allotted = dict.fromkeys(states, 0)
     too_expensive = set()
     # Sorting is stable: of equal prices the first workload's counts first.
     for _, workload in sorted(candidates, key=lambda candidate: candidate[0]):
-        if workload not in too_expensive and states[workload].seconds <= left:
+        if workload not in too_expensive and states[workload].seconds <= seconds_left:
             allotted[workload] += 1
-            left -= states[workload].seconds
+            seconds_left -= states[workload].seconds
         else:
             # A block of another workload may still fit.
             too_expensive.add(workload)
@@ -204,27 +204,27 @@ def _list_block_prices(state: Precision, target: float) -> list[float]:
     return prices
 
 
-def count_blocks_to_look(measured: int, seconds: float, left: float) -> int:
+def count_blocks_to_look(measured: int, seconds: float, seconds_left: float) -> int:
     """Return how many blocks lead to the next test of differences; fewer if time is short.
 
     measured: the number of blocks so far.
     seconds: the expected duration of one more block.
-    left: the seconds that can still be spent.
+    seconds_left: the seconds that can still be spent.
     The number is 0 after the last planned test, or if no duration is known yet.
     """
     if seconds <= 0:
         return 0
     needed = next((look - measured for look in LOOKS if look > measured), 0)
-    return max(0, min(needed, math.floor(left / seconds)))
+    return max(0, min(needed, math.floor(seconds_left / seconds)))
 
 
 def allot_blocks_to_claims(
-    claims: Iterable[tuple[str, Precision]], left: float
+    claims: Iterable[tuple[str, Precision]], seconds_left: float
 ) -> dict[str, tuple[int, Precision]]:
     """Return (blocks, claim) for each workload with a claim that further blocks would decide.
 
     claims: (workload, state) of each undecided claim.
-    left: the seconds that can still be spent.
+    seconds_left: the seconds that can still be spent.
     Claims that need the least time come first.  A claim gets no block if neither the remaining time
     nor the largest allowed number of blocks can decide it.
     """
@@ -236,14 +236,14 @@ def allot_blocks_to_claims(
         is_open = claim.width > claim.target or claim.kept < VERDICT_BLOCKS
         if 0 < needed <= claim.room and is_open:
             candidates.append((needed * claim.seconds, workload, needed, claim))
-    chosen: dict[str, tuple[int, Precision]] = {}
+    allotted: dict[str, tuple[int, Precision]] = {}
     # By seconds, and by the workload's name if these are equal.
     for seconds, workload, needed, claim in sorted(candidates, key=lambda candidate: candidate[:2]):
-        if workload not in chosen and TO_SPARE * seconds <= left:
-            left -= seconds
+        if workload not in allotted and TO_SPARE * seconds <= seconds_left:
+            seconds_left -= seconds
             # GROWTH limits a decision: the next one adds what is still missing.
-            chosen[workload] = (min(needed, (GROWTH - 1) * claim.kept), claim)
-    return chosen
+            allotted[workload] = (min(needed, (GROWTH - 1) * claim.kept), claim)
+    return allotted
 
 
 def compute_deciding_half_width(

@@ -172,18 +172,18 @@ def list_packages(image: Fields) -> list[str]:
     return sorted(names)
 
 
-def list_base_packages(image: Fields, chosen: Chosen) -> list[str]:
+def list_base_packages(image: Fields, chosen_release: Chosen) -> list[str]:
     """Return the sorted names of all packages in the base root filesystem.
 
     The packages that these need come with them.  The base's hash contains the list.
     image: see :func:`list_workloads_in_image`.
-    chosen: ``{distribution, release}`` of the image.
+    chosen_release: ``{distribution, release}`` of the image.
     """
     names = {*list_packages(image), *MACHINE_PACKAGES}
-    names.add(KERNELS[image.get("kernel", "machines")][chosen["distribution"]])
+    names.add(KERNELS[image.get("kernel", "machines")][chosen_release["distribution"]])
     # From Debian 13 on Docker's client is a separate package.
-    includes_client = chosen["release"] in ("bullseye", "bookworm")
-    if chosen["distribution"] == "debian" and not includes_client:
+    includes_client = chosen_release["release"] in ("bullseye", "bookworm")
+    if chosen_release["distribution"] == "debian" and not includes_client:
         names.add("docker-cli")
     return sorted(names)
 
@@ -231,10 +231,10 @@ def describe_image(image: Fields) -> Described:
     """
     if "docker" in image:
         return _describe_own_image(image)
-    chosen = distribution.choose_release(image, distribution.read_os_release())
+    chosen_release = distribution.choose_release(image, distribution.read_os_release())
     script = strip_comments(BASE_SCRIPT, _read_bytes(BASE_SCRIPT)).decode()
-    names = list_base_packages(image, chosen)
-    base = {**chosen, "mirror": image.get("mirror"), "packages": names, "script": script}
+    names = list_base_packages(image, chosen_release)
+    base = {**chosen_release, "mirror": image.get("mirror"), "packages": names, "script": script}
     base_hash = hashlib.sha256(json.dumps(base, sort_keys=True).encode()).hexdigest()
     recipe_hash = hashlib.sha256(base_hash.encode())
     for line in _hash_files(list_files(image)):
@@ -242,8 +242,8 @@ def describe_image(image: Fields) -> Described:
     described: Described = {
         "recipe": recipe_hash.hexdigest(),
         "base": base_hash,
-        "distribution": chosen["distribution"],
-        "release": chosen["release"],
+        "distribution": chosen_release["distribution"],
+        "release": chosen_release["release"],
     }
     if optional := [name for name in list_workloads_in_image(image) if _is_optional(name)]:
         described["workloads"] = optional

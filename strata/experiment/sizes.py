@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from strata.experiment import plan
 from strata.util.data_types import Fields, Plan
-from strata.util.placeholders import as_list
+from strata.util.placeholders import convert_to_list
 
 # Names of the machine's facts in rules → keys of strata.host.capacity.read_host_facts.
 FACTS = {"cache": "cache_bytes", "memory": "memory_bytes", "processors": "cpus"}
@@ -23,7 +23,7 @@ SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
 }
 
 
-def share_machine(machine: Fields, systems: int) -> Fields:
+def compute_machine_share(machine: Fields, systems: int) -> Fields:
     """Return the facts of a machine as one of several equal systems sees them.
 
     The systems share memory and CPUs evenly, but all use the same last-level caches.  The key
@@ -41,7 +41,7 @@ def check_planned_sizes(
     values, metrics and the result are as for :func:`check_sizes`.
     """
     planned = experiment["workloads"][workload]
-    machine = share_machine(dict(experiment["machine"]), plan.count_systems(planned))
+    machine = compute_machine_share(dict(experiment["machine"]), plan.count_systems(planned))
     return check_sizes(dict(planned["cell"]), values, machine, metrics)
 
 
@@ -67,11 +67,13 @@ def check_sizes(
         if "unchecked" in rule:
             outcomes.append({**outcome, "unchecked": rule["unchecked"], "holds": None})
             continue
-        names = as_list(rule["value"])
+        names = convert_to_list(rule["value"])
         value = _multiply_quantities(quantities, names)
         if value is not None and "bytes" in rule:
             value = compute_bytes(rule["bytes"], value)
-        least = _multiply_quantities(quantities, as_list(rule.get("of", [])), rule["at_least"])
+        least = _multiply_quantities(
+            quantities, convert_to_list(rule.get("of", [])), rule["at_least"]
+        )
         holds = None
         if any(name in values and values[name] is None for name in names):
             holds = True
@@ -101,7 +103,9 @@ def find_smallest_valid_size(
     for rule in declared.get("sizes", []):
         if rule.get("value") != name:
             continue
-        least = _multiply_quantities(quantities, as_list(rule.get("of", [])), rule["at_least"])
+        least = _multiply_quantities(
+            quantities, convert_to_list(rule.get("of", [])), rule["at_least"]
+        )
         if least is not None:
             # Without the key `bytes` the rule is on the parameter's value itself.
             factor, shape = rule.get("bytes", "1*n").split("*", 1)
@@ -137,7 +141,7 @@ def _collect_quantities(
         quantities.setdefault(name, value)
     for name, value in values.items():
         # The type of True is not int, although True is an instance of it.
-        numbers = [item for item in as_list(value) if type(item) in (int, float)]
+        numbers = [item for item in convert_to_list(value) if type(item) in (int, float)]
         quantities[name] = max(numbers, default=None)
     # A declared fact is looked up: the parameter `of` is the position in the list `each`.
     for name, fact in declared.get("facts", {}).items():

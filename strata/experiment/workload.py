@@ -11,8 +11,8 @@ from strata.host import sizing
 from strata.util import constants, validation, yaml_files
 from strata.util.data_types import Fields, HostFacts, Step
 from strata.util.errors import UserError
-from strata.util.placeholders import BUILT_IN, as_list, find_parameter
-from strata.util.validation import Finding, find_unknown, show_value
+from strata.util.placeholders import BUILT_IN, convert_to_list, find_parameter
+from strata.util.validation import Finding, describe_value, find_unknown
 from strata.vm.settings import MAX_MEMORY_SHARE
 
 FOLDER = "workloads"
@@ -91,7 +91,7 @@ def _list_mistakes(declared: Fields) -> Iterator[Finding]:
         for key, sentence in find_unknown("question", question, known, "question"):
             yield key, f"{sentence} (a question of its own ends with a question mark)"
     for name, parameter in declared.get("parameters", {}).items():
-        accepted = validation.make_validator(parameter["schema"])
+        accepted = validation.build_validator(parameter["schema"])
         for value_key in VALUE_KEYS:
             value = parameter.get(value_key, {})
             # A mapping is a rule, whose result is checked when the workload is planned.
@@ -208,11 +208,11 @@ def list_image_needs(name: str) -> list[str]:
     return [*dict.fromkeys(needs)]
 
 
-def _make_overrides_validator(name: str) -> Any:
+def _build_overrides_validator(name: str) -> Any:
     """Return the validator of the parameters that the configuration sets for a workload."""
     parameters = read_declaration(name)["parameters"]
     schemas = {key: parameter["schema"] for key, parameter in parameters.items()}
-    return validation.make_validator(
+    return validation.build_validator(
         {"type": "object", "properties": schemas, "additionalProperties": False}
     )
 
@@ -224,7 +224,7 @@ def convert_overrides(name: str, overrides: Fields) -> Fields:
     """
     # YAML may have keys that are numbers.
     with_text_keys = {str(key): value for key, value in overrides.items()}
-    converted: Fields = validation.convert_texts(_make_overrides_validator(name), with_text_keys)
+    converted: Fields = validation.convert_texts(_build_overrides_validator(name), with_text_keys)
     return converted
 
 
@@ -235,18 +235,18 @@ def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
     """
     values = convert_overrides(name, overrides)
     key_of_workload = f"workloads.{name}"
-    mistakes = validation.find_faults(_make_overrides_validator(name), values, key_of_workload)
+    mistakes = validation.find_faults(_build_overrides_validator(name), values, key_of_workload)
     yield from mistakes
     if mistakes:
         return
     parameters = read_declaration(name)["parameters"]
     for parameter, value in values.items():
         key = f"{key_of_workload}.{parameter}"
-        if any(isinstance(item, dict | list) for item in as_list(value)):
+        if any(isinstance(item, dict | list) for item in convert_to_list(value)):
             accepted = "text, a number, true or false, or a list of these"
-            yield key, f"is {show_value(value)}; must be {accepted}"
+            yield key, f"is {describe_value(value)}; must be {accepted}"
         elif "file" in parameters[parameter] and value is not None and not os.path.isfile(value):
-            yield key, f"is {show_value(value)}; there is no such file"
+            yield key, f"is {describe_value(value)}; there is no such file"
 
 
 def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fields:
@@ -310,8 +310,8 @@ def plan_small_sizes(name: str, overrides: Fields, machine: HostFacts) -> Fields
     Parameters that depend on the scale have the tiny value, even if the configuration sets them.
     """
     declared = read_declaration(name)["parameters"]
-    kept = {key: value for key, value in overrides.items() if "value" in declared[key]}
-    parameters, _ = resolve_parameters(name, kept, blocks.SMALL_SCALE, machine)
+    fixed_overrides = {key: value for key, value in overrides.items() if "value" in declared[key]}
+    parameters, _ = resolve_parameters(name, fixed_overrides, blocks.SMALL_SCALE, machine)
     tiny_cell = plan_cell(name, blocks.SMALL_SCALE)
     return {"parameters": parameters, "cell": tiny_cell, **_describe_memory(name, parameters)}
 
@@ -343,7 +343,7 @@ def resolve_parameters(
         values[key] = overrides.get(key, default)
     _check_roles(name, declared, values)
     systems = values[declared["systems"]] if "systems" in declared else 1
-    share = sizes.share_machine(dict(machine), systems)
+    share = sizes.compute_machine_share(dict(machine), systems)
     notes: list[str] = []
     default_keys = [key for key in values if key not in overrides]
     # First the rules that need only the machine: `smallest` needs the other values, too.
@@ -391,9 +391,9 @@ def _check_roles(name: str, declared: Fields, values: Fields) -> None:
     key, roles = declared["roles"]["parameter"], list(declared["roles"]["ports"])
     named = [role for group in values[key] for role in str(group).split("+")]
     if sorted(named) != sorted(roles):
-        chosen = ", ".join(map(str, values[key]))
+        role_names = ", ".join(map(str, values[key]))
         raise UserError(
-            f"config.yaml: workloads.{name}.{key}: is {chosen[:100]!r}; must name each of "
+            f"config.yaml: workloads.{name}.{key}: is {role_names[:100]!r}; must name each of "
             f"{', '.join(roles)} once, a system in each entry, with + between roles that share one"
         )
 
@@ -406,7 +406,9 @@ def _check_value_of_rule(name: str, parameter: str, value: Any, scale: str) -> N
     if not isinstance(value, dict):
         declared = read_declaration(name)["parameters"][parameter]
         key = f"parameters.{parameter}.{'value' if 'value' in declared else scale}"
-        mistakes = validation.find_faults(validation.make_validator(declared["schema"]), value, key)
+        mistakes = validation.find_faults(
+            validation.build_validator(declared["schema"]), value, key
+        )
         validation.raise_findings(f"{FOLDER}/{name}/workload.yaml", mistakes)
 
 
@@ -419,7 +421,7 @@ def _list_memory_needs(name: str, values: Fields) -> list[tuple[str, int]]:
     needs = []
     for key, value in values.items():
         if "memory" in declared[key] and isinstance(value, (int, list)):
-            largest = max(as_list(value), default=0)
+            largest = max(convert_to_list(value), default=0)
             needs.append((key, int(sizes.compute_bytes(declared[key]["memory"], largest))))
     return needs
 

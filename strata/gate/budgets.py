@@ -62,14 +62,14 @@ def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
     names = {key: settings[key] for key in ("environments", "workloads")}
     validation.raise_findings(path, validation.find_faults(schema, content, names=names))
     validation.raise_findings(path, [*_list_mistakes(path, content, settings)])
-    budgets = [_make_budget(path, budget) for budget in content["budgets"]]
+    budgets = [_parse_budget(path, budget) for budget in content["budgets"]]
     seconds = parse_amount(content.get("time", "30min"))
     # The schema accepts no text that parse_amount cannot read.
     assert seconds is not None
     return seconds, budgets
 
 
-def _make_budget(path: str, declared: Fields) -> Budget:
+def _parse_budget(path: str, declared: Fields) -> Budget:
     """Return a budget of the file at `path`.
 
     declared: the budget's mapping in the file, which :func:`read_budgets` has checked.

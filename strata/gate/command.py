@@ -14,7 +14,7 @@ from strata.archive.checksums import hash_file
 from strata.experiment import config, measuring, plan, planning
 from strata.gate import reports
 from strata.gate.budgets import Budget, read_budgets
-from strata.gate.measure import Pair, Session, make_session_config
+from strata.gate.measure import Pair, Session, build_session_config
 from strata.host import capacity, node
 from strata.util import access, locks, paths, programs, progress, yaml_files
 from strata.util.clock import Clock
@@ -62,7 +62,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
     content = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
     # One for each budget, in their order; the functions below replace the empty ones.
     verdicts: list[Fields] = [{} for _ in budgets]
-    open_budgets = _refuse_unavailable(budgets, verdicts, content)
+    open_budgets = _set_unavailable_verdicts(budgets, verdicts, content)
     session = None
     with contextlib.ExitStack() as stack:
         baselines = {
@@ -81,7 +81,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
                     "another folder with --to"
                 )
             folder = _choose_folder(out)
-            session = Session(folder, make_session_config(content, pairs, LOOKS[-1]))
+            session = Session(folder, build_session_config(content, pairs, LOOKS[-1]))
             gate = _Gate(out, session, budgets, verdicts, baselines, seconds)
             gate.measure_until_decided(open_budgets)
     seconds_spent = time.monotonic() - started
@@ -139,7 +139,7 @@ def _remove_reports(out: str) -> None:
             raise UserError(f"{path}: {error.strerror}, {remedy}") from None
 
 
-def _refuse_unavailable(
+def _set_unavailable_verdicts(
     budgets: Sequence[Budget], verdicts: list[Fields], content: Fields
 ) -> list[int]:
     """Set the verdict on each budget that needs an environment not available here.
@@ -154,7 +154,7 @@ def _refuse_unavailable(
         "workloads": [*dict.fromkeys(workload for _, workload in pairs)],
     }
     narrowed = config.read_config({**content, "only": only, "emulation": False})
-    planned = planning.make_plan(narrowed, capacity.read_host_facts())["environments"]
+    planned = planning.build_plan(narrowed, capacity.read_host_facts())["environments"]
     remaining = []
     for number, budget in enumerate(budgets):
         reasons = [
@@ -233,8 +233,8 @@ class _Gate:
         # Blocks that an interrupted call measured count.
         measured = self.session.count_blocks(pairs)
         self.blocks = {name: max(count, 1) for name, count in measured.items()}
-        self.session.measure(pairs, self.blocks)
-        numbers = self._refuse_sizes(numbers)
+        self.session.measure_pairs(pairs, self.blocks)
+        numbers = self._set_size_verdicts(numbers)
         with_baseline = [number for number in numbers if self.budgets[number].baseline]
         undecided = [number for number in numbers if number not in with_baseline]
         first_seconds = sum(self.session.compute_block_seconds().values())
@@ -262,7 +262,7 @@ class _Gate:
         else:
             self._judge_budgets(with_baseline, sessions)
 
-    def _refuse_sizes(self, numbers: Sequence[int]) -> list[int]:
+    def _set_size_verdicts(self, numbers: Sequence[int]) -> list[int]:
         """Set the verdict on each budget whose workload has a size that answers nothing.
 
         numbers: the positions of the budgets; their first block is measured.
@@ -303,7 +303,7 @@ class _Gate:
         affordable = {name: int(count * share) for name, count in added.items()}
         if any(affordable.values()):
             wanted = {name: measured[name] + count for name, count in affordable.items()}
-            self.session.measure(_list_pairs(budgets), wanted)
+            self.session.measure_pairs(_list_pairs(budgets), wanted)
             self.blocks |= wanted
         return share == 1.0
 
@@ -373,7 +373,7 @@ class _Gate:
             "sessions": [os.path.abspath(os.path.join(path, "results")) for path in sessions],
             "budgets": requests,
         }
-        with programs.temporary_folder("gate") as folder:
+        with programs.create_temporary_folder("gate") as folder:
             question_path = os.path.join(folder, "in.json")
             answer_path = os.path.join(folder, "out.json")
             write_json(question_path, question)
@@ -427,11 +427,11 @@ def _report_outcome(
     counts = [f"{outcomes.count(kind)} {kind}" for kind in kinds if kind in outcomes]
     text = f"Of {len(budgets)} budgets: {', '.join(counts)}."
     junit, summary = (os.path.join(out, name) for name in _REPORTS)
-    write_text(junit, reports.make_junit(budgets, verdicts, seconds))
-    write_text(summary, reports.make_summary(text, budgets, verdicts))
+    write_text(junit, reports.format_junit(budgets, verdicts, seconds))
+    write_text(summary, reports.format_summary(text, budgets, verdicts))
     source = plan.read_source(os.getcwd())
     outcome = {
-        "date": Clock().now(),
+        "date": Clock().format_now(),
         "strata": __version__,
         "commit": source["revision"],
         "changed": source["changed"],

@@ -9,7 +9,7 @@ from typing import Any
 from strata.archive.checksums import hash_file
 from strata.archive.compare import read_starts
 from strata.experiment import measuring
-from strata.experiment.folder import make_folder
+from strata.experiment.folder import prepare_folder
 from strata.util import paths, programs
 from strata.util.data_types import Fields
 
@@ -17,7 +17,7 @@ from strata.util.data_types import Fields
 Pair = tuple[str, str]
 
 
-def make_session_config(content: Fields, pairs: Iterable[Pair], max_blocks: int) -> Fields:
+def build_session_config(content: Fields, pairs: Iterable[Pair], max_blocks: int) -> Fields:
     """Return the configuration of a session, which measures only some pairs.
 
     content: the content of config.yaml with the caller's overrides, which stays as it is.
@@ -54,13 +54,13 @@ class Session:
         """Make the folder, or update the folder of an interrupted session and keep its results.
 
         folder: its path.
-        content: the content of config.yaml, as :func:`make_session_config` returns it.
+        content: the content of config.yaml, as :func:`build_session_config` returns it.
         """
         self.folder = folder
         self.results = os.path.join(folder, "results")
-        make_folder(folder, content)
+        prepare_folder(folder, content)
 
-    def measure(self, pairs: Iterable[Pair], block_counts: Mapping[str, int]) -> None:
+    def measure_pairs(self, pairs: Iterable[Pair], block_counts: Mapping[str, int]) -> None:
         """Measure the missing cells of some pairs, and write the tidy tables.
 
         pairs: environments and workloads.
@@ -129,7 +129,7 @@ class Session:
 
 def _locate_log(environment: str, workload: str, repetition: int) -> str:
     """Return the path of a cell's raw log, relative to the folder of its session."""
-    return paths.cell_path("raw", environment, workload, repetition, "log")
+    return paths.get_cell_path("raw", environment, workload, repetition, "log")
 
 
 def _hash_lines(lines: Iterable[str]) -> str:

@@ -68,7 +68,7 @@ def _format_cost(ratio: float) -> str:
     return f"{100 * (1 - ratio):.1f}".replace("-", "−")
 
 
-def make_junit(budgets: Sequence[Budget], verdicts: Sequence[Fields], seconds: float) -> str:
+def format_junit(budgets: Sequence[Budget], verdicts: Sequence[Fields], seconds: float) -> str:
     """Return the text of junit.xml: a test case for each budget; an undecided one is skipped.
 
     verdicts: one for each budget, in the same order, as for :func:`describe_verdict`.
@@ -98,7 +98,7 @@ def make_junit(budgets: Sequence[Budget], verdicts: Sequence[Fields], seconds: f
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def make_summary(text: str, budgets: Sequence[Budget], verdicts: Sequence[Fields]) -> str:
+def format_summary(text: str, budgets: Sequence[Budget], verdicts: Sequence[Fields]) -> str:
     """Return the text of summary.md: the outcome, and a row for each budget.
 
     text: the outcome as a sentence.

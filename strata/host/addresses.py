@@ -5,7 +5,7 @@ import ipaddress
 import json
 
 from strata.util.errors import UserError
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 
 def read_host_routes() -> str:
@@ -13,7 +13,10 @@ def read_host_routes() -> str:
 
     :func:`find_free_subnet` parses the text.  Raises UserError if `ip` fails.
     """
-    return capture(["ip", "-4", "-o", "address"]).stdout + capture(["ip", "-4", "route"]).stdout
+    return (
+        capture_output(["ip", "-4", "-o", "address"]).stdout
+        + capture_output(["ip", "-4", "route"]).stdout
+    )
 
 
 def find_free_subnet(routes: str, first: int = 120) -> str:
@@ -43,7 +46,7 @@ def find_free_subnet(routes: str, first: int = 120) -> str:
     )
 
 
-def address_in(subnet: str, number: int) -> str:
+def compute_address(subnet: str, number: int) -> str:
     """Return the address that has a number in a network, such as 192.168.120.2 for number 2.
 
     subnet: the network or any address in it, with its prefix length, such as 192.168.120.10/24.
@@ -60,8 +63,8 @@ def list_physical_addresses() -> set[str]:
     interfaces are not.  Archives are searched for these addresses, which must not be published
     (:mod:`strata.archive.private`).  Raises UserError if `ip` fails.
     """
-    routes = json.loads(capture(["ip", "-j", "route", "show", "default"]).stdout or "[]")
-    interfaces = json.loads(capture(["ip", "-j", "-d", "address"]).stdout or "[]")
+    routes = json.loads(capture_output(["ip", "-j", "route", "show", "default"]).stdout or "[]")
+    interfaces = json.loads(capture_output(["ip", "-j", "-d", "address"]).stdout or "[]")
     default_interfaces = {route.get("dev") for route in routes}
     addresses = set()
     for interface in interfaces:

@@ -5,7 +5,7 @@ import os
 from strata.host import observe, starting_state
 from strata.util.data_types import Fields, HostFacts
 from strata.util.errors import UserError
-from strata.util.process import capture
+from strata.util.process import capture_output
 from strata.util.units import format_ranges
 
 
@@ -49,7 +49,7 @@ def read_topology() -> list[Fields]:
     adjacent.  Virtual machines get CPUs in this order (:mod:`strata.vm.settings`).
     """
     # Where lscpu fails, each CPU counts as a separate core.
-    printed = capture(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"], check=False).stdout
+    printed = capture_output(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"], check=False).stdout
     return parse_topology(printed, list_usable_cpus())
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from strata.host import observe
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 ROOT = "/sys/fs/cgroup"
 SLICE = "strata.slice"
@@ -90,7 +90,7 @@ def find_driver_name() -> str:
     return "systemd" if is_managed_by_systemd() else "cgroupfs"
 
 
-def parent_option(driver: str) -> str:
+def get_parent_group(driver: str) -> str:
     """Return the value of ``docker run --cgroup-parent``: the parent group of native systems.
 
     Containers must get that parent: in a group of another standing, they would get another share of
@@ -116,7 +116,7 @@ def list_hierarchies() -> list[str]:
     ]
 
 
-def group_path(system_id: str) -> str:
+def get_group_path(system_id: str) -> str:
     """Return the path of a native system's control group, relative to the top of each hierarchy.
 
     :func:`find_groups` must find a group with this path.
@@ -124,18 +124,18 @@ def group_path(system_id: str) -> str:
     return f"{SLICE}/{system_id}.scope" if is_managed_by_systemd() else f"{GROUP}/{system_id}"
 
 
-def group_folders(system_id: str) -> list[str]:
+def list_group_folders(system_id: str) -> list[str]:
     """Return the folders of a native system's control groups, whether or not they exist.
 
     There is one in each of :func:`list_hierarchies`.
     """
-    return [f"{top}/{group_path(system_id)}" for top in list_hierarchies()]
+    return [f"{top}/{get_group_path(system_id)}" for top in list_hierarchies()]
 
 
 def create_groups(system_id: str, mask: str | None) -> None:
     """Create the control groups of a native system, as root.
 
-    :func:`make_join_command` runs the system's commands in these groups.  The caller notes the
+    :func:`build_join_command` runs the system's commands in these groups.  The caller notes the
     groups in the journal first, and :func:`remove_groups` removes them.
     mask: a list such as ``0-1,3`` of the CPUs that the groups are restricted to; None: all.
     Where systemd manages the groups, a process that only sleeps is started to keep them, and a
@@ -143,8 +143,8 @@ def create_groups(system_id: str, mask: str | None) -> None:
     Raises UserError if a group cannot be created.
     """
     if not is_managed_by_systemd():
-        folders = group_folders(system_id)
-        capture(as_root(["sh", "-euc", MAKE_GROUPS, "strata", mask or "", *folders]))
+        folders = list_group_folders(system_id)
+        capture_output(wrap_as_root(["sh", "-euc", MAKE_GROUPS, "strata", mask or "", *folders]))
         return
     # Delegated, the scope has the controllers of a container's.  It lives as long as a program runs
     # in it: as in a container, one that does nothing stays there.
@@ -157,15 +157,17 @@ def create_groups(system_id: str, mask: str | None) -> None:
     if mask:
         options.append(f"--property=AllowedCPUs={mask}")
     stay = ["sh", "-euc", 'setsid "$@" </dev/null >/dev/null 2>&1 &', "strata", *HOLDER]
-    capture(as_root(["systemd-run", "--scope", "--quiet", "--collect", *options, "--", *stay]))
+    capture_output(
+        wrap_as_root(["systemd-run", "--scope", "--quiet", "--collect", *options, "--", *stay])
+    )
 
 
-def make_join_command(system_id: str) -> list[str]:
+def build_join_command(system_id: str) -> list[str]:
     """Return the prefix that lets root run a command in a native system's groups.
 
     :func:`create_groups` must have made the groups.  The command's children stay in them.
     """
-    return ["sh", "-euc", JOIN, "strata", *group_folders(system_id), "--"]
+    return ["sh", "-euc", JOIN, "strata", *list_group_folders(system_id), "--"]
 
 
 def find_groups(name: str) -> list[str]:
@@ -408,10 +410,10 @@ def remove_groups(name: str) -> None:
     if os.path.isabs(name):
         name = observe.read_file(name) or ""
     # A frozen process does not end.
-    freeze(find_freezable_folders(name), False)
+    set_groups_frozen(find_freezable_folders(name), False)
     deadline = time.monotonic() + KILL_PATIENCE
     while (processes := list_processes(name)) and time.monotonic() < deadline:
-        capture(as_root(["kill", "-KILL", *map(str, processes)]), check=False)
+        capture_output(wrap_as_root(["kill", "-KILL", *map(str, processes)]), check=False)
         time.sleep(0.02)
     # systemd removes the groups that it made, so that removing them here may fail; other makers,
     # such as LXC, leave theirs.
@@ -420,14 +422,14 @@ def remove_groups(name: str) -> None:
     while is_systemd and _list_nested_folders(name) and time.monotonic() < deadline:
         time.sleep(0.02)
     if folders := _list_nested_folders(name):
-        capture(as_root(["rmdir", "--", *folders]), check=not is_systemd)
+        capture_output(wrap_as_root(["rmdir", "--", *folders]), check=not is_systemd)
 
 
 def find_freezable_folders(name: str) -> list[str]:
     """Return the folders of :func:`find_groups` that can be frozen.
 
     They are those of version 1 if there are any, otherwise those of version 2.  The list is for
-    :func:`freeze`; a caller may keep it while the groups exist.
+    :func:`set_groups_frozen`; a caller may keep it while the groups exist.
     """
     groups = find_groups(name)
     for file in (FREEZER_V1, FREEZER_V2):
@@ -436,7 +438,7 @@ def find_freezable_folders(name: str) -> list[str]:
     return []
 
 
-def freeze(folders: Sequence[str], frozen: bool = True) -> None:
+def set_groups_frozen(folders: Sequence[str], frozen: bool = True) -> None:
     """Freeze or thaw all processes in control groups, and wait until that is done.
 
     folders: see :func:`find_freezable_folders`.  frozen: whether to freeze; otherwise to thaw.
@@ -484,4 +486,4 @@ def _write_word(path: str, word: str) -> None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(word)
     except PermissionError:
-        capture(as_root(["sh", "-euc", 'echo "$1" >"$2"', "strata", word, path]))
+        capture_output(wrap_as_root(["sh", "-euc", 'echo "$1" >"$2"', "strata", word, path]))

@@ -81,7 +81,7 @@ class Context:
             self.programs = os.path.join(image["folder"], "programs")
         self.volumes: list[str] = run.get("volumes", [])
 
-    def with_variables(self, argv: Sequence[str]) -> list[str]:
+    def wrap_with_variables(self, argv: Sequence[str]) -> list[str]:
         """Return the command line that runs a command with the declared variables and no others.
 
         `env` must be in the system that runs it; it finds the command by the declared PATH.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from strata.util import paths
 from strata.util.errors import UserError
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 
 def find_program(*programs: str) -> str | None:
@@ -69,6 +69,6 @@ def start_daemon(complaint: str, script: str, answers: Callable[[], bool]) -> No
     if answers():
         return
     # The script itself waits for up to 30 s (scripts/daemons.sh).
-    capture([os.path.join(paths.PROJECT, "scripts", script)], timeout=90)
+    capture_output([os.path.join(paths.PROJECT, "scripts", script)], timeout=90)
     if not answers():
         raise UserError(f"{complaint}: see what `scripts/{script}` prints")

@@ -7,7 +7,7 @@ import re
 from strata.host import observe
 from strata.util.data_types import Chosen, Fields
 from strata.util.errors import UserError
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 # For each distribution: the release of an image on another host, the components of its archive, and
 # the package with the keys that apt checks that archive with.
@@ -60,14 +60,14 @@ def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
     if distribution == host_distribution == "ubuntu":
         default = host.get("VERSION_CODENAME", default)
     release = image.get("release", default)
-    known = list_releases(distribution)
+    known_releases = list_releases(distribution)
     # Another archive may have its own releases.
-    if "mirror" not in image and known and release not in [*known, default]:
+    if "mirror" not in image and known_releases and release not in [*known_releases, default]:
         # Cells import this module where only the standard library is installed.
         from strata.util.validation import suggest_name
 
         # The message names only the latest releases.
-        hint = suggest_name(release, known[-8:])
+        hint = suggest_name(release, known_releases[-8:])
         raise UserError(
             f"config.yaml: image.release: '{release}' is not a release of {distribution}; {hint}"
         )
@@ -83,16 +83,16 @@ def list_releases(distribution: str) -> list[str]:
     return [row["series"] for row in rows if row.get("series")]
 
 
-def make_sources_list(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
+def format_sources_list(chosen_release: Chosen, mirror: str | None, host: dict[str, str]) -> str:
     """Return the text of the image's sources.list, for the chosen release.
 
-    chosen: see :func:`choose_release`.
+    chosen_release: see :func:`choose_release`.
     mirror: the address of an archive; None: the host's own sources, as apt has read them, with
     the chosen release in place of the host's in its suites (the release, -updates, -security).
     host: the fields of :func:`read_os_release`.
     Raises UserError if the host lacks the keys of another distribution, or a package source.
     """
-    distribution, release = chosen["distribution"], chosen["release"]
+    distribution, release = chosen_release["distribution"], chosen_release["release"]
     keyring = f"/usr/share/keyrings/{distribution}-archive-keyring.gpg"
     if distribution != host["ID"] and not os.path.exists(keyring):
         raise UserError(
@@ -108,7 +108,7 @@ def make_sources_list(chosen: Chosen, mirror: str | None, host: dict[str, str]) 
     codename = host.get("VERSION_CODENAME", "")
     # Prints a line for each list of binary packages: the archive's address and the suite.
     arguments = ["--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
-    targets = capture(["apt-get", "indextargets", *arguments]).stdout
+    targets = capture_output(["apt-get", "indextargets", *arguments]).stdout
     lines = []
     for target in targets.splitlines():
         address, _, suite = target.partition(" ")

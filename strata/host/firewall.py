@@ -9,7 +9,7 @@ from strata.host.daemons import find_program
 from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # Arguments: iptables, the ID of a system, which marks its rules, a table and its chain.
 REMOVE_RULES = """
@@ -53,7 +53,7 @@ def allow_packets(context: Context, *matches: list[str]) -> None:
 def skip_translation(context: Context, address: str) -> None:
     """Add rules that keep the context's ports at an address from being translated to others.
 
-    They stay until the system is removed.  :meth:`PacketFilter.translates_port` recognizes them.
+    They stay until the system is removed.  :meth:`PacketFilter.is_port_translated` recognizes them.
     Raises UserError if iptables is not installed or refuses a rule.
     """
     matches = [
@@ -73,7 +73,9 @@ def add_idle_rules(context: Context, address: str, count: int) -> None:
     """
     iptables = _find_iptables()
     _note_removal(context, REMOVE_CHAIN, "filter")
-    capture(as_root(["sh", "-euc", FILL_CHAIN, "strata", iptables, context.id, str(count)]))
+    capture_output(
+        wrap_as_root(["sh", "-euc", FILL_CHAIN, "strata", iptables, context.id, str(count)])
+    )
     matches = (["--destination", address], ["--source", address])
     _insert_rules(context, "filter", "FORWARD", context.id, *matches)
 
@@ -101,7 +103,8 @@ def _insert_rules(
 ) -> None:
     """Insert rules at the head of a chain, marked with the system's ID, and note their removal.
 
-    The mark is a comment: :data:`REMOVE_RULES` and :meth:`PacketFilter.translates_port` rely on it.
+    The mark is a comment: :data:`REMOVE_RULES` and :meth:`PacketFilter.is_port_translated` rely
+    on it.
     target: the action, such as ACCEPT, or a chain for the packets that match.
     matches: options of iptables, one list for each rule.
     """
@@ -110,7 +113,7 @@ def _insert_rules(
     mark = ["--match", "comment", "--comment", context.id, "--jump", target]
     for match in matches:
         argv = [iptables, "--wait", "--table", table, "--insert", chain, *match, *mark]
-        capture(as_root(argv))
+        capture_output(wrap_as_root(argv))
 
 
 # Prints the rules of all back ends, and the programs that forward packets to containers.  It runs
@@ -189,7 +192,7 @@ class PacketFilter:
         rule = rf'(?m)^-A (?=.*\bDOCKER).*-[io] {name}(?!\S)|"{name}" : jump '
         return bool(re.search(rule, self._all))
 
-    def translates_port(self, address: str, port: int, exempt: str = "") -> bool | None:
+    def is_port_translated(self, address: str, port: int, exempt: str = "") -> bool | None:
         """Return whether a rule translates a published port to a container's address and port.
 
         None if that is not known.  address, port: the container's own.
@@ -206,7 +209,7 @@ class PacketFilter:
                 return False
         return bool(re.search(rule, self._all))
 
-    def proxies_port(self, address: str, port: int) -> bool | None:
+    def is_port_proxied(self, address: str, port: int) -> bool | None:
         """Return whether a docker-proxy process forwards a published port to a container.
 
         None if that is not known.  address, port: the container's own.
@@ -224,7 +227,7 @@ def read_packet_filter() -> PacketFilter:
     Its `known` is false if this user may not read the rules: that is not an error.
     """
     with contextlib.suppress(UserError):
-        return PacketFilter(capture(as_root(LIST_COMMAND), check=False).stdout)
+        return PacketFilter(capture_output(wrap_as_root(LIST_COMMAND), check=False).stdout)
     return PacketFilter("")
 
 

@@ -19,7 +19,7 @@ HOLD = f'exec {DESCRIPTOR}<"$1"; shift; exec "$@"'
 PATIENCE = 10.0
 
 
-def make_holding_command(folder: str) -> list[str]:
+def build_holding_command(folder: str) -> list[str]:
     """Return the command prefix that runs a command while it keeps a folder open.
 
     The open folder, at file descriptor :data:`DESCRIPTOR`, marks the processes for
@@ -31,7 +31,7 @@ def make_holding_command(folder: str) -> list[str]:
 def end_holders(folder: str) -> None:
     """Kill the processes that keep a folder open, and the members of the sessions that they lead.
 
-    folder: as given to :func:`make_holding_command`.
+    folder: as given to :func:`build_holding_command`.
     Raises UserError if a process does not end within :data:`PATIENCE`, or belongs to root and
     this user lacks root's rights.
     """

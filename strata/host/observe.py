@@ -42,7 +42,7 @@ TEMPERATURE = "/sys/class/thermal/thermal_zone0/temp"
 FREED_BYTES = 2_000_000
 
 
-def make_print_command() -> list[str]:
+def build_print_command() -> list[str]:
     """Return the command that prints those of :data:`FILES` that exist, each after its path.
 
     :func:`split_files` relies on this format.
@@ -51,7 +51,7 @@ def make_print_command() -> list[str]:
 
 
 def split_files(text: str) -> dict[str, str]:
-    """Return path → content of the files in the output of :func:`make_print_command`.
+    """Return path → content of the files in the output of :func:`build_print_command`.
 
     Other commands print in that form, too: a line ``==> PATH <==`` before each content.
     """
@@ -316,10 +316,10 @@ def read_cpu_times(cpus: set[int]) -> tuple[int, ...]:
             # The columns end at the first that is not a number.
             ticks = itertools.takewhile(lambda tick: tick is not None, map(parse_number, columns))
             rows[name] = [tick or 0 for tick in ticks]
-    chosen = [rows[f"cpu{cpu}"] for cpu in cpus if f"cpu{cpu}" in rows]
-    if not chosen:
-        chosen = [rows.get("cpu", [])]
-    return tuple(map(sum, zip(*chosen, strict=False)))
+    cpu_rows = [rows[f"cpu{cpu}"] for cpu in cpus if f"cpu{cpu}" in rows]
+    if not cpu_rows:
+        cpu_rows = [rows.get("cpu", [])]
+    return tuple(map(sum, zip(*cpu_rows, strict=False)))
 
 
 def split_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:

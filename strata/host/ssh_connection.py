@@ -2,7 +2,7 @@
 
 import os
 
-from strata.util.timeouts import stretch
+from strata.util.timeouts import scale_timeout
 
 # The most seconds that connecting may take.
 CONNECT_SECONDS = 10
@@ -11,7 +11,7 @@ PROBE_SECONDS = 10
 SILENCE_SECONDS = 60
 
 
-def socket_path(folder: str) -> str:
+def get_socket_path(folder: str) -> str:
     """Return the path of the ssh connection's socket in a system's folder.
 
     ssh makes the socket, and other ssh commands find the kept connection by it.
@@ -19,7 +19,7 @@ def socket_path(folder: str) -> str:
     return os.path.join(folder, "ssh")
 
 
-def make_ssh_settings(folder: str) -> dict[str, str]:
+def build_ssh_settings(folder: str) -> dict[str, str]:
     """Return the ssh options of a system's connection: no prompts, one shared connection kept open.
 
     They hold for every command to one system: another ControlPath would mean another connection.
@@ -28,10 +28,10 @@ def make_ssh_settings(folder: str) -> dict[str, str]:
     return {
         "BatchMode": "yes",
         "LogLevel": "ERROR",
-        "ConnectTimeout": f"{stretch(CONNECT_SECONDS):g}",
+        "ConnectTimeout": f"{scale_timeout(CONNECT_SECONDS):g}",
         "ServerAliveInterval": str(PROBE_SECONDS),
-        "ServerAliveCountMax": f"{stretch(SILENCE_SECONDS) / PROBE_SECONDS:g}",
+        "ServerAliveCountMax": f"{scale_timeout(SILENCE_SECONDS) / PROBE_SECONDS:g}",
         "ControlMaster": "auto",
-        "ControlPath": socket_path(folder),
+        "ControlPath": get_socket_path(folder),
         "ControlPersist": "yes",
     }

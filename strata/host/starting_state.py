@@ -3,7 +3,7 @@
 A process hands its priority, limits, masks and the like on to its children, so that those of the
 caller would reach every program.  :func:`declare_state` gives a process the declared state
 (:data:`LIMITS` and the constants after it), :func:`parse_state` reads a state from the output of
-:func:`make_state_command` in a system, and :func:`compare_states` compares two.
+:func:`build_state_command` in a system, and :func:`compare_states` compares two.
 
 As a program (``starting_state.py COMMAND…``, for scripts, without the rest of Strata) it runs a
 command in that state and outside of the caller's control groups.
@@ -116,7 +116,7 @@ _STATUS_FIELDS = {
 }
 
 
-def make_state_command(*files: str, process: int | str = "self") -> list[str]:
+def build_state_command(*files: str, process: int | str = "self") -> list[str]:
     """Return the command that prints the state of a process, and the content of some more files.
 
     process: its process ID; "self": a program that starts where the command runs.
@@ -129,7 +129,7 @@ def make_state_command(*files: str, process: int | str = "self") -> list[str]:
 def parse_state(files: dict[str, str]) -> dict[str, str]:
     """Return name → value of a process's state, without the values that a system does not show.
 
-    files: path → content, as :func:`make_state_command` prints them.
+    files: path → content, as :func:`build_state_command` prints them.
     Records hold these names, and layers declare their differences from native by them.
     """
     # Name of a file in the process's folder → its text.
@@ -236,7 +236,7 @@ def find_undeclared_values(state: dict[str, str]) -> dict[str, tuple[str, str]]:
     return compare_states(state, DECLARED_STATE)
 
 
-def make_container_limit_options() -> list[str]:
+def build_container_limit_options() -> list[str]:
     """Return the options of Docker and Podman that set the declared limits in a container.
 
     A container does not inherit them: the engine's daemon has limits of its own.
@@ -248,7 +248,7 @@ def make_container_limit_options() -> list[str]:
     return options
 
 
-def make_prlimit_options() -> list[str]:
+def build_prlimit_options() -> list[str]:
     """Return the options of the program ``prlimit`` that set the declared limits.
 
     A virtual machine's ssh sessions get the limits by them.
@@ -291,7 +291,7 @@ def _set_own_state(processors: set[int]) -> None:
         if signal.getsignal(number) == signal.SIG_IGN and not is_ignored_by_python:
             # A handler keeps the caller's wish in this process, and is gone in a started program.
             # SIGCHLD needs its default: exit codes of children are lost where it is ignored.
-            handler = signal.SIG_DFL if number == signal.SIGCHLD else _do_nothing
+            handler = signal.SIG_DFL if number == signal.SIGCHLD else _ignore_signal
             with contextlib.suppress(OSError, ValueError):
                 signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -328,7 +328,7 @@ def _reset_by_system_calls() -> None:
     libc.syscall(sched_setattr, 0, attributes, 0)
 
 
-def _do_nothing(number: int, frame: object) -> None:
+def _ignore_signal(number: int, frame: object) -> None:
     """Do nothing: the handler of a signal that the caller ignored."""
 
 

@@ -1,7 +1,7 @@
 """Build the image once for each recipe, by one run of Packer, and keep it in the cache.
 
-A built image is a folder ``images/RECIPE`` of :func:`strata.util.paths.home_folder`: ``tree`` (the
-files, for native runs), ``image.tar`` (for Docker in a machine), ``manifest.json`` and
+A built image is a folder ``images/RECIPE`` of :func:`strata.util.paths.get_home_folder`: ``tree``
+(the files, for native runs), ``image.tar`` (for Docker in a machine), ``manifest.json`` and
 ``image.json``.  Machines start from a Vagrant box (:mod:`strata.vm.vagrant_box`) that is made from
 these.
 """
@@ -24,7 +24,7 @@ from strata.util import paths, programs
 from strata.util.data_types import Described, Fields, Image
 from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_at_once, remove_tree, write_json, write_text
-from strata.util.process import as_root, capture, find_remedy
+from strata.util.process import capture_output, find_remedy, wrap_as_root
 from strata.util.progress import print_topic, report_step
 from strata.vm import vagrant_box
 
@@ -67,7 +67,7 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
     """
     described = recipe.describe_image(config)
     recipe_hash = described["recipe"]
-    folder = os.path.join(paths.home_folder(), "images")
+    folder = os.path.join(paths.get_home_folder(), "images")
     os.makedirs(folder, exist_ok=True)
     # The image has setuid programs, and folders that every user may write to.
     os.chmod(folder, 0o700)
@@ -79,12 +79,12 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
             vagrant_box.remove_box(recipe_hash)
             image = _build_image(config, described)
         if machines and not vagrant_box.has_box(recipe_hash):
-            _make_box(image)
-        os.utime(cache.image_folder(recipe_hash))
+            _build_box(image)
+        os.utime(cache.get_image_folder(recipe_hash))
     return image
 
 
-def _make_box(image: Image) -> None:
+def _build_box(image: Image) -> None:
     """Make the Vagrant box of virtual machines from an image's files and install it.
 
     Runs packer/box.sh as root, with the arguments that its head lists.
@@ -92,22 +92,22 @@ def _make_box(image: Image) -> None:
     """
     recipe_hash = image["recipe"]
     description = "making the machines' disk from the image's files"
-    with _make_build_folder(f"box-{recipe_hash[:12]}") as work, report_step("vm", description):
+    with _create_build_folder(f"box-{recipe_hash[:12]}") as work, report_step("vm", description):
         sources = [os.path.join(image["folder"], source) for source in ("tree", "image.tar")]
         script = os.path.abspath("packer/box.sh")
-        capture(_mark_command(work, [script, *sources, work], root=True), timeout=1800)
+        capture_output(_mark_command(work, [script, *sources, work], root=True), timeout=1800)
         vagrant_box.install_box(recipe_hash, work)
 
 
 @contextlib.contextmanager
-def _make_build_folder(name: str) -> Iterator[str]:
+def _create_build_folder(name: str) -> Iterator[str]:
     """Create an empty folder to build in, yield its path, and remove it when the block ends.
 
     A folder of that name that a killed build left is removed first, and its processes are ended.
     The folder must be created before all else and removed last: :func:`list_unfinished_builds`
     recognizes by it that a build began.  A block that moves it away leaves nothing to remove.
     """
-    work = paths.unfinished_folder(name)
+    work = paths.get_unfinished_folder(name)
     _remove_build_folder(work)
     os.makedirs(work)
     try:
@@ -131,11 +131,11 @@ def _end_build_processes() -> None:
 
     :func:`_mark_command` sets the variable.  Those that cannot be ended stay, without a message.
     """
-    end = ["sh", "-uc", END_PROCESSES, "strata", f"{BUILDING}={paths.home_mark()}"]
-    capture(end, check=False)
+    end = ["sh", "-uc", END_PROCESSES, "strata", f"{BUILDING}={paths.compute_home_mark()}"]
+    capture_output(end, check=False)
     with contextlib.suppress(UserError):
         # For a user without root's rights, no process of a build runs as root.
-        capture(as_root(end), check=False)
+        capture_output(wrap_as_root(end), check=False)
 
 
 def _mark_command(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
@@ -147,8 +147,8 @@ def _mark_command(work: str, argv: Sequence[str], root: bool = False) -> list[st
     """
     if not daemons.find_program(argv[0]):
         raise MachineError(f"{argv[0]} is not installed: run `make setup`")
-    marked = ["env", f"{BUILDING}={paths.home_mark()}", f"TMPDIR={work}", *argv]
-    return as_root(marked) if root else marked
+    marked = ["env", f"{BUILDING}={paths.compute_home_mark()}", f"TMPDIR={work}", *argv]
+    return wrap_as_root(marked) if root else marked
 
 
 def _build_image(config: Fields, described: Described) -> Image:
@@ -164,25 +164,25 @@ def _build_image(config: Fields, described: Described) -> Image:
     docker.start_daemon()
     _remove_builds()
     try:
-        with _make_build_folder(recipe_hash[:12]) as work:
-            _make_image_files(config, described, work)
+        with _create_build_folder(recipe_hash[:12]) as work:
+            _build_image_files(config, described, work)
             # The recipe must still be the one whose files were built in.
             if recipe.describe_image(config)["recipe"] != recipe_hash:
                 raise UserError(
                     "files that go into the image changed while it was built: run "
                     "`python3 -m strata image` again"
                 )
-            os.rename(work, cache.image_folder(recipe_hash))
+            os.rename(work, cache.get_image_folder(recipe_hash))
     finally:
         _remove_builds()
         # Removed are Docker's image of a failed build, and an image that lost its name to this one.
         # The base stays for later builds.
-        _discard_images(engine.name_base(described["base"]))
+        _discard_images(engine.format_base_name(described["base"]))
     print_topic("image", f"{recipe_hash[:12]} is {'taken over' if 'docker' in config else 'built'}")
     return cache.require_image(recipe_hash)
 
 
-def _make_image_files(config: Fields, described: Described, work: str) -> None:
+def _build_image_files(config: Fields, described: Described, work: str) -> None:
     """Build an image, and write its files, archive, manifest and facts into the folder `work`.
 
     The facts are image.json: papers, archives and records rely on its keys, which docs/files.md
@@ -217,7 +217,9 @@ def _make_image_files(config: Fields, described: Described, work: str) -> None:
     image: Fields = {
         "recipe": described["recipe"],
         "format": 1,
-        "id": capture(["docker", "image", "inspect", "--format", "{{.Id}}", name]).stdout.strip(),
+        "id": capture_output(
+            ["docker", "image", "inspect", "--format", "{{.Id}}", name]
+        ).stdout.strip(),
         "distribution": described["distribution"],
         "release": described["release"],
         "architecture": platform.machine(),
@@ -238,10 +240,10 @@ def _provision_image(config: Fields, described: Described, work: str) -> str:
     packer/image.pkr.hcl declares the variables, and makes labels of the home's mark and of the
     recipe in the name.
     """
-    name = engine.name_image(described)
+    name = engine.format_image_name(described)
     base = _provide_base(config, described)
     with report_step("image", "provisioning with Packer"):
-        _run_packer(config, work, {"base": base, "tag": name, "home": paths.home_mark()})
+        _run_packer(config, work, {"base": base, "tag": name, "home": paths.compute_home_mark()})
     return name
 
 
@@ -251,18 +253,18 @@ def _provide_base(config: Fields, described: Described) -> str:
     config: the configuration's ``image``.  described: its recipe.
     Raises UserError with apt's reasons if mmdebstrap cannot make it.
     """
-    name = engine.name_base(described["base"])
-    if capture(["docker", "image", "inspect", name], check=False).returncode == 0:
+    name = engine.format_base_name(described["base"])
+    if capture_output(["docker", "image", "inspect", name], check=False).returncode == 0:
         print_topic("image", "the base root filesystem is in the cache")
         return name
     release = f"{described['distribution']} {described['release']}"
-    with _make_build_folder("base") as work:
+    with _create_build_folder("base") as work:
         with report_step("image", f"bootstrapping {release} with mmdebstrap"):
             archive = _bootstrap_base(config, described, work)
         with report_step("image", "importing the base root filesystem into Docker"):
-            label = f"LABEL strata.image={paths.home_mark()}"
+            label = f"LABEL strata.image={paths.compute_home_mark()}"
             command = ["docker", "import", "--change", label, archive, name]
-            capture(_mark_command(work, command), timeout=600)
+            capture_output(_mark_command(work, command), timeout=600)
     return name
 
 
@@ -273,7 +275,7 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
     proxy.  Raises UserError with apt's reasons if that fails.
     """
     options = []
-    for line in capture(["apt-config", "dump"]).stdout.splitlines():
+    for line in capture_output(["apt-config", "dump"]).stdout.splitlines():
         # apt prints settings without a value too.
         is_empty = '"";' in line
         if line.startswith("Acquire::") and not is_empty:
@@ -289,24 +291,24 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
     mirror = config.get("mirror")
     sources = os.path.join(work, "sources.list")
     write_text(
-        sources, distribution.make_sources_list(described, mirror, distribution.read_os_release())
+        sources, distribution.format_sources_list(described, mirror, distribution.read_os_release())
     )
     archive = os.path.join(work, "base.tar")
     # The kernel's package makes no initial root file system, since base.sh makes a smaller one.
     command = ["env", "INITRD=No", "mmdebstrap", *options, described["release"], archive, sources]
-    result = capture(_mark_command(work, command, root=True), timeout=3600, check=False)
+    result = capture_output(_mark_command(work, command, root=True), timeout=3600, check=False)
     if result.returncode != 0:
-        raise _make_bootstrap_error(described, mirror, result.stderr)
+        raise _build_bootstrap_error(described, mirror, result.stderr)
     return archive
 
 
-def _make_bootstrap_error(described: Described, mirror: str | None, printed: str) -> UserError:
+def _build_bootstrap_error(described: Described, mirror: str | None, printed: str) -> UserError:
     """Return the error for a base that could not be made, with apt's reasons and a remedy.
 
     mirror: the configured package mirror; None: the host's package sources.
     printed: the error output of mmdebstrap.  It is written to images/mmdebstrap.log of the home.
     """
-    log = os.path.join(paths.home_folder(), "images", "mmdebstrap.log")
+    log = os.path.join(paths.get_home_folder(), "images", "mmdebstrap.log")
     write_text(log, printed)
     lines = printed.strip().splitlines()
     # Beginnings of lines that only tell which of mmdebstrap's commands failed, without a reason.
@@ -335,20 +337,20 @@ def _save_image_files(name: str, work: str) -> str:
     """
     tree, archive = os.path.join(work, "tree"), os.path.join(work, "tree.tar")
     # By the label a later process finds the container, should this one be killed.
-    label = f"{engine.BUILDING}={paths.home_mark()}"
+    label = f"{engine.BUILDING}={paths.compute_home_mark()}"
     create = ["docker", "create", "--label", label, name, "true"]
-    container = capture(_mark_command(work, create)).stdout.strip()
+    container = capture_output(_mark_command(work, create)).stdout.strip()
     os.mkdir(tree)
     # By the first systemd would take a virtual machine for a container; the second is Packer's own.
     excluded = ["--anchored", "--exclude=.dockerenv", "--exclude=packer-files"]
     rights = ["--numeric-owner", "--xattrs", "--xattrs-include=security.capability"]
-    unpack = as_root(["tar", "-C", tree, *rights, *excluded, "-xpf", "-"])
+    unpack = wrap_as_root(["tar", "-C", tree, *rights, *excluded, "-xpf", "-"])
     saved = os.path.join(work, "image.tar")
     save = ["bash", "-euo", "pipefail", "-c", SAVE, "strata", name, saved, container, archive]
     try:
-        capture(_mark_command(work, [*save, *unpack]), timeout=1800)
+        capture_output(_mark_command(work, [*save, *unpack]), timeout=1800)
     finally:
-        capture(["docker", "rm", "--volumes", container])
+        capture_output(["docker", "rm", "--volumes", container])
     return archive
 
 
@@ -364,10 +366,10 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     context = os.path.join(work, "context")
     os.makedirs(context)
     files = [path for path in recipe.list_files(config) if path.startswith("workloads/")]
-    capture(["cp", "--parents", "--preserve=mode", "--", *files, context])
+    capture_output(["cp", "--parents", "--preserve=mode", "--", *files, context])
     packages = os.path.join(context, "workloads", "packages")
     write_text(packages, "\n".join(recipe.list_packages(config)) + "\n")
-    log = os.path.join(paths.home_folder(), "images", "packer.log")
+    log = os.path.join(paths.get_home_folder(), "images", "packer.log")
     settings = ["CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}"]
     settings += [f"PACKER_{name}_DIR={context}/{name}" for name in ("CACHE", "TMP")]
     options = []
@@ -376,9 +378,9 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     packer = ["packer", "build", "-color=false", *options, "packer/image.pkr.hcl"]
     # Packer's plugins listen on sockets in TMPDIR.  The kernel limits the paths of sockets to 107
     # bytes, and a path in Strata's home may be longer.
-    with programs.temporary_folder("packer", "/tmp") as socket_folder:
+    with programs.create_temporary_folder("packer", "/tmp") as socket_folder:
         command = _mark_command(work, ["env", *settings, f"TMPDIR={socket_folder}", *packer])
-        result = capture(command, timeout=3600, check=False)
+        result = capture_output(command, timeout=3600, check=False)
     remove_tree(context)
     if result.returncode != 0:
         last = "\n".join((result.stdout + result.stderr).strip().splitlines()[-20:])
@@ -390,7 +392,7 @@ def list_unfinished_builds() -> list[str]:
 
     They include builds under way: each build's folder is created first and removed last.
     """
-    return sorted(glob.glob(glob.escape(paths.unfinished_folder("")) + "*"))
+    return sorted(glob.glob(glob.escape(paths.get_unfinished_folder("")) + "*"))
 
 
 def _remove_builds() -> list[str]:
@@ -411,8 +413,8 @@ def remove_leftovers() -> list[str]:
 
     Takes the cache's lock; removes nothing while another process holds it.
     """
-    with cache.lock_cache(wait=False) as held:
-        return _remove_builds() if held else []
+    with cache.lock_cache(wait=False) as is_held:
+        return _remove_builds() if is_held else []
 
 
 def publish_image(image: Image) -> None:
@@ -434,8 +436,8 @@ def prune_images(keep: int = KEPT) -> list[str]:
     Removes nothing while another process holds the cache's lock, and prints that.  The caller
     ensures that no system is up.
     """
-    with cache.lock_cache(wait=False) as held:
-        if not held:
+    with cache.lock_cache(wait=False) as is_held:
+        if not is_held:
             print_topic(
                 "image", "nothing is removed from the cache, since another process makes an image"
             )
@@ -452,7 +454,9 @@ def prune_images(keep: int = KEPT) -> list[str]:
                 built.append(recipe_hash)
         for recipe_hash in built[keep:] + taken_over[keep:]:
             vagrant_box.remove_box(recipe_hash)
-            remove_at_once(cache.image_folder(recipe_hash), paths.unfinished_folder("removed"))
+            remove_at_once(
+                cache.get_image_folder(recipe_hash), paths.get_unfinished_folder("removed")
+            )
             removed.append(f"image {recipe_hash[:12]}")
         removed += [f"volume {name}" for name in vagrant_box.remove_orphaned_copies()]
         return removed + _discard_images()
@@ -466,7 +470,11 @@ def _discard_images(*kept_names: str) -> list[str]:
     needed = {*kept_names}
     for recipe_hash in cache.list_image_recipes():
         if image := cache.find_image(recipe_hash):
-            needed |= {image["id"], engine.name_image(image), engine.name_base(image["base"])}
+            needed |= {
+                image["id"],
+                engine.format_image_name(image),
+                engine.format_base_name(image["base"]),
+            }
     removed = []
     for name in registry.list_layer_names():
         removed += registry.load_layer_class(name).remove_images(needed)

@@ -8,15 +8,15 @@ from strata.util import locks, paths
 from strata.util.data_types import Image
 from strata.util.errors import UserError
 from strata.util.files import read_json
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 
-def image_folder(recipe: str) -> str:
+def get_image_folder(recipe: str) -> str:
     """Return the path of the cache's folder for a recipe's image, which may be missing.
 
     recipe: the recipe's hash.
     """
-    return os.path.join(paths.home_folder(), "images", recipe)
+    return os.path.join(paths.get_home_folder(), "images", recipe)
 
 
 def find_image(recipe: str) -> Image | None:
@@ -25,7 +25,7 @@ def find_image(recipe: str) -> Image | None:
     recipe: the recipe's hash.
     The facts are those of image.json (docs/files.md), which exists in complete images only.
     """
-    folder = image_folder(recipe)
+    folder = get_image_folder(recipe)
     image: Image | None = read_json(os.path.join(folder, "image.json"))
     return {**image, "folder": folder} if image else None
 
@@ -38,7 +38,7 @@ def require_image(recipe: str) -> Image:
     image = find_image(recipe)
     if image is None:
         raise UserError(
-            f"the image {recipe[:12]} is not in {paths.home_folder()}: run `python3 -m strata "
+            f"the image {recipe[:12]} is not in {paths.get_home_folder()}: run `python3 -m strata "
             "image` to build it again"
         )
     return image
@@ -51,7 +51,7 @@ def lock_cache(wait: bool = True) -> AbstractContextManager[bool]:
     lock is held; with `wait` it is false only if the lock's file was removed meanwhile.
     The lock ends with the process that holds it.
     """
-    path = os.path.join(paths.home_folder(), "images", "cache.lock")
+    path = os.path.join(paths.get_home_folder(), "images", "cache.lock")
     return locks.hold_lock(path, "image: another process makes or removes one", wait)
 
 
@@ -61,9 +61,9 @@ def list_image_recipes() -> list[str]:
     The time of last use is the folder's modification time, which
     :func:`strata.image.build.ensure_image` sets.  The folder of the cache must exist.
     """
-    names = os.listdir(os.path.join(paths.home_folder(), "images"))
+    names = os.listdir(os.path.join(paths.get_home_folder(), "images"))
     recipes = [name for name in names if re.fullmatch("[0-9a-f]{64}", name)]
-    return sorted(recipes, key=lambda name: os.path.getmtime(image_folder(name)), reverse=True)
+    return sorted(recipes, key=lambda name: os.path.getmtime(get_image_folder(name)), reverse=True)
 
 
 def require_unchanged(image: Image) -> None:
@@ -79,7 +79,7 @@ def require_unchanged(image: Image) -> None:
     built = os.path.join(image["folder"], "image.json")
     # -newercc compares the times of change of both; -quit ends at the first file.
     find_changed = ["find", tree, "-xdev", "-newercc", built, "-print", "-quit"]
-    if changed := capture(as_root(find_changed)).stdout.strip():
+    if changed := capture_output(wrap_as_root(find_changed)).stdout.strip():
         raise UserError(
             f"{changed} is not as it was built, so nothing is measured: `python3 -m strata clean "
             "--images` removes it, and the next run builds it again"

@@ -11,7 +11,7 @@ from strata.util.progress import print_topic, report_step
 from strata.vm import acceleration, vagrant_box
 
 
-def needs_trial(plan: Plan, environments: Iterable[str]) -> bool:
+def is_trial_needed(plan: Plan, environments: Iterable[str]) -> bool:
     """Return whether one of some environments has a virtual machine and KVM was not tried yet.
 
     environments: their names in the plan.
@@ -22,7 +22,7 @@ def needs_trial(plan: Plan, environments: Iterable[str]) -> bool:
     return any(entry.get("accelerator", "known") is None for entry in planned)
 
 
-def make_plan_after_trial(overrides: Fields) -> Plan:
+def build_plan_after_trial(overrides: Fields) -> Plan:
     """Make the plan of the current folder's configuration; try KVM first if the plan depends on it.
 
     overrides: values that replace those of config.yaml.
@@ -30,10 +30,10 @@ def make_plan_after_trial(overrides: Fields) -> Plan:
     :func:`find_accelerator` builds the image if necessary, which takes minutes, boots a guest, and
     keeps what it finds, which the second plan reads.
     """
-    plan = planning.make_plan(config.read_config(overrides), capacity.read_host_facts())
-    if needs_trial(plan, plan["environments"]):
+    plan = planning.build_plan(config.read_config(overrides), capacity.read_host_facts())
+    if is_trial_needed(plan, plan["environments"]):
         find_accelerator(plan["image"]["settings"])
-        plan = planning.make_plan(config.read_config(overrides), capacity.read_host_facts())
+        plan = planning.build_plan(config.read_config(overrides), capacity.read_host_facts())
     return plan
 
 
@@ -45,11 +45,11 @@ def find_accelerator(image: Fields) -> Fields:
     Returns at least `accelerator`, "kvm" or "tcg", and `accelerator_reason`.
     A trial prints its result, which :func:`strata.vm.acceleration.try_kvm` keeps for later calls.
     """
-    known = acceleration.known_accelerator()
-    if known["accelerator"] is None:
+    finding = acceleration.read_known_accelerator()
+    if finding["accelerator"] is None:
         box = vagrant_box.require_box(build.ensure_image(image, machines=True)["recipe"])
         with report_step("vm", "testing whether KVM runs a guest"):
-            known = acceleration.try_kvm(os.path.join(box["folder"], "kernel"))
-        machine_name = acceleration.MACHINE_NAMES[known["accelerator"]]
-        print_topic("vm", f"{machine_name}: {known['accelerator_reason']}")
-    return known
+            finding = acceleration.try_kvm(os.path.join(box["folder"], "kernel"))
+        machine_name = acceleration.MACHINE_NAMES[finding["accelerator"]]
+        print_topic("vm", f"{machine_name}: {finding['accelerator_reason']}")
+    return finding

@@ -7,7 +7,7 @@ import tarfile
 
 from strata.image import own_image
 from strata.util.data_types import Any, Fields
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 # Not parts of the image: files that Docker replaces in every container, and mount points.
 LAID_OVER = {"etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab", ".dockerenv"}
@@ -53,7 +53,7 @@ def list_packages(tree: str) -> dict[str, str]:
         return own_image.list_packages(tree)
     form = "${db:Status-Status} ${Package} ${Version}\n"
     query = ["dpkg-query", "--admindir", database, "--show", "--showformat", form]
-    lines = capture(query).stdout.splitlines()
+    lines = capture_output(query).stdout.splitlines()
     # Packages that left only settings have another status.
     return dict(sorted(line.split()[1:] for line in lines if line.startswith("installed ")))
 

@@ -9,7 +9,7 @@ from strata.environments import docker
 from strata.experiment import workload
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # Programs that Strata runs in every system.
 NEEDED = ("sh", "cat", "chmod", "env", "head", "mkdir", "sleep", "tail")
@@ -63,17 +63,17 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
     settings = inspected["Config"] or {}
     _require_programs(reference, tree)
     volumes = sorted(map(posixpath.normpath, settings.get("Volumes") or {}))
-    _make_mount_folders(reference, tree, volumes)
+    _create_mount_folders(reference, tree, volumes)
     folder = settings.get("WorkingDir") or "/"
     # In a container Docker makes this folder.
-    _run_inside(tree, ["mkdir", "-p", folder])
+    _run_in_image(tree, ["mkdir", "-p", folder])
     user = None
     if name := settings.get("User"):
         user = resolve_user(
             name, _read_image_file(tree, "/etc/passwd"), _read_image_file(tree, "/etc/group")
         )
         if user is None:
-            raise _make_refusal(reference, f"USER {name}: the image has no such user or group")
+            raise _build_refusal(reference, f"USER {name}: the image has no such user or group")
     is_root = user is None or (user["uid"], user["gid"], user["groups"]) == (0, 0, [0])
     variables = dict(entry.partition("=")[::2] for entry in settings.get("Env") or ())
     # Docker sets these variables if the image does not.
@@ -108,7 +108,7 @@ def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
         target = os.path.join(folder, "workloads", name)
         os.makedirs(target)
         script = ["sh", "-euc", 'umask 022; cd "$1"; exec bash build.sh "$2"', "strata"]
-        result = capture([*script, f"workloads/{name}", target], timeout=600, check=False)
+        result = capture_output([*script, f"workloads/{name}", target], timeout=600, check=False)
         if result.returncode != 0:
             last = "\n".join((result.stdout + result.stderr).strip().splitlines()[-10:])
             packages = " ".join(workload.read_declaration(name)["packages"])
@@ -116,7 +116,7 @@ def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
                 f"workloads/{name}/build.sh: the programs could not be built on this host, for an "
                 f"image that lacks them; `apt-get install {packages}` has what it needs:\n{last}"
             )
-        capture(["chmod", "-R", "a+rX", folder])
+        capture_output(["chmod", "-R", "a+rX", folder])
         for program in sorted(os.listdir(target)):
             with open(os.path.join(target, program), "rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -124,7 +124,7 @@ def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
     return hashes
 
 
-def _make_refusal(reference: str, reason: str) -> UserError:
+def _build_refusal(reference: str, reason: str) -> UserError:
     """Return the error for an image that cannot be taken over.
 
     reference: the image's name, as configured.  reason: with its remedy, without a full stop.
@@ -132,15 +132,15 @@ def _make_refusal(reference: str, reason: str) -> UserError:
     return UserError(f"config.yaml: image.docker: is {reference}; {reason}")
 
 
-def _run_inside(tree: str, argv: Sequence[str]) -> tuple[int, str]:
+def _run_in_image(tree: str, argv: Sequence[str]) -> tuple[int, str]:
     """Run a command in an image's files by a change of root, as root.
 
     tree: the folder of the image's files, which the command may change.
     The command's environment has PATH alone.
     Returns the exit code and the standard output.
     """
-    command = as_root(["env", "-i", docker.DEFAULT_PATH, "chroot", tree, *argv])
-    result = capture(command, check=False)
+    command = wrap_as_root(["env", "-i", docker.DEFAULT_PATH, "chroot", tree, *argv])
+    result = capture_output(command, check=False)
     return result.returncode, result.stdout
 
 
@@ -150,7 +150,7 @@ def _read_image_file(tree: str, path: str) -> str:
     tree: the folder of the image's files.  path: absolute, in the image: a symbolic link leads to
     the image's files, and never to the host's.
     """
-    return _run_inside(tree, ["cat", path])[1]
+    return _run_in_image(tree, ["cat", path])[1]
 
 
 def _require_programs(reference: str, tree: str) -> None:
@@ -158,19 +158,19 @@ def _require_programs(reference: str, tree: str) -> None:
 
     reference: the image's name, as configured.  tree: the folder of its files.
     """
-    exit_code, printed = _run_inside(tree, ["sh", "-c", PRINT_MISSING, "strata", *NEEDED])
+    exit_code, printed = _run_in_image(tree, ["sh", "-c", PRINT_MISSING, "strata", *NEEDED])
     missing = printed.split()
     if exit_code != 0:
         missing = ["a shell (sh) that runs here"]
     if missing:
-        raise _make_refusal(
+        raise _build_refusal(
             reference,
             f"it lacks {', '.join(missing)}, which Strata runs in every system: add a package such "
             "as busybox or coreutils to the image",
         )
 
 
-def _make_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> None:
+def _create_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> None:
     """Make the folders that are mounted over, where an image lacks them.
 
     reference: the image's name, as configured.  tree: the folder of its files.
@@ -178,12 +178,12 @@ def _make_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> No
     Raises UserError if one of them is not a folder, or if the image has files in /data.
     """
     argv = ["sh", "-euc", MAKE_FOLDERS, "strata", tree, *MOUNTED, *volumes]
-    path = capture(as_root(argv)).stdout.strip()
+    path = capture_output(wrap_as_root(argv)).stdout.strip()
     if path.startswith("/data/"):
-        raise _make_refusal(reference, f"it has {path}, and Strata keeps data in /data: move it")
+        raise _build_refusal(reference, f"it has {path}, and Strata keeps data in /data: move it")
     if path:
         kind = f"VOLUME {path}" if path in volumes else path
-        raise _make_refusal(
+        raise _build_refusal(
             reference, f"{kind} is not a folder, or is behind a symbolic link: make it a folder"
         )
 
@@ -207,10 +207,10 @@ def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
         return None
     group_ids: set[int] = set()
     if group_name:
-        chosen = _find_entry(group_name, groups)
-        if chosen is None and not group_name.isdecimal():
+        group_entry = _find_entry(group_name, groups)
+        if group_entry is None and not group_name.isdecimal():
             return None
-        group_id = int(chosen[2] if chosen else group_name)
+        group_id = int(group_entry[2] if group_entry else group_name)
     elif user:
         # The columns of group are name, password, group and its users.
         group_ids = {int(entry[2]) for entry in groups if user[0] in entry[3].split(",")}

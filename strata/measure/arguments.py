@@ -6,7 +6,7 @@ from strata.environments.common.layer import Layer
 from strata.experiment import plan
 from strata.testbed.lifecycle import System
 from strata.util.data_types import CellWork, Fields, Step
-from strata.util.placeholders import as_list, find_parameter
+from strata.util.placeholders import convert_to_list, find_parameter
 
 # The folder of the workloads' own programs in every system and at the client.
 PROGRAMS = "/opt/strata/workloads"
@@ -31,7 +31,7 @@ def fill_command(argv: list[str], values: Fields, workload: str) -> list[str]:
         elif name == "entrypoint":
             filled += values[name]
         else:
-            items = ["" if item is None else str(item) for item in as_list(values[name])]
+            items = ["" if item is None else str(item) for item in convert_to_list(values[name])]
             filled.append(",".join(items))
     if "/" not in filled[0] and find_parameter(argv[0]) != "entrypoint":
         filled[0] = f"{PROGRAMS}/{workload}/{filled[0]}"
@@ -51,7 +51,7 @@ def iterate_steps(steps: list[Step], values: Fields) -> Iterator[tuple[Step, Fie
                 yield from iterate_steps(step["steps"], {**values, step["for"]: value})
         elif "when" in step:
             [(parameter, required_value)] = step["when"].items()
-            if required_value in as_list(values[parameter]):
+            if required_value in convert_to_list(values[parameter]):
                 yield from iterate_steps(step["steps"], values)
         else:
             yield step, values
@@ -84,7 +84,7 @@ class Inputs:
         assert layer
         return layer
 
-    def make_placeholder_values(self, part: int, values: Fields) -> Fields:
+    def build_placeholder_values(self, part: int, values: Fields) -> Fields:
         """Return the values of the placeholders in the commands of one system, by their names.
 
         part: the number of the system, from 0.
@@ -117,14 +117,16 @@ class Inputs:
         serves for its group.  Only `address.ROLE` has one address for each group.
         values: parameters by name; they are not changed.
         """
-        systems = [self.make_placeholder_values(part, values) for part in range(self.system_count)]
+        systems = [self.build_placeholder_values(part, values) for part in range(self.system_count)]
         # The first system of each group.
         first_systems = systems[:: len(self.groups)]
         result = dict(values)
         for name in ("address", "listen", "part"):
             result[name] = [system[name] for system in systems]
         for name in self.cell.get("ports", []):
-            result[name] = [port for system in first_systems for port in as_list(system[name])]
+            result[name] = [
+                port for system in first_systems for port in convert_to_list(system[name])
+            ]
         for role in self.cell.get("roles", {}).get("ports", {}):
             holders = [self._find_part_with_role(role, first["part"]) for first in first_systems]
             result[f"address.{role}"] = [systems[holder]["address"] for holder in holders]

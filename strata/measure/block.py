@@ -67,7 +67,7 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
             if not pending.is_pending(experiment, key):
                 _ensure_image(cell)
                 _measure_block(cell)
-            _report_result(cell, pending.place_results(key))
+            _report_result(cell, pending.copy_results_to_raw(key))
             if run.identify_run()["pid"] == os.getpid():
                 # Without a Snakemake run, nothing else removes these pending results.
                 pending.remove_results("pending", key)
@@ -119,12 +119,12 @@ def _measure_block(cell: Cell) -> None:
     progress.announce_cell(announcement)
     try:
         try:
-            Block(cell, partners).measure()
+            Block(cell, partners).measure_cells()
         except CommandFailed:
             if not partners or not cell.entry.get("doubtful"):
                 raise
             # Only a cell that is measured without others shows that its environment cannot run it.
-            Block(cell).measure()
+            Block(cell).measure_cells()
     except BaseException as error:
         raise _clean_up_failure(cell, error) from error
 
@@ -157,19 +157,22 @@ def _clean_up_failure(cell: Cell, error: BaseException) -> CellFailed:
         return failure
     is_foreseen = isinstance(error, (UserError, OSError))
     reason = str(error) if is_foreseen else f"{type(error).__name__}: {error}"
-    log = paths.cell_path("failed", *cell.key, "log")
-    times = {"ended": cell.watch.now(), "seconds": round(cell.watch.elapsed(), 3)}
+    log = paths.get_cell_path("failed", *cell.key, "log")
+    times = {
+        "ended": cell.watch.format_now(),
+        "seconds": round(cell.watch.get_elapsed_seconds(), 3),
+    }
     try:
         # A cell that failed after its measurement has its own times.
         record = {**times, **cell.record, "error": reason}
-        write_json(paths.cell_path("failed", *cell.key, "json"), record)
+        write_json(paths.get_cell_path("failed", *cell.key, "json"), record)
         # It may have failed before it had a log.
         write_text(log, "")
         if os.path.exists(cell.unfinished_log):
             pending.move_file(cell.unfinished_log, log)
     except (OSError, UserError) as write_error:
         log = f"could not be kept: {write_error}"
-    rerun = run.format_command(paths.cell_path("raw", *cell.key, "log"))
+    rerun = run.format_command(paths.get_cell_path("raw", *cell.key, "log"))
     failure = CellFailed(f"cell failed: {cell.name}: {reason}\n  log:   {log}\n  rerun: {rerun}")
     _write_outcome(cell, str(failure), None if is_foreseen else error)
     return failure
@@ -212,9 +215,9 @@ def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None)
         import traceback
 
         outcome += "\n" + "".join(traceback.format_exception(error))
-    line = f"{cell.watch.now()} {cell.name}: {outcome}\n"
+    line = f"{cell.watch.format_now()} {cell.name}: {outcome}\n"
     with contextlib.suppress(UserError):
-        write_text(paths.cell_path("logs/cells", *cell.key, "log"), line)
+        write_text(paths.get_cell_path("logs/cells", *cell.key, "log"), line)
 
 
 def _count_freed_bytes(cell: Cell) -> int:
@@ -253,7 +256,7 @@ class Block:
         self.first = first
         self.cells = dict.fromkeys([first, *partners], 0.0)
 
-    def measure(self) -> None:
+    def measure_cells(self) -> None:
         """Measure the cells, and store their pending results.
 
         Brings the systems up, and takes them down at the end; after an error, the caller takes
@@ -267,23 +270,23 @@ class Block:
         # The monitor takes its first reading now: the time before the run begins.
         monitor = interference.InterferenceMonitor(first.plan["interference"])
         lifecycle.take_down_systems()
-        self._for_each_cell(Cell.start_record)
+        self._call_for_each_cell(Cell.start_record)
         link = None
-        if plan.uses_client(first.planned["cell"]):
+        if plan.has_client_commands(first.planned["cell"]):
             link = lifecycle.Client(first.plan["client"], first.image, first.mask)
         for offset, cell in enumerate(list(self.cells)):
-            self._for_each_cell(Cell.bring_up, link, offset, order=[cell])
+            self._call_for_each_cell(Cell.bring_up, link, offset, order=[cell])
         self._prepare_cells()
         monitor.read_before(plan.list_daemons(first.plan))
         ways = self._choose_ways()
         daemons = {name for cell in self.cells for name in cell.entry["daemons"]}
-        lap_monitor = self._make_lap_monitor(daemons)
+        lap_monitor = self._create_lap_monitor(daemons)
         for lap in range(1, first.laps + 1):
             self._run_lap(lap, ways, lap_monitor)
         self._judge_laps(lap_monitor, monitor)
-        self._for_each_cell(Cell.stop)
+        self._call_for_each_cell(Cell.stop_programs)
         monitor.read_after(daemons, lap_monitor.judged)
-        self._for_each_cell(Cell.parse_log)
+        self._call_for_each_cell(Cell.parse_log)
         _try_take_down_systems()
         self._complete_records(time.monotonic() - started, monitor)
         # Results of the other cells count only once the first cell's are stored, so it goes last.
@@ -300,7 +303,7 @@ class Block:
         """
         first, *partners = self.cells
         before = observe.read_available_memory()
-        self._for_each_cell(Cell.prepare, order=[first])
+        self._call_for_each_cell(Cell.prepare_run, order=[first])
         after = observe.read_available_memory()
         needed_bytes = 0.0
         # Where the kernel does not show its memory, no cell is dropped.
@@ -312,7 +315,7 @@ class Block:
         slice_cell_count = sum(plan.SLICES in cell.ways for cell in self.cells)
         needed_bytes += first.planned.get("memory_bytes", 0) * first.systems * slice_cell_count
         if not partners or needed_bytes <= available_bytes:
-            self._for_each_cell(Cell.prepare, order=partners)
+            self._call_for_each_cell(Cell.prepare_run, order=partners)
             return
         reason = f"the memory does not hold {len(self.cells)} such systems"
         for cell in partners:
@@ -331,7 +334,7 @@ class Block:
             cell.record["ways"] = ways[cell]
         return ways
 
-    def _make_lap_monitor(self, daemons: set[str]) -> LapMonitor:
+    def _create_lap_monitor(self, daemons: set[str]) -> LapMonitor:
         """Return a monitor of the laps of all cells that their environments can run.
 
         daemons: the names of the daemons that serve the environments of the cells.
@@ -381,12 +384,12 @@ class Block:
             lap_monitor.end_run(lap, [cell.environment for cell in able_cells], way)
 
         phases = [plan.SLICES, plan.WHOLE]
-        self._make_random(lap, "phases").shuffle(phases)
+        self._create_random(lap, "phases").shuffle(phases)
         for way in phases:
             cells = [cell for cell in self._shuffle_cells(lap) if way in ways[cell]]
             if way == plan.WHOLE:
                 for cell in cells:
-                    self._for_each_cell(Cell.run_lap, lap, order=[cell])
+                    self._call_for_each_cell(Cell.run_lap, lap, order=[cell])
                     end_run([cell], way)
             elif cells:
                 self._run_in_slices(lap, cells)
@@ -403,14 +406,14 @@ class Block:
         from concurrent.futures import ThreadPoolExecutor
 
         threads = ThreadPoolExecutor(len(cells))
-        self._for_each_cell(Cell.start_lap, lap, threads, order=cells)
+        self._call_for_each_cell(Cell.start_lap, lap, threads, order=cells)
         threads.shutdown(wait=False)
         round_number = 0
         while running := [cell for cell in self._shuffle_cells(lap, round_number) if cell.running]:
-            self._for_each_cell(Cell.run_slice, self.first.slice, order=running)
+            self._call_for_each_cell(Cell.run_slice, self.first.slice, order=running)
             round_number += 1
 
-    def _make_random(self, *topics: object) -> random.Random:
+    def _create_random(self, *topics: object) -> random.Random:
         """Return a generator of random numbers for the topics, seeded by the plan and first cell.
 
         A repeated measurement therefore has the same order.  It also depends on the texts of the
@@ -423,10 +426,10 @@ class Block:
     def _shuffle_cells(self, *numbers: int) -> list[Cell]:
         """Return the remaining cells in a random order, which follows from these numbers."""
         cells = sorted(self.cells, key=lambda cell: cell.environment)
-        self._make_random(*numbers).shuffle(cells)
+        self._create_random(*numbers).shuffle(cells)
         return cells
 
-    def _for_each_cell(
+    def _call_for_each_cell(
         self, method: Callable[..., None], *arguments: object, order: Sequence[Cell] | None = None
     ) -> None:
         """Call a method of each cell in turn, and freeze its system while others are measured.
@@ -443,8 +446,8 @@ class Block:
             started = time.monotonic()
             try:
                 method(cell, *arguments)
-                if method in (Cell.prepare, Cell.run_lap) and len(self.cells) > 1:
-                    cell.freeze()
+                if method in (Cell.prepare_run, Cell.run_lap) and len(self.cells) > 1:
+                    cell.freeze_system()
             except (CellFailed, UserError, OSError) as error:
                 if cell is not self.first:
                     self._drop_cell(cell, error)
@@ -452,7 +455,7 @@ class Block:
                 # Only a cell that is measured without others shows an inability.
                 if len(self.cells) > 1 or not isinstance(error, CommandFailed):
                     raise
-                if not cell.shows_inability(error):
+                if not cell.is_inability(error):
                     raise
                 cell.record_inability(error)
             self.cells[cell] += time.monotonic() - started
@@ -490,4 +493,4 @@ class Block:
                 started = self.first.record["started"]
                 cell.record["together"] = {"first": self.first.environment, "started": started}
             cell_seconds = round(own_seconds + shared_seconds, 3)
-            cell.record |= {"ended": cell.watch.now(), "seconds": cell_seconds}
+            cell.record |= {"ended": cell.watch.format_now(), "seconds": cell_seconds}

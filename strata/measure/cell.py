@@ -85,7 +85,7 @@ class Cell:
     @property
     def unfinished_log(self) -> str:
         """The path of the log while the cell is measured, in results/tmp."""
-        return paths.cell_path("tmp", *self.key, "log")
+        return paths.get_cell_path("tmp", *self.key, "log")
 
     @property
     def layers(self) -> list[str]:
@@ -133,7 +133,7 @@ class Cell:
             "round": self.order.places[self.key][1],
             "fingerprint": plan.compute_fingerprint(self.plan, self.environment, self.workload),
             "node": node.identify_node(),
-            "started": self.watch.now(),
+            "started": self.watch.format_now(),
             "scale": plan.select_scale(self.plan, self.environment),
             "source": self.plan["source"],
         }
@@ -155,7 +155,7 @@ class Cell:
         # All repetitions share one data set, so its seed is that of repetition 0.
         data_seed = plan.compute_cell_seed(self.plan, self.workload, 0)
         data = datasets.ensure_data_set(self.workload, self.planned, data_seed, self.image)
-        system = self._make_system(self.entry["layers"], link, offset)
+        system = self._bring_up_system(self.entry["layers"], link, offset)
         values = self._record_system(system, link)
         values = self._copy_files(system, values, data)
         inputs = Inputs(self.workload, self.planned["cell"], system, values)
@@ -164,7 +164,7 @@ class Cell:
             log,
             self.watch,
             self._restart_system,
-            functools.partial(self._make_system, self.entry["layers"], link),
+            functools.partial(self._bring_up_system, self.entry["layers"], link),
             self.is_interleaved,
         )
         self.record["commands"] = self.steps.commands
@@ -206,7 +206,7 @@ class Cell:
         }
         return values
 
-    def _make_system(
+    def _bring_up_system(
         self, stack: Stack, link: lifecycle.Client | None, offset: int
     ) -> lifecycle.System:
         """Bring up and return a system of these layers.
@@ -239,13 +239,13 @@ class Cell:
         lifecycle.take_down_systems(self.environment)
         seconds = time.monotonic() - started
         stack = registry.set_start_method(self.entry["layers"], start_method)
-        system = self._make_system(stack, self.system.link, 0)
+        system = self._bring_up_system(stack, self.system.link, 0)
         system.facts["removal_seconds"] = round(seconds, 3)
         return system
 
-    def prepare(self) -> None:
+    def prepare_run(self) -> None:
         """Execute the steps before the run, and start the servers."""
-        self.steps.prepare()
+        self.steps.prepare_run()
 
     def run_lap(self, lap: int) -> None:
         """Execute the whole run of one lap, after thawing the system if it is frozen.
@@ -257,7 +257,7 @@ class Cell:
             # Only servers that a client reaches by the network respond slowly after a thaw.
             time.sleep(THAWING if "ports" in self.planned["cell"] else 0)
         # Only the log of a divided run has markers of laps.
-        self.steps.run(lap if self._is_divided else None)
+        self.steps.execute_run(lap if self._is_divided else None)
 
     def start_lap(self, lap: int, threads: ThreadPoolExecutor) -> None:
         """Start the run of a lap in slices, in a thread, while the system is frozen.
@@ -269,7 +269,7 @@ class Cell:
         """
         assert self.steps.shell
         self.steps.shell.clock.stop()
-        self.running = threads.submit(self.steps.run, lap, plan.SLICES)
+        self.running = threads.submit(self.steps.execute_run, lap, plan.SLICES)
         self._slices = []
 
     def run_slice(self, seconds: float) -> None:
@@ -279,7 +279,7 @@ class Cell:
         in microseconds since the epoch: when it was thawed, when its freeze was requested, and when
         it was seen frozen.  A slice counts until its freeze is requested: to see the freeze takes
         ten times as long as the program goes on meanwhile.  Parsers read this line by
-        `seconds_worked` in workloads/kit/logs.py.
+        `compute_worked_seconds` in workloads/kit/logs.py.
         Raises the error of the run.
         """
         assert self.running
@@ -300,17 +300,17 @@ class Cell:
             clock.resume()
             ended_run, self.running = self.running, None
             ended_run.result()
-            self.steps.log.write(json.dumps({"slices": self._slices}))
+            self.steps.log.write_line(json.dumps({"slices": self._slices}))
 
-    def stop(self) -> None:
+    def stop_programs(self) -> None:
         """Thaw the system, and end the shell and the servers in it.
 
         Raises CellFailed if a server failed.
         """
         self.system.set_frozen(False)
-        self.steps.finish()
+        self.steps.stop_programs()
 
-    def freeze(self) -> None:
+    def freeze_system(self) -> None:
         """Freeze the system while other cells run.
 
         Servers and the kernel of a sandbox would use CPU time for timers even without requests.
@@ -348,7 +348,7 @@ class Cell:
         self.record["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
         return content
 
-    def shows_inability(self, failure: CommandFailed) -> bool:
+    def is_inability(self, failure: CommandFailed) -> bool:
         """Return whether a failure shows that the environment cannot run the workload.
 
         It does in environments that the plan calls `doubtful`, unless another repetition of the
@@ -362,7 +362,7 @@ class Cell:
         for key in self.order.places:
             environment, workload, _ = key
             if (environment, workload) == (self.environment, self.workload):
-                record = read_json(paths.cell_path("raw", *key, "json")) or {}
+                record = read_json(paths.get_cell_path("raw", *key, "json")) or {}
                 if record.get("fingerprint") == self.record["fingerprint"]:
                     records.append(record)
         if any("cannot" not in record for record in records):

@@ -97,7 +97,7 @@ class CostCounters:
                 for _, descriptor in files:
                     os.close(descriptor)
 
-    def read(self, ticks: Sequence[int], foreign: float | None) -> Counts:
+    def read_counts(self, ticks: Sequence[int], foreign: float | None) -> Counts:
         """Return the current counts.
 
         ticks: the ticks of the CPUs that measurements use, as from
@@ -136,7 +136,7 @@ class CostCounters:
 def _count_machine_use(ticks: Sequence[int]) -> dict[str, float]:
     """Return ``{busy_seconds, interrupt_seconds, context_switches}`` of the machine's CPUs.
 
-    ticks: as :meth:`CostCounters.read` gets them.  Only the context switches are those of all CPUs.
+    ticks: as :meth:`CostCounters.read_counts` gets them.  The switches alone are of all CPUs.
     A count that the kernel does not show is missing.
     """
     counts: dict[str, float] = {}

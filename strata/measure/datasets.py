@@ -12,7 +12,7 @@ from strata.measure.log_sections import summarize_output
 from strata.testbed import journal, lifecycle
 from strata.util.data_types import Image, PlannedWorkload
 from strata.util.errors import CellFailed
-from strata.util.process import capture
+from strata.util.process import capture_output
 from strata.util.progress import report_step
 
 # The path in a system at which the command leaves the file, and at which every cell finds it.
@@ -49,8 +49,8 @@ def ensure_data_set(
     name = f"(data of {workload})"
     system = lifecycle.System(name, [{"chroot": {}}], image)
     with report_step(workload, "making its data, once for this image"):
-        command = system.top.make_measured_command(argv)
-        result = capture(command, timeout=declared["timeout"], check=False)
+        command = system.top.build_measured_command(argv)
+        result = capture_output(command, timeout=declared["timeout"], check=False)
     if result.returncode != 0:
         last_lines = summarize_output(result.stderr or result.stdout)
         raise CellFailed(

@@ -193,7 +193,7 @@ def is_of_this_run(
     if any(name in groups for name in _list_group_names()):
         return True
     # Layers put the home folder or its mark into the commands of what they start.
-    return paths.home_folder() in command or paths.name_prefix() in command
+    return paths.get_home_folder() in command or paths.get_name_prefix() in command
 
 
 def _list_group_names() -> set[str]:
@@ -202,7 +202,7 @@ def _list_group_names() -> set[str]:
     They are the IDs of systems and those of their containers.  Systems of other homes may run at
     the same time, and are left out.
     """
-    folder = paths.systems_folder()
+    folder = paths.get_systems_folder()
     systems = os.listdir(folder) if os.path.isdir(folder) else []
     # The layer of an engine writes its container's ID there (environments/common/engine.py).
     containers = observe.read_files([os.path.join(folder, name, "container") for name in systems])

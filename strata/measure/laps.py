@@ -170,7 +170,7 @@ class LapMonitor:
         """
         ticks = observe.read_cpu_times(list_usable_cpus())
         foreign = self._counters.read_foreign_seconds() if self.judges else None
-        return time.monotonic(), ticks, foreign, self._cost_counters.read(ticks, foreign)
+        return time.monotonic(), ticks, foreign, self._cost_counters.read_counts(ticks, foreign)
 
     def end_run(self, lap: int, environments: Sequence[str], way: str) -> None:
         """Add the costs of the run since the last reading, and judge the run.

@@ -77,13 +77,13 @@ def select_system_lines(sections: Sections, system: int | None) -> list[str]:
     sections: as from :func:`split_sections` with SYSTEM_MARKER.
     system: its number, from 0; None selects the lines of no system.
     """
-    kept = []
+    system_lines = []
     for mark, lines in sections:
         if mark == system:
-            kept += lines
+            system_lines += lines
         elif mark is None:
-            kept += [line for line in lines if line.startswith(OBSERVED)]
-    return kept
+            system_lines += [line for line in lines if line.startswith(OBSERVED)]
+    return system_lines
 
 
 def summarize_output(text: str) -> str:
@@ -112,7 +112,7 @@ class Log:
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o644)
 
-    def write(self, line: str) -> None:
+    def write_line(self, line: str) -> None:
         """Write a line of the harness and a line feed, which do not count toward the limit."""
         _write_all(self._descriptor, line.encode() + b"\n")
 
@@ -122,21 +122,23 @@ class Log:
         number: the number of the lap, from 1.  way: how its run is taken, `whole` or `slices`.
         :func:`split_laps` reads the marker by LAP_MARKER.
         """
-        self.write(json.dumps({"lap": number, "how": way}))
+        self.write_line(json.dumps({"lap": number, "how": way}))
         self._last_marked = None
 
-    def mark(self, system: int | None) -> None:
+    def mark_system(self, system: int | None) -> None:
         """Write the marker of a system, or the marker of no system for None.
 
         The latter is written only if the last marker named a system.  In the log of a single
         system, nothing is written.
         """
         if self._systems > 1 and (system is not None or self._last_marked is not None):
-            self.write(json.dumps({"system": system}))
+            self.write_line(json.dumps({"system": system}))
         self._last_marked = system
 
     @contextlib.contextmanager
-    def outputs(self, systems: Sequence[int | None]) -> Iterator[list[Callable[[bytes], None]]]:
+    def open_outputs(
+        self, systems: Sequence[int | None]
+    ) -> Iterator[list[Callable[[bytes], None]]]:
         """Yield for each system (None: no system) a function that takes its command's output.
 
         systems: their numbers, from 0, in the order in which their outputs are to be in the log.
@@ -145,16 +147,16 @@ class Log:
         """
         if self._systems == 1:
             # Output goes to the log at once, in the order in which it is printed.
-            yield [self._make_writer(self._descriptor)]
+            yield [self._create_writer(self._descriptor)]
             return
         import tempfile
 
         files = [tempfile.TemporaryFile() for _ in systems]
         try:
-            yield [self._make_writer(file.fileno()) for file in files]
+            yield [self._create_writer(file.fileno()) for file in files]
         finally:
             for system, file in zip(systems, files, strict=True):
-                self.mark(system)
+                self.mark_system(system)
                 with file:
                     file.seek(0)
                     text = file.read()
@@ -162,7 +164,7 @@ class Log:
                 ends_line = text[-1:] in (b"", b"\n")
                 _write_all(self._descriptor, text if ends_line else text + b"\n")
 
-    def _make_writer(self, descriptor: int) -> Callable[[bytes], None]:
+    def _create_writer(self, descriptor: int) -> Callable[[bytes], None]:
         """Return a function that writes texts to a file until the log's limit is reached.
 
         All such functions share the limit.
@@ -170,10 +172,10 @@ class Log:
 
         def write_limited(text: bytes) -> None:
             """Write as much of a text as the limit allows; raise LongLogError if some is left."""
-            kept = text[: self._bytes_left]
-            self._bytes_left -= len(kept)
-            _write_all(descriptor, kept)
-            if len(kept) < len(text):
+            limited_text = text[: self._bytes_left]
+            self._bytes_left -= len(limited_text)
+            _write_all(descriptor, limited_text)
+            if len(limited_text) < len(text):
                 raise LongLogError
 
         return write_limited

@@ -10,7 +10,7 @@ from strata.host.capacity import list_usable_cpus
 from strata.host.context import Context
 from strata.util.data_types import Fields
 from strata.util.errors import CellFailed
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # Arguments: the seconds after which the loops end by themselves, and the number of a CPU per loop.
 START_LOOPS = """
@@ -43,7 +43,7 @@ def keep_busy(context: Context, limit: float) -> Iterator[Fields]:
     try:
         cgroups.create_groups(name, context.mask)
         loops = ["sh", "-euc", START_LOOPS, "strata", str(math.ceil(limit)), *map(str, processors)]
-        capture(as_root([*cgroups.make_join_command(name), *loops]))
+        capture_output(wrap_as_root([*cgroups.build_join_command(name), *loops]))
         started, before = time.monotonic(), cgroups.read_usage([name])
         yield usage
         after, elapsed = cgroups.read_usage([name]), time.monotonic() - started

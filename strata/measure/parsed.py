@@ -26,18 +26,20 @@ def store_outcome(cell: Cell, record: Record, planned: PlannedWorkload, outcome:
     outcome: as :func:`strata.measure.parsing.parse_cells` yields it.
     """
     content = {"follows_from": _digest_inputs(record, planned, outcome), "outcome": outcome}
-    write_json(paths.cell_path("parsed", *cell, "json"), content, indent=None)
+    write_json(paths.get_cell_path("parsed", *cell, "json"), content, indent=None)
 
 
-def read_outcomes(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) -> Iterator[Fields]:
+def read_outcomes(
+    cells: Sequence[Cell], logged_cells: Iterable[parsing.LoggedCell]
+) -> Iterator[Fields]:
     """Yield the outcome of each cell, in the order of `cells`, from stored values or from its log.
 
-    given: the log, the record and the planned workload of each cell, in the same order.
+    logged_cells: the log, the record and the planned workload of each cell, in the same order.
     A log without valid stored values is parsed, and its values are stored.  Each outcome is as
     :func:`strata.measure.parsing.parse_cells` yields it.
     Raises as :func:`strata.measure.parsing.parse_cells` does.
     """
-    logs = list(given)
+    logs = list(logged_cells)
     stored = []
     for cell, (_, record, planned) in zip(cells, logs, strict=True):
         stored.append(_read_outcome(cell, record, planned))
@@ -53,7 +55,7 @@ def read_outcomes(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) ->
 
 def _read_outcome(cell: Cell, record: Record, planned: PlannedWorkload) -> Fields | None:
     """Return the stored outcome of a cell; None if it is missing or its digest does not match."""
-    content = read_json(paths.cell_path("parsed", *cell, "json")) or {}
+    content = read_json(paths.get_cell_path("parsed", *cell, "json")) or {}
     outcome: Fields | None = content.get("outcome")
     if content.get("follows_from") != _digest_inputs(record, planned, outcome):
         return None

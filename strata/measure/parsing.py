@@ -71,14 +71,14 @@ def require_parser(workload: str, folder: str) -> None:
     if not os.path.lexists(os.path.join(folder, path)):
         raise UserError(f"{path}: there is no such file: write one (docs/adding-a-workload.md)")
 
-    def load(name_part: bounded.NamePart) -> Iterator[None]:
+    def load_named_parser(name_part: bounded.NamePart) -> Iterator[None]:
         """Load the parser; `name_part` names its file in messages."""
         name_part(path)
         load_parser(workload, folder)
         yield None
 
     # The iterator does its work only while it is read.
-    list(bounded.run_bounded(load))
+    list(bounded.run_bounded(load_named_parser))
 
 
 def find_program(log: bytes) -> Fields:

@@ -87,12 +87,12 @@ def store_results(cell: blocks.Cell, new_log: str, record: Fields) -> None:
     Raises UserError if a file cannot be written.
     """
     remove_results("pending", cell)
-    write_json(paths.cell_path("pending", *cell, "json"), record, lasting=True)
-    move_file(new_log, paths.cell_path("pending", *cell, "log"))
+    write_json(paths.get_cell_path("pending", *cell, "json"), record, lasting=True)
+    move_file(new_log, paths.get_cell_path("pending", *cell, "log"))
     remove_results("failed", cell)
 
 
-def place_results(cell: blocks.Cell) -> Fields:
+def copy_results_to_raw(cell: blocks.Cell) -> Fields:
     """Copy the pending results of a cell into results/raw, and return the record.
 
     Replaces earlier results there.  The pending results stay until the run ends.
@@ -101,11 +101,11 @@ def place_results(cell: blocks.Cell) -> Fields:
     Raises UserError if the pending results are missing or a file cannot be written.
     """
     record = _read_record("pending", cell)
-    log = paths.cell_path("raw", *cell, "log")
+    log = paths.get_cell_path("raw", *cell, "log")
     if not record:
         raise UserError(f"{log}: cannot be written: its pending results were removed; run again")
-    write_json(paths.cell_path("raw", *cell, "json"), record, lasting=True)
-    _copy_file(paths.cell_path("pending", *cell, "log"), log)
+    write_json(paths.get_cell_path("raw", *cell, "json"), record, lasting=True)
+    _copy_file(paths.get_cell_path("pending", *cell, "log"), log)
     return record
 
 
@@ -113,14 +113,14 @@ def remove_results(kind: str, cell: blocks.Cell) -> None:
     """Remove the log and the record of a cell, if they exist.
 
     The log goes first: a record without its log does not count.
-    kind: the folder of results, as :func:`strata.util.paths.cell_path` takes it.
+    kind: the folder of results, as :func:`strata.util.paths.get_cell_path` takes it.
     """
     for suffix in ("log", "json"):
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(paths.cell_path(kind, *cell, suffix))
+            os.unlink(paths.get_cell_path(kind, *cell, suffix))
 
 
-def remove_placed(experiment: Plan, cells: Iterable[blocks.Cell]) -> None:
+def remove_copied_results(experiment: Plan, cells: Iterable[blocks.Cell]) -> None:
     """Remove the pending results of cells whose results are in results/raw.
 
     Called at the end of a run (strata/workflow.py).  Otherwise a log that a user removes there
@@ -172,8 +172,8 @@ def _copy_file(source: str, target: str) -> None:
 def _read_record(kind: str, cell: blocks.Cell) -> Fields:
     """Return the record of a cell; empty if its log or its record is missing or damaged.
 
-    kind: the folder of results, as :func:`strata.util.paths.cell_path` takes it.
+    kind: the folder of results, as :func:`strata.util.paths.get_cell_path` takes it.
     """
-    if not os.path.exists(paths.cell_path(kind, *cell, "log")):
+    if not os.path.exists(paths.get_cell_path(kind, *cell, "log")):
         return {}
-    return read_json(paths.cell_path(kind, *cell, "json")) or {}
+    return read_json(paths.get_cell_path(kind, *cell, "json")) or {}

@@ -11,8 +11,8 @@ from strata.testbed.lifecycle import System
 from strata.util import bounded
 from strata.util.data_types import Fields
 from strata.util.errors import CellFailed, CommandFailed, UserError
-from strata.util.process import capture
-from strata.util.timeouts import stretch
+from strata.util.process import capture_output
+from strata.util.timeouts import scale_timeout
 
 # The program in the image that runs a server in the background.
 SERVE = "/opt/strata/bin/serve"
@@ -54,17 +54,19 @@ class Server:
 
     def _fill_command(self, argv: list[str]) -> list[str]:
         """Return a declared command with the values of the server's system."""
-        values = self._inputs.make_placeholder_values(self._part, self._inputs.values)
+        values = self._inputs.build_placeholder_values(self._part, self._inputs.values)
         return fill_command(argv, values, self._inputs.workload)
 
-    def _run_serve(self, action: str, *arguments: str) -> str:
+    def _run_serve_action(self, action: str, *arguments: str) -> str:
         """Execute an action of `serve` for the server in its system, and return its output.
 
         action, arguments: as workloads/common/serve.sh documents them: start, state, end or output.
         Raises UserError if the action fails.
         """
         argv = [SERVE, action, self.declared["name"], *arguments]
-        return capture(self._inputs.find_layer(self._part).make_measured_command(argv)).stdout
+        return capture_output(
+            self._inputs.find_layer(self._part).build_measured_command(argv)
+        ).stdout
 
     def start(self) -> None:
         """Start the server, without waiting until it accepts requests (:meth:`check_ready`).
@@ -72,7 +74,7 @@ class Server:
         Raises UserError if `serve` fails.
         """
         self._started = time.monotonic()
-        self._run_serve("start", *self._fill_command(self.declared["argv"]))
+        self._run_serve_action("start", *self._fill_command(self.declared["argv"]))
 
     def check_ready(self) -> bool:
         """Send one request, and return whether the server is ready.
@@ -82,16 +84,16 @@ class Server:
         its time limit has passed.
         """
         ready = self.declared["ready"]
-        limit = stretch(ready["timeout"])
+        limit = scale_timeout(ready["timeout"])
         seconds_left = limit - (time.monotonic() - self._started)
         if seconds_left <= 0:
             reason = f"was not ready after {limit:g} s: {self.read_last_lines()}"
             raise CellFailed(f"its server {self.shown} {reason}")
         layer = self._inputs.find_layer(None if ready.get("at") == "client" else self._part)
-        command = layer.make_measured_command(self._fill_command(ready["argv"]))
+        command = layer.build_measured_command(self._fill_command(ready["argv"]))
         try:
-            # capture stretches its limit, and `seconds_left` is stretched already.
-            result = capture(command, seconds_left / stretch(1), check=False)
+            # capture_output scales its limit, and `seconds_left` is scaled already.
+            result = capture_output(command, seconds_left / scale_timeout(1), check=False)
         except UserError:
             # The request took too long or could not be made: `start_servers` calls again.
             return False
@@ -110,11 +112,11 @@ class Server:
         code that is not declared, or printed a line that the declared pattern `trouble` matches.
         """
         self._require_running("ended during the run")
-        limit = stretch(self.declared["stop"]["timeout"])
+        limit = scale_timeout(self.declared["stop"]["timeout"])
         # `serve` takes whole seconds, and prints the exit code or "killed".
-        code = self._run_serve("end", str(int(max(limit, 1)))).strip()
+        code = self._run_serve_action("end", str(int(max(limit, 1)))).strip()
         self.record["exit"] = int(code) if code.isdigit() else None
-        output = self._run_serve("output")
+        output = self._run_serve_action("output")
         self.record["output"] = output[-KEPT_CHARACTERS:]
         if not code.isdigit():
             reason = f"did not end within {limit:g} s and was killed"
@@ -154,7 +156,7 @@ class Server:
         The error is CommandFailed, unless the server printed too much: that it ended by itself may
         show that the environment cannot run the workload.
         """
-        state = self._run_serve("state").strip()
+        state = self._run_serve_action("state").strip()
         if state.startswith(TOO_LONG_STATE):
             raise CellFailed(
                 f"its server {self.shown} {state}, its limit: {self.read_last_lines()}"
@@ -169,7 +171,7 @@ class Server:
         UserError, because it is called for the messages of other errors.
         """
         try:
-            self.record["output"] = self._run_serve("output")[-KEPT_CHARACTERS:]
+            self.record["output"] = self._run_serve_action("output")[-KEPT_CHARACTERS:]
         except UserError as error:
             return f"its output cannot be read: {error}"
         return summarize_output(self.record["output"]) or "it printed nothing"
@@ -192,7 +194,7 @@ def copy_password(system: System) -> None:
             layer.copy_in(file.name, PASSWORD)
 
 
-def make_servers(inputs: Inputs) -> list[Server]:
+def create_servers(inputs: Inputs) -> list[Server]:
     """Return the servers of a cell, in the order of their start.
 
     A declaration with a role gives one server in each system with that role; one without a role
@@ -213,7 +215,7 @@ def start_servers(servers: list[Server], system: System) -> None:
 
     All servers of one declaration are ready before those of the next declaration are started.
     If a server needs the password, it is copied first.
-    servers: in the order of :func:`make_servers`.
+    servers: in the order of :func:`create_servers`.
     Raises CellFailed if a server ends or is not ready in time.
     """
     if any(server.declared.get("password") for server in servers):

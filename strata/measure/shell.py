@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from strata.util import signals
 from strata.util.process import end_processes, wait_for_process
-from strata.util.timeouts import stretch
+from strata.util.timeouts import scale_timeout
 
 SHELL_PROGRAM = "sh"
 # Seconds that the shell may take to end once its standard input is closed.
@@ -39,18 +39,18 @@ class Stopwatch:
         # other.
         self._state: tuple[float, float | None] = (0.0, time.monotonic())
 
-    def elapsed(self) -> float:
+    def get_elapsed_seconds(self) -> float:
         """Return the elapsed seconds, without pauses."""
         seconds, started = self._state
         return seconds if started is None else seconds + time.monotonic() - started
 
     def stop(self) -> None:
         """Stop the stopwatch, whose elapsed seconds are kept."""
-        self._state = (self.elapsed(), None)
+        self._state = (self.get_elapsed_seconds(), None)
 
     def resume(self) -> None:
         """Let the stopwatch run again; if it is running, it keeps running."""
-        self._state = (self.elapsed(), time.monotonic())
+        self._state = (self.get_elapsed_seconds(), time.monotonic())
 
 
 class Shell:
@@ -86,25 +86,25 @@ class Shell:
 
         argv: the command as a program of the system; its standard input is empty.
         output: called with each piece of text that the command prints, on either stream.
-        timeout: the limit in seconds of ``clock``, before it is stretched for slow machines.
+        timeout: the limit in seconds of ``clock``, before it is scaled for slow machines.
         The exit code is None if the command does not end in time, and the shell's if the shell
         itself ended.  In both cases, and if `output` raises, the shell is ended.
         """
         # Cells without laps, which have no shell, do not pay for this import.
         import shlex
 
-        started = self.clock.elapsed()
+        started = self.clock.get_elapsed_seconds()
         code = None
         try:
             # If the shell has ended, the end of its output shows that.
             with contextlib.suppress(BrokenPipeError):
                 line = f"{shlex.join(argv)} </dev/null 2>&1\nprintf '\\n%s %d\\n' {self._mark} $?\n"
                 self._input.write(line.encode())
-            code = self._forward_output(output, started + stretch(timeout))
+            code = self._forward_output(output, started + scale_timeout(timeout))
         finally:
             if code is None:
                 end_processes(self._process)
-        return code, self.clock.elapsed() - started
+        return code, self.clock.get_elapsed_seconds() - started
 
     def close(self) -> None:
         """Close the shell's standard input and wait for its end; after the limit, kill it.
@@ -128,7 +128,7 @@ class Shell:
         poll = select.poll()
         poll.register(source, select.POLLIN)
         unsent = b""
-        while (seconds_left := deadline - self.clock.elapsed()) > 0:
+        while (seconds_left := deadline - self.clock.get_elapsed_seconds()) > 0:
             if not poll.poll(max(SHORTEST_WAIT, seconds_left) * 1000):
                 continue
             piece = os.read(source, 1 << 16)

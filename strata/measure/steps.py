@@ -20,8 +20,8 @@ from strata.util.clock import Clock
 from strata.util.data_types import Fields, Step
 from strata.util.errors import CellFailed, CommandFailed, CommandTimedOut
 from strata.util.files import read_text
-from strata.util.process import capture, run_together, wait_for_any_process
-from strata.util.timeouts import stretch
+from strata.util.process import capture_output, run_concurrently, wait_for_any_process
+from strata.util.timeouts import scale_timeout
 
 # Seconds within which a shell that was started in a system must answer.
 SECONDS_TO_ANSWER = 60.0
@@ -45,7 +45,7 @@ class Steps:
     the number of systems that are up.
     waits: whether a shell waits in the system for the commands of laps.
     commands: the `commands` of the cell's record; each command adds its entry to this list.
-    shell: the waiting shell; None before :meth:`prepare` has ended, or without `waits`.
+    shell: the waiting shell; None before :meth:`prepare_run` has ended, or without `waits`.
     spent: how long commands took so far (`elapsed_seconds`); with a client on this host also its
     CPU time (`client_user_seconds`, `client_system_seconds`).  strata/measure/costs.py reads it
     after each run.
@@ -64,7 +64,7 @@ class Steps:
         self.inputs, self.log, self.watch = inputs, log, watch
         self.restart_system = restart_system
         self.add_system = add_system
-        self.servers = servers.make_servers(inputs)
+        self.servers = servers.create_servers(inputs)
         self.commands: list[Fields] = []
         self.shell: Shell | None = None
         self.spent = {"elapsed_seconds": 0.0}
@@ -78,7 +78,7 @@ class Steps:
         # Closed by `finish`.
         self._resources = contextlib.ExitStack()
 
-    def prepare(self) -> None:
+    def prepare_run(self) -> None:
         """Execute the steps before the run, and start the servers and the waiting shell.
 
         The order is: the steps of `prepare`, the servers, the steps of `warmup`, the shell.
@@ -96,12 +96,14 @@ class Steps:
         servers.start_servers(self.servers, self.inputs.system)
         self._execute_section("warmup")
         if self._waits:
-            self.shell = Shell(self.inputs.system.top.make_plain_command([SHELL_PROGRAM], fed=True))
+            self.shell = Shell(
+                self.inputs.system.top.build_plain_command([SHELL_PROGRAM], fed=True)
+            )
             # The shell must be ready before the system is frozen: no process can enter it then.
-            with self.log.outputs([0]) as [output]:
+            with self.log.open_outputs([0]) as [output]:
                 self.shell.run(["true"], output, SECONDS_TO_ANSWER)
 
-    def run(self, lap: int | None = None, way: str = "whole") -> None:
+    def execute_run(self, lap: int | None = None, way: str = "whole") -> None:
         """Execute the steps of the run.
 
         lap: the number of the lap, whose marker is written to the log; None for a cell without
@@ -121,7 +123,7 @@ class Steps:
         groups = [top.find_cgroup() for top in self.inputs.system.tops]
         return Spender([*filter(None, groups)], self._machine_pids, self.spent)
 
-    def finish(self) -> None:
+    def stop_programs(self) -> None:
         """End the shell, and stop the servers in the reverse order of their start.
 
         No step is executed afterwards.
@@ -153,7 +155,7 @@ class Steps:
             elif "neighbour" in step:
                 from strata.measure import neighbour
 
-                limit = stretch(step["timeout"])
+                limit = scale_timeout(step["timeout"])
                 with neighbour.keep_busy(self.inputs.system.top.context, limit) as usage:
                     self._run_command(step, values)
                 self._write_host_line(json.dumps({"neighbour": "busy", **usage}))
@@ -177,8 +179,8 @@ class Steps:
 
     def _write_host_line(self, line: str) -> None:
         """Write a line of the harness, which belongs to no system, to the log."""
-        self.log.mark(None)
-        self.log.write(line)
+        self.log.mark_system(None)
+        self.log.write_line(line)
 
     def _run_command(self, step: Step, values: Fields) -> None:
         """Execute the command of a step at the client, or in all systems at the same time.
@@ -240,11 +242,11 @@ class Steps:
         if part is None:
             values = self.inputs.list_client_values(values)
         else:
-            values = self.inputs.make_placeholder_values(part, values)
+            values = self.inputs.build_placeholder_values(part, values)
             if self.inputs.system_count > 1:
                 record["system"] = part
         argv = fill_command(step["argv"], values, self.inputs.workload)
-        return {**record, "argv": argv, "exit": None, "started": self.watch.now()}
+        return {**record, "argv": argv, "exit": None, "started": self.watch.format_now()}
 
     def _run_in_systems(
         self, systems: list[int | None], argvs: list[list[str]], timeout: float
@@ -256,15 +258,15 @@ class Steps:
         timeout: the limit in seconds.  The exit code of a command that exceeded it is None.
         Raises LongLogError if the commands print more than the log may hold.
         """
-        with self.log.outputs(systems) as outputs:
+        with self.log.open_outputs(systems) as outputs:
             # A shell waits only where there is one system.
             if self.shell is not None and systems != [None]:
-                argv = self.inputs.system.top.context.with_variables(argvs[0])
+                argv = self.inputs.system.top.context.wrap_with_variables(argvs[0])
                 return [self.shell.run(argv, outputs[0], timeout)]
             commands = []
             for part, argv in zip(systems, argvs, strict=True):
-                commands.append(self.inputs.find_layer(part).make_measured_command(argv))
-            return run_together(commands, outputs, timeout, self._machine_pids)
+                commands.append(self.inputs.find_layer(part).build_measured_command(argv))
+            return run_concurrently(commands, outputs, timeout, self._machine_pids)
 
     def _require_success(self, step: Step, commands: list[Fields]) -> None:
         """Raise an error if a command of a step returned a nonzero exit code or was ended.
@@ -279,7 +281,7 @@ class Steps:
             if command["exit"]:
                 from strata.vm import ssh
 
-                reason = f"{_name_systems([command])} ended with exit code {command['exit']}"
+                reason = f"{_format_systems([command])} ended with exit code {command['exit']}"
                 reason += self._describe_failure(command)
                 in_machine = self._machine_pids and step.get("at") != "client"
                 if command["exit"] == ssh.CONNECTION_LOST and in_machine:
@@ -291,7 +293,9 @@ class Steps:
         if unfinished := [command for command in commands if command["exit"] is None]:
             if wait_for_any_process(self._machine_pids, 0):
                 raise CellFailed(f"{name} was ended: its virtual machine ended under it")
-            limit = f"no end after {stretch(step['timeout']):g} s{_name_systems(unfinished)}"
+            limit = (
+                f"no end after {scale_timeout(step['timeout']):g} s{_format_systems(unfinished)}"
+            )
             raise CommandTimedOut(f"{name} was ended: {limit}{self._describe_servers()}")
 
     def _describe_failure(self, command: Fields) -> str:
@@ -329,7 +333,7 @@ class Steps:
             "memory_bytes": measure_held_memory(system.top.list_memory_processes()),
             "removal_seconds": system.facts["removal_seconds"],
         }
-        self.log.write(json.dumps(line))
+        self.log.write_line(json.dumps(line))
         self._machine_pids = _list_machine_processes(system)
 
     def _run_in_more_systems(self, step: Step, values: Fields) -> None:
@@ -385,9 +389,9 @@ class Steps:
         """
         command = {**self._start_record(step, values, 0), **further_keys}
         self.commands.append(command)
-        host_command = self.inputs.system.top.make_measured_command(command["argv"])
+        host_command = self.inputs.system.top.build_measured_command(command["argv"])
         started = time.monotonic()
-        result = capture(host_command, timeout=step["timeout"], check=False)
+        result = capture_output(host_command, timeout=step["timeout"], check=False)
         seconds = time.monotonic() - started
         command["exit"] = result.returncode
         command["seconds"] = round(seconds, 4)
@@ -412,7 +416,7 @@ def _list_machine_processes(system: System) -> list[int]:
     return processes
 
 
-def _name_systems(commands: list[Fields]) -> str:
+def _format_systems(commands: list[Fields]) -> str:
     """Return a phrase for a message, such as " in systems 0, 2"; empty if only one system is up.
 
     commands: records of commands; only where several systems are up do they have `system`.

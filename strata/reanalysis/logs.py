@@ -10,9 +10,9 @@ from strata.reanalysis.reading import (
     Readings,
     Refusal,
     Value,
-    cut_lines,
     find_blocks,
     parse_number,
+    split_blocks,
 )
 
 # The number of CPU sockets that a number of threads occupies.
@@ -56,7 +56,7 @@ def read_randomaccess(lines: Sequence[str]) -> Readings:
         rate = block.find_number(r"^(\S+) Billion\(10\^9\) Updates +per second")
         if not rate:
             yield Refusal(block.first, "a run that ends without a rate")
-        elif not block.contains(r"^Found \d+ errors in \d+ locations \(passed\)"):
+        elif not block.has_match(r"^Found \d+ errors in \d+ locations \(passed\)"):
             yield Refusal(block.first, "a run whose verification did not pass or is missing")
         else:
             sockets = 2 if rate < MAX_GUPS_OF_TWO_SOCKETS else 1
@@ -77,13 +77,13 @@ def read_stream(lines: Sequence[str]) -> Readings:
         sockets = SOCKETS.get(threads)
         # How many units of the log are 1 GB/s; None if the log names no unit.
         scale = None
-        if block.contains(r"Rate \(GB/s\)"):
+        if block.has_match(r"Rate \(GB/s\)"):
             scale = 1
-        elif block.contains(r"Rate \(MB/s\)"):
+        elif block.has_match(r"Rate \(MB/s\)"):
             scale = 1000
         if missing := [kernel for kernel, rate in rates.items() if not rate]:
             yield Refusal(block.first, f"a run without a rate of {', '.join(missing)}")
-        elif not block.contains("^Solution Validates"):
+        elif not block.has_match("^Solution Validates"):
             yield Refusal(block.first, "a run whose solution did not validate")
         elif sockets is None or scale is None:
             reason = "a run that does not name its threads (32 or 16) or the unit of its rates"
@@ -160,7 +160,7 @@ def _find_linpack_starts(lines: Sequence[str]) -> list[Block]:
             if not is_headed:
                 starts.append(index)
             is_headed = False
-    return cut_lines(lines, starts)
+    return split_blocks(lines, starts)
 
 
 def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None, list[str]]:
@@ -241,7 +241,7 @@ def _read_fio_job(block: Block) -> Readings:
         yield Refusal(block.first, reason)
         return
     readings: list[Value | Refusal] = []
-    for section in cut_lines(block.lines, starts, block.first):
+    for section in split_blocks(block.lines, starts, block.first):
         readings += _read_fio_direction(job, section)
     values = [reading for reading in readings if isinstance(reading, Value)]
     for metric in ("iops", "bandwidth"):
@@ -364,7 +364,7 @@ def _read_redis_tests(block: Block, connections: int) -> Iterator[tuple[str, flo
     starts = [
         index for index, line in enumerate(block.lines) if re.search("====== .* ======$", line)
     ]
-    for section in cut_lines(block.lines, starts, block.first):
+    for section in split_blocks(block.lines, starts, block.first):
         # Other output may stand before the heading on its line.
         test = re.sub(r"^.*====== (.*) ======$", r"\1", section.lines[0])
         rate = section.find_number(r"^(\S+) requests per second")

@@ -67,7 +67,7 @@ class Block(NamedTuple):
                 return number
         return self.first
 
-    def contains(self, pattern: str) -> bool:
+    def has_match(self, pattern: str) -> bool:
         """Return whether a pattern is found in any line of the block."""
         return any(re.search(pattern, line) for line in self.lines)
 
@@ -81,7 +81,7 @@ def parse_number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def cut_lines(lines: Sequence[str], starts: Sequence[int], first: int = 1) -> list[Block]:
+def split_blocks(lines: Sequence[str], starts: Sequence[int], first: int = 1) -> list[Block]:
     """Cut lines into blocks, each up to the start of the next; lines before the first are left out.
 
     starts: index in `lines` of each block's first line, in ascending order.
@@ -102,5 +102,5 @@ def find_blocks(lines: Sequence[str], *patterns: str) -> list[Block]:
     for pattern in patterns:
         starts = [index for index, line in enumerate(lines) if re.search(pattern, line)]
         if starts:
-            return cut_lines(lines, starts)
+            return split_blocks(lines, starts)
     return []

@@ -80,8 +80,8 @@ def check_folder(settings: Fields) -> None:
     settings: see :func:`require_folder`.  Settings that name no folder pass.
     """
     path = settings["published_raw"]
-    if path is not None and (wrong := explain_refusal(path)):
-        raise UserError(f"{settings['source']('published_raw')}: published_raw: {wrong}")
+    if path is not None and (refusal := explain_refusal(path)):
+        raise UserError(f"{settings['source']('published_raw')}: published_raw: {refusal}")
 
 
 def read_revision(path: str) -> str:
@@ -111,7 +111,7 @@ class Files:
             names = _read_git_text(path, "-c", "core.quotePath=false", *command).split("\n")
         self.names = sorted(names)
 
-    def read(self, name: str) -> bytes | None:
+    def read_file(self, name: str) -> bytes | None:
         """Return the bytes of a file; None if there is no such file.
 
         name: a path as in `names`, or ``at-REVISION/PATH`` for the file of another commit, which a
@@ -147,7 +147,7 @@ def _run_git(path: str, *arguments: str) -> bytes | None:
     repository = inner if os.path.exists(inner) else path
     command = ["git", f"--git-dir={repository}", *arguments]
     try:
-        with programs.git_environment(path) as options:
+        with programs.create_git_environment(path) as options:
             result = subprocess.run(command, capture_output=True, check=False, **options)
     except FileNotFoundError:
         return None

@@ -152,7 +152,7 @@ def _read_all_files(source: Files) -> Iterator[Row]:
             file for file in source.names if file.startswith(beginning) and file.endswith(".txt")
         ]
         if not runs:
-            yield Row(f"{beginning}*.txt", _make_missing_refusal("values of redis", environment))
+            yield Row(f"{beginning}*.txt", _build_missing_refusal("values of redis", environment))
         for file in runs:
             rows = _read_file(source, file, "redis", environment, logs.read_redis)
             if file == SUPERSEDED:
@@ -160,7 +160,7 @@ def _read_all_files(source: Files) -> Iterator[Row]:
             yield from rows
 
 
-def _make_missing_refusal(values: str, environment: str) -> Refusal:
+def _build_missing_refusal(values: str, environment: str) -> Refusal:
     """Return a refusal which says that values of an environment are missing.
 
     values: a noun for the message.  environment: its name; "" for all environments.
@@ -169,24 +169,24 @@ def _make_missing_refusal(values: str, environment: str) -> Refusal:
 
 
 def _read_file(
-    source: Files, file: str, workload: str, environment: str, read: Reader, is_text: bool = True
+    source: Files, file: str, workload: str, environment: str, reader: Reader, is_text: bool = True
 ) -> Iterator[Row]:
     """Yield the rows of a file; one refusal if the file is missing, empty or unreadable.
 
     file: its path in `source`.  environment: the environment of the values that name none
     themselves.
-    read: the reader; it is given the lines of the file or, unless `is_text`, its bytes, and raises
+    reader: it is given the lines of the file or, unless `is_text`, its bytes, and raises
     ValueError for content of another kind.
     """
-    content = source.read(file)
+    content = source.read_file(file)
     if content is None:
-        yield Row(file, _make_missing_refusal(f"values of {workload}", environment))
+        yield Row(file, _build_missing_refusal(f"values of {workload}", environment))
         return
     if not content or (is_text and b"\0" in content):
         yield Row(file, Refusal(1, "the file is empty, or holds NUL bytes and is no text"))
         return
     try:
-        readings = list(read(_split_lines(content) if is_text else content))
+        readings = list(reader(_split_lines(content) if is_text else content))
     except ValueError as error:
         yield Row(file, Refusal(1, str(error)))
         return
@@ -209,7 +209,7 @@ def _read_replaced_log(source: Files) -> Iterator[Row]:
     The figures show the old log, so the values of its replacement are a variant, if the two differ.
     """
     old = f"at-{REVISION}/{REPLACED}"
-    if source.read(REPLACED) != source.read(old):
+    if source.read_file(REPLACED) != source.read_file(old):
         rows = _read_file(source, REPLACED, "fio", "vm", logs.read_fio)
         yield from _set_selection(rows, "variant")
     yield from _read_file(source, old, "fio", "vm", logs.read_fio)
@@ -237,7 +237,7 @@ def _read_database(source: Files, folder: str, environment: str) -> Iterator[Row
         elif parent == folder and name.startswith("dstat") and name.endswith(".csv"):
             dstat_files.append(file)
     if not sysbench_files:
-        yield Row(f"{folder}/records-*", _make_missing_refusal("values of mysql", environment))
+        yield Row(f"{folder}/records-*", _build_missing_refusal("values of mysql", environment))
     # The factors of the runs in each of sysbench's outputs.
     outputs: list[list[Factors]] = []
     for file in sysbench_files:
@@ -250,7 +250,7 @@ def _read_database(source: Files, folder: str, environment: str) -> Iterator[Row
         if runs:
             outputs.append(runs)
     if not dstat_files:
-        yield Row(f"{folder}/dstat*", _make_missing_refusal("processor use of mysql", environment))
+        yield Row(f"{folder}/dstat*", _build_missing_refusal("processor use of mysql", environment))
     read_dstat = functools.partial(mysql.read_dstat, outputs=outputs)
     for file in dstat_files:
         yield from _read_file(source, file, "mysql", environment, read_dstat)

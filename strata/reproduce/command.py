@@ -12,7 +12,12 @@ from strata.archive import compare, light, output
 from strata.archive.checksums import hash_file
 from strata.environments.common import docker_daemon
 from strata.experiment import blocks, config, measuring, plan, planning, workload
-from strata.experiment.folder import check_repetitions, make_folder, make_name, require_name
+from strata.experiment.folder import (
+    check_repetitions,
+    format_folder_name,
+    prepare_folder,
+    require_name,
+)
 from strata.experiment.precision import SMALLEST_DIFFERENCE
 from strata.host import capacity, observe
 from strata.image import kvm_trial
@@ -20,7 +25,7 @@ from strata.reproduce import settings
 from strata.reproduce.settings import Restored
 from strata.results import forecast
 from strata.util import paths, programs, progress, yaml_files
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import MachineError, UserError
 from strata.util.files import read_json, remove_tree, reserve_outputs, write_json, write_output
@@ -39,7 +44,7 @@ FEWEST_BLOCKS, MAX_BLOCKS = 5, 300
 SHARE_OF_EFFECT = 0.25
 
 
-def reproduce(
+def reproduce_archive(
     archive: str,
     budget: str,
     effect: str,
@@ -79,7 +84,7 @@ def _find_answer(
 ) -> Fields | None:
     """Measure the experiment of an archive here, print what agrees, and return the answer.
 
-    Arguments and errors are those of :func:`reproduce`.  None after a dry run.
+    Arguments and errors are those of :func:`reproduce_archive`.  None after a dry run.
     """
     effect_share = compare.parse_share(effect)
     if effect_share <= SMALLEST_DIFFERENCE:
@@ -99,7 +104,7 @@ def _find_answer(
         _require_pair(archive, results)
         _, base = config.read_nearest()
         with contextlib.chdir(paths.PROJECT):
-            restored = settings.make_configuration(
+            restored = settings.build_configuration(
                 original, base, repetitions, capacity.read_host_facts()
             )
         is_trusted = trust or not restored.foreign
@@ -121,7 +126,7 @@ def _find_answer(
             _measure_experiment(folder, budget)
         request = {
             **_describe_archive(archive, results),
-            **_make_and_describe_tables(folder, restored),
+            **_compute_and_describe_tables(folder, restored),
             "effect": effect_share,
             "differences": differences,
         }
@@ -152,7 +157,7 @@ def _choose_folder(archive: str, name: str | None) -> str:
     Raises UserError for a wrong name.
     """
     if name is None:
-        name = make_name(compare.name_file(os.path.abspath(archive)), "archive")
+        name = format_folder_name(compare.get_base_name(os.path.abspath(archive)), "archive")
     else:
         require_name(name)
     return os.path.join(FOLDER, name)
@@ -204,7 +209,7 @@ def _prepare_experiment(
     """
     path = os.path.join(folder, config.FILE)
     earlier_settings = yaml_files.read_mapping(path) if os.path.exists(path) else None
-    make_folder(folder)
+    prepare_folder(folder)
     results_here = os.path.join(folder, "results")
     if fresh and os.path.isdir(results_here):
         remove_tree(results_here)
@@ -222,7 +227,7 @@ def _prepare_experiment(
     # A ratio takes native and another environment.
     if not only["workloads"] or len(only["environments"]) < 2:
         return None
-    make_folder(folder, settings_here)
+    prepare_folder(folder, settings_here)
     for name, source in files.items():
         target = os.path.join(folder, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -231,9 +236,9 @@ def _prepare_experiment(
     workload.read_declaration.cache_clear()
     with contextlib.chdir(folder):
         if untried:
-            own_plan = planning.make_plan(config.read_config({}), capacity.read_host_facts())
+            own_plan = planning.build_plan(config.read_config({}), capacity.read_host_facts())
         else:
-            own_plan = kvm_trial.make_plan_after_trial({})
+            own_plan = kvm_trial.build_plan_after_trial({})
     return own_plan if _has_comparison(own_plan, restored) else None
 
 
@@ -311,13 +316,13 @@ def _measure_experiment(folder: str, budget: str) -> None:
 
     def describe_round(number: int) -> str:
         """Return the number of a round, and the time that was spent until then."""
-        decision = read_json(os.path.join(folder, result_path("precision", round=number))) or {}
+        decision = read_json(os.path.join(folder, get_result_path("precision", round=number))) or {}
         spent = progress.format_duration(decision.get("spent_seconds", 0))
         return f"round {number} ({spent} of {budget})"
 
-    def measure() -> bool:
+    def measure_missing_cells() -> bool:
         """Measure the missing cells, and return whether all were measured."""
-        targets = [result_path("comparisons")]
+        targets = [get_result_path("comparisons")]
         return measuring.run_snakemake(
             folder, targets, "--keep-going", line=line, at_round=describe_round
         )
@@ -325,10 +330,10 @@ def _measure_experiment(folder: str, budget: str) -> None:
     line = measuring.ProgressLine()
     try:
         started = time.time()
-        is_measured = measure()
-        if not is_measured and _leave_out_failing(folder):
+        is_measured = measure_missing_cells()
+        if not is_measured and _leave_out_failing_workloads(folder):
             started = time.time()
-            is_measured = measure()
+            is_measured = measure_missing_cells()
         # Cells that failed now are part of the answer; any other failure is not.
         if not is_measured and not measuring.list_pairs(folder, "failed", started):
             line.clear()
@@ -346,7 +351,7 @@ def _measure_experiment(folder: str, budget: str) -> None:
         raise MachineError(f"nothing was measured: {os.path.join(folder, measuring.LOG)} says why")
 
 
-def _leave_out_failing(folder: str) -> bool:
+def _leave_out_failing_workloads(folder: str) -> bool:
     """Change config.yaml: leave each workload out where it always failed.
 
     Returns whether some are left out; otherwise the file stays as it is.
@@ -358,7 +363,7 @@ def _leave_out_failing(folder: str) -> bool:
     for environment, workload_name in sorted(failing):
         leave_out.setdefault(environment, []).append(workload_name)
     if failing:
-        make_folder(folder, settings_here)
+        prepare_folder(folder, settings_here)
     return bool(failing)
 
 
@@ -379,7 +384,7 @@ def _add_failures(folder: str, restored: Restored) -> None:
         restored.omitted[environment, workload_name] = reason
 
 
-def _make_and_describe_tables(folder: str, restored: Restored) -> Fields:
+def _compute_and_describe_tables(folder: str, restored: Restored) -> Fields:
     """Make the tables of what a reproduction measured, and return their description for R.
 
     It is ``{replication, logs, omitted}``; analysis/reproduce.R reads these keys.
@@ -397,7 +402,7 @@ def _make_and_describe_tables(folder: str, restored: Restored) -> Fields:
     if not measuring.list_pairs(folder, "raw"):
         return {"replication": "", "logs": "", "omitted": omitted}
     programs.run_python(folder, "tidy", "--partial")
-    digest = light.make_summary(folder, {})["raw"]["sha256"]
+    digest = light.build_summary(folder, {})["raw"]["sha256"]
     results = os.path.abspath(os.path.join(folder, "results"))
     return {"replication": results, "logs": digest, "omitted": omitted}
 
@@ -411,15 +416,15 @@ def _judge_replication(folder: str, request: Fields) -> Fields:
     ``--json`` prints the answer, whose keys docs/files.md lists.
     """
     with (
-        programs.temporary_folder("reproduce") as work,
+        programs.create_temporary_folder("reproduce") as work,
         output.write_whole_folder(folder) as target,
     ):
         question = os.path.join(work, "request.json")
         write_json(question, request)
         programs.run_r(os.path.join(paths.PROJECT, "analysis/reproduce.R"), question, target)
         answer: Fields = read_json(os.path.join(target, "outcome.json"))
-    kept = ("name", "sha256", "command", "logs", "effect", "omitted", "differences")
-    return {**{key: request[key] for key in kept}, **answer}
+    request_keys = ("name", "sha256", "command", "logs", "effect", "omitted", "differences")
+    return {**{key: request[key] for key in request_keys}, **answer}
 
 
 def _print_answer(answer: Fields, folder: str) -> None:

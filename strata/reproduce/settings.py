@@ -11,7 +11,7 @@ from strata.results.validate import load_object
 from strata.util import paths
 from strata.util.data_types import Fields, HostFacts, Plan
 from strata.util.errors import UserError
-from strata.util.placeholders import as_list
+from strata.util.placeholders import convert_to_list
 from strata.vm import acceleration
 
 # Keys that a plan and config.yaml have in the same form.
@@ -40,7 +40,7 @@ class Restored:
     files: set[str] = field(default_factory=set)
 
 
-def make_configuration(
+def build_configuration(
     original: Plan, base: Fields, repetitions: Fields, machine: HostFacts
 ) -> Restored:
     """Turn the plan of another machine's experiment into a configuration for this machine.
@@ -152,14 +152,14 @@ def _restore_client(original: Plan, base: Fields) -> str | Fields:
             "the load came from a second machine: name one in config.yaml, as in "
             "`client: {ssh: user@host}` (docs/client.md)"
         )
-    kept = {key: configured[key] for key in ("ssh", "ssh_config") if key in configured}
-    return {**kept, **rate}
+    connection = {key: configured[key] for key in ("ssh", "ssh_config") if key in configured}
+    return {**connection, **rate}
 
 
 def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -> Fields:
     """Return ``{workload: {parameter: value}}`` with the parameters that a configuration set.
 
-    machine: as for :func:`make_configuration`.
+    machine: as for :func:`build_configuration`.
     Workloads that do not fit this version or machine, for one of their parameters too, are left out
     and added to ``omitted`` of `restored`.  Adds free texts to its ``foreign``, and names of files
     to its ``files``.
@@ -207,7 +207,7 @@ def _find_overrides(name: str, original: Plan, declared: Fields) -> Fields:
         parameter = declared[key]
         default = parameter["value"] if "value" in parameter else parameter[scale]
         # A mapping is a rule that derives the parameter from the machine.
-        is_rule = any(isinstance(item, dict) for item in as_list(default))
+        is_rule = any(isinstance(item, dict) for item in convert_to_list(default))
         if not is_rule and value != default:
             overrides[key] = value
     # Rules may depend on the other values.
@@ -228,7 +228,7 @@ def _list_free_texts(name: str, overrides: Fields, declared: Fields) -> Iterator
         schema = declared[key]["schema"]
         accepted = schema.get("items", schema)
         is_free = "enum" not in accepted and not accepted.get("pattern", "").endswith("$")
-        if is_free and any(isinstance(item, str) for item in as_list(value)):
+        if is_free and any(isinstance(item, str) for item in convert_to_list(value)):
             yield f"workloads.{name}.{key}: {value}"
 
 

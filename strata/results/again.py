@@ -25,16 +25,16 @@ def measure_again(workload: str, repetition: int, overrides: config.Overrides) -
     than that of results/plan.json; MachineError if Snakemake is not installed.
     """
     settings = config.read_config(overrides)
-    experiment = planning.make_plan(settings, capacity.read_host_facts())
+    experiment = planning.build_plan(settings, capacity.read_host_facts())
     _require_same_plan(experiment)
     cells = _list_cells(blocks.Order(experiment), (workload, repetition))
-    logs = [paths.cell_path("raw", *cell, "log") for cell in cells]
+    logs = [paths.get_cell_path("raw", *cell, "log") for cell in cells]
     program = shutil.which("snakemake") or os.path.join(paths.PROJECT, ".venv/bin/snakemake")
     if not os.path.exists(program):
         raise MachineError("Snakemake is not installed: `make setup` installs it")
     arguments = ["--cores", "1", *overrides.options, "--force", "--", *logs]
     progress.print_message(shlex.join(["snakemake", *arguments]))
-    os.environ[pending.AGAIN] = f"{workload}/{repetition}/{Clock().now()}"
+    os.environ[pending.AGAIN] = f"{workload}/{repetition}/{Clock().format_now()}"
     sys.stdout.flush()
     os.execv(program, [program, *arguments])
 

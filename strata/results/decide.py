@@ -15,7 +15,7 @@ from strata.experiment.precision import Precision
 from strata.measure import interference
 from strata.results import pairs, tidy
 from strata.util import programs, progress
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import write_json
@@ -37,7 +37,7 @@ def decide_next_blocks(round_number: int) -> None:
             due = f"one is due after {order.last}"
         raise UserError(f"no decision is due after round {round_number}; {due}")
     decision = _Decision(experiment, order, tidy.parse_cells()).to_dict()
-    write_json(result_path("precision", round=round_number), decision, lasting=True)
+    write_json(get_result_path("precision", round=round_number), decision, lasting=True)
     # The next cell prints how many cells there are.
     plan.write_cell_order(experiment)
     # experiment/measuring.py recognizes this line.
@@ -143,10 +143,10 @@ class _Decision:
         rows, is_selection = self._select_ratios(workload, claim)
         environments = order.paired
         if is_selection:
-            chosen = {blocks.REFERENCE}
+            compared_names = {blocks.REFERENCE}
             for row in rows:
-                chosen |= {row["environment"], row["reference"]}
-            environments = [name for name in order.paired if name in chosen]
+                compared_names |= {row["environment"], row["reference"]}
+            environments = [name for name in order.paired if name in compared_names]
         half_width = max((row["half_width"] for row in rows), default=math.inf)
         target = 0.0
         if claim:
@@ -393,7 +393,7 @@ def _measure_widths(
     }
     if not any(counted.values()):
         return []
-    with programs.temporary_folder("widths") as folder:
+    with programs.create_temporary_folder("widths") as folder:
         tidy.write_value_tables(cell_values._replace(values=counted), folder)
         printed = programs.run_r("analysis/widths.R", "results", folder)
     ratios: list[Fields] = json.loads(printed)

@@ -106,19 +106,20 @@ def _estimate_time(
         return "nothing to measure"
     records = {}
     for cell in order.places:
-        path = paths.cell_path("raw", *cell, "json")
+        path = paths.get_cell_path("raw", *cell, "json")
         record = read_json(path) or read_json(os.path.join(samples, path))
         if cell[2] <= SAMPLE and record:
             records[cell] = record
     seconds = precision.compute_mean_cell_seconds(records)
-    known = [seconds[cell[:2]] for cell in due if cell[:2] in seconds]
+    known_seconds = [seconds[cell[:2]] for cell in due if cell[:2] in seconds]
     budget = experiment["precision"]["budget"] if "precision" in experiment else None
     bound = ""
     if budget and not order.decided:
         bound = f"; blocks are added until {format_duration(budget)} were measured"
-    if not known:
+    if not known_seconds:
         return f"not known before the first cells are measured{bound}"
     unknown = ""
-    if len(known) < len(due):
-        unknown = f"; no timing yet for the other {len(due) - len(known)} cells"
-    return f"about {format_duration(sum(known))} for {len(known)} of these cells{unknown}{bound}"
+    if len(known_seconds) < len(due):
+        unknown = f"; no timing yet for the other {len(due) - len(known_seconds)} cells"
+    duration = format_duration(sum(known_seconds))
+    return f"about {duration} for {len(known_seconds)} of these cells{unknown}{bound}"

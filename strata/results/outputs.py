@@ -3,7 +3,7 @@
 import os
 
 from strata.experiment import blocks
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Plan
 
 # The formats of the paper; commands name the first one to the reader.
@@ -35,9 +35,9 @@ def list_table_paths(experiment: Plan) -> list[str]:
     """
     workloads = sorted(experiment["workloads"])
     return [
-        *(result_path("tidy", workload=workload) for workload in workloads),
-        *(result_path("laps", workload=workload) for workload in workloads),
-        *map(result_path, _TABLES),
+        *(get_result_path("tidy", workload=workload) for workload in workloads),
+        *(get_result_path("laps", workload=workload) for workload in workloads),
+        *map(get_result_path, _TABLES),
     ]
 
 
@@ -47,7 +47,9 @@ def list_decision_paths(experiment: Plan) -> list[str]:
     Archives contain them: without them the order of the cells cannot be computed.
     """
     rounds = blocks.Order(experiment).decision_rounds
-    return [*filter(os.path.exists, (result_path("precision", round=round) for round in rounds))]
+    return [
+        *filter(os.path.exists, (get_result_path("precision", round=round) for round in rounds))
+    ]
 
 
 def list_output_paths(experiment: Plan) -> list[str]:

@@ -57,11 +57,11 @@ def _list_unpaired_environments(records: Mapping[str, Fields]) -> list[str]:
     return [
         name
         for name, record in records.items()
-        if name != REFERENCE and not _are_paired(record, native, seconds)
+        if name != REFERENCE and not _is_pair(record, native, seconds)
     ]
 
 
-def _are_paired(record: Fields, native: Fields, seconds: float) -> bool:
+def _is_pair(record: Fields, native: Fields, seconds: float) -> bool:
     """Return whether two cells of a block are, or will be, measured together.
 
     record, native: their records; empty if a cell is due.

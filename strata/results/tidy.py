@@ -17,7 +17,7 @@ from strata.measure import parsed, parsing
 from strata.measure.parsing import format_plain
 from strata.results import validate
 from strata.util import paths, progress
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import write_csv
@@ -54,7 +54,9 @@ def write_tidy_tables(partial: bool = False, to: str = "results") -> None:
     """
     values = parse_cells(partial)
     write_value_tables(values, to)
-    write_csv(_make_path_in_folder(to, result_path("left_out")), ("log", "reason"), values.left_out)
+    write_csv(
+        _build_path_in_folder(to, get_result_path("left_out")), ("log", "reason"), values.left_out
+    )
     _print_unplanned_logs(values.cells)
 
 
@@ -80,10 +82,12 @@ def _write_table(
     name: the table's key in schemas/constants/results.json.  columns: its columns, in their order.
     """
     lines = [[row.get(column, "") for column in columns] for row in rows]
-    write_csv(_make_path_in_folder(folder, result_path(name, workload=workload)), columns, lines)
+    write_csv(
+        _build_path_in_folder(folder, get_result_path(name, workload=workload)), columns, lines
+    )
 
 
-def _make_path_in_folder(folder: str, name: str) -> str:
+def _build_path_in_folder(folder: str, name: str) -> str:
     """Return the path of a file of results, with `folder` in the place of results/.
 
     name: the file's path in the project, which begins with results/.
@@ -137,7 +141,7 @@ def parse_cells(partial: bool = False) -> CellValues:
     logs: list[parsing.LoggedCell] = []
     for cell in runnable:
         workload = plan.select_workload(experiment, *cell[:2])
-        logs.append((paths.cell_path("raw", *cell, "log"), records[cell], workload))
+        logs.append((paths.get_cell_path("raw", *cell, "log"), records[cell], workload))
     outcomes = parsed.read_outcomes(runnable, logs)
     for cell, (path, record, _), outcome in zip(runnable, logs, outcomes, strict=True):
         if "broken" in outcome:
@@ -166,17 +170,20 @@ def _read_records(
     partial: whether cells may be missing.  Raises UserError as :func:`parse_cells` does.
     """
     measured = validate.list_measured_cells(cells)
-    missing = [paths.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))]
+    missing = [
+        paths.get_cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))
+    ]
     if missing and not partial:
         names = validate.join_names(missing)
         raise UserError(f"{len(missing)} of {len(cells)} cells are not measured: {names}")
     if faults := validate.find_faults(experiment, measured):
-        sentences = [sentence for wrong in faults.values() for sentence in wrong]
-        logs = validate.join_names([paths.cell_path("raw", *cell, "log") for cell in faults])
+        sentences = [sentence for cell_faults in faults.values() for sentence in cell_faults]
+        logs = validate.join_names([paths.get_cell_path("raw", *cell, "log") for cell in faults])
         remedy = "remove what is not as it was measured, and snakemake measures it again"
         raise UserError(*sentences, f"{remedy}: {logs}")
     return {
-        cell: validate.load_object(".", paths.cell_path("raw", *cell, "json")) for cell in measured
+        cell: validate.load_object(".", paths.get_cell_path("raw", *cell, "json"))
+        for cell in measured
     }
 
 
@@ -220,7 +227,7 @@ def _print_unplanned_logs(cells: Iterable[blocks.Cell]) -> None:
 
     cells: all planned cells.
     """
-    planned = {paths.cell_path("raw", *cell, "log") for cell in cells}
+    planned = {paths.get_cell_path("raw", *cell, "log") for cell in cells}
     if unplanned := sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned):
         names = validate.join_names(unplanned)
         progress.print_message(f"tidy: left out, since they are not in the plan: {names}")

@@ -22,7 +22,7 @@ _MAX_DIGITS = 40
 SharedValues = dict[tuple[Any, ...], tuple[Any, str]]
 
 
-def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of JSON that has these keys and values.
 
     Raises ValueError if a key is repeated: readers would differ in which value they take.
@@ -48,7 +48,7 @@ def load_object(folder: str, name: str) -> Any:
     """
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
-            value = json.load(file, object_pairs_hook=_make_object, parse_int=_parse_whole_number)
+            value = json.load(file, object_pairs_hook=_build_object, parse_int=_parse_whole_number)
     except FileNotFoundError:
         raise UserError(f"{name}: missing") from None
     except (ValueError, RecursionError) as error:
@@ -66,7 +66,7 @@ def list_measured_cells(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
     return [
         cell
         for cell in cells
-        if os.path.exists(os.path.join(folder, paths.cell_path("raw", *cell, "log")))
+        if os.path.exists(os.path.join(folder, paths.get_cell_path("raw", *cell, "log")))
     ]
 
 
@@ -86,21 +86,21 @@ def find_faults(
     schema = validation.load_schema("record")
     faults = {}
     for cell in cells:
-        name, log = (paths.cell_path("raw", *cell, suffix) for suffix in ("json", "log"))
+        name, log = (paths.get_cell_path("raw", *cell, suffix) for suffix in ("json", "log"))
         try:
             record = load_object(folder, name)
         except UserError as error:
             faults[cell] = [str(error)]
             continue
-        wrong = [
+        cell_faults = [
             f"{key or 'the whole'}: {sentence}"
             for key, sentence in validation.find_faults(schema, record)
         ]
-        if not wrong:
-            wrong = [*_compare_with_plan(experiment, cell, record)]
-        if not wrong:
-            wrong = _compare_with_records(shared, experiment, cell, name, record)
-        sentences = [f"{name}: {sentence}" for sentence in wrong]
+        if not cell_faults:
+            cell_faults = [*_compare_with_plan(experiment, cell, record)]
+        if not cell_faults:
+            cell_faults = _compare_with_records(shared, experiment, cell, name, record)
+        sentences = [f"{name}: {sentence}" for sentence in cell_faults]
         if not _is_log_of(record, os.path.join(folder, log)):
             sentences.append(
                 f"{log}: it is not the log that {name} records: size or SHA-256 differ"
@@ -193,15 +193,15 @@ def _compare_with_records(
         "image": "it was measured in an image with other files than that of",
         "parameters": "its derived parameters are others than those of",
     }
-    wrong = []
+    sentences = []
     for key, value in values.items():
         first_value, first_name = shared.get(key, (value, name))
         if first_value != value:
-            wrong.append(f"{faults[key[0]]} {first_name}")
-    if not wrong:
+            sentences.append(f"{faults[key[0]]} {first_name}")
+    if not sentences:
         for key, value in values.items():
             shared.setdefault(key, (value, name))
-    return wrong
+    return sentences
 
 
 def _is_log_of(record: Record, path: str) -> bool:

@@ -22,7 +22,7 @@ from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import remove_tree, write_json
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 from strata.util.progress import print_topic
 
 
@@ -33,9 +33,9 @@ def ensure_journal_folder() -> str:
     Raises UserError if a folder cannot be created.
     """
     # The name stays: other versions of Strata use the same folder.
-    journal = os.path.join(paths.home_folder(), "state")
+    journal = os.path.join(paths.get_home_folder(), "state")
     try:
-        os.makedirs(paths.home_folder(), 0o755, exist_ok=True)
+        os.makedirs(paths.get_home_folder(), 0o755, exist_ok=True)
         os.makedirs(journal, 0o700, exist_ok=True)
     except OSError as error:
         raise UserError(
@@ -45,7 +45,7 @@ def ensure_journal_folder() -> str:
     return journal
 
 
-def entry_path(system_id: str) -> str:
+def get_entry_path(system_id: str) -> str:
     """Return the path of the journal file of a system or client, whether or not the file exists.
 
     Creates the journal's folder if it is missing.
@@ -68,7 +68,7 @@ def begin_entry(system_id: str, environment: str, owner: Fields) -> None:
         # Later entries have larger numbers, as long as the machine is not booted again.
         "number": time.monotonic_ns(),
     }
-    write_json(entry_path(system_id), entry, indent=None)
+    write_json(get_entry_path(system_id), entry, indent=None)
 
 
 def note_cleanup(system_id: str, cleanup: Fields) -> None:
@@ -78,7 +78,7 @@ def note_cleanup(system_id: str, cleanup: Fields) -> None:
     have been begun (:func:`begin_entry`).  Parts are removed in the reverse order of these calls.
     cleanup: ``{kind, id, …}`` as the module describes; :func:`remove_part` relies on its keys.
     """
-    with open(entry_path(system_id), "a", encoding="utf-8") as file:
+    with open(get_entry_path(system_id), "a", encoding="utf-8") as file:
         file.write(json.dumps(cleanup) + "\n")
 
 
@@ -94,7 +94,7 @@ def read_entries() -> list[Fields]:
         system_id, suffix = os.path.splitext(name)
         if suffix != ".up":
             continue
-        file_path = entry_path(system_id)
+        file_path = get_entry_path(system_id)
         # Another process may remove the file meanwhile.
         with contextlib.suppress(FileNotFoundError), open(file_path, encoding="utf-8") as file:
             try:
@@ -144,7 +144,7 @@ def remove_part(cleanup: Fields) -> None:
         cgroups.remove_groups(name)
     elif kind == "frozen":
         # A frozen program does not end by any signal.
-        cgroups.freeze(cgroups.find_freezable_folders(name), False)
+        cgroups.set_groups_frozen(cgroups.find_freezable_folders(name), False)
     elif kind == "machine":
         from strata.vm import machine
 
@@ -169,21 +169,21 @@ def _remove_by_commands(cleanup: Fields) -> None:
 
     def run_command(argv: list[str], check: bool = False) -> subprocess.CompletedProcess[str]:
         """Run a command of the cleanup, as root if the cleanup says so."""
-        return capture(as_root(argv) if cleanup.get("root") else argv, check=check)
+        return capture_output(wrap_as_root(argv) if cleanup.get("root") else argv, check=check)
 
-    def remove() -> bool:
+    def run_removals() -> bool:
         """Run all removal commands, also after one that failed; return whether all succeeded."""
         codes = [run_command(argv).returncode for argv in cleanup["remove"]]
         return not any(codes)
 
-    def exists() -> bool:
+    def has_part() -> bool:
         """Return whether the part still exists."""
         return bool(run_command(cleanup["find"], check=True).stdout.strip())
 
     # `find` costs time, and most parts exist: it runs only if a removal failed.
-    if remove():
+    if run_removals():
         return
     if "start" in cleanup and run_command(cleanup["find"]).returncode:
-        capture([os.path.join(paths.PROJECT, cleanup["start"])], timeout=90)
-    if exists() and not remove() and exists():
+        capture_output([os.path.join(paths.PROJECT, cleanup["start"])], timeout=90)
+    if has_part() and not run_removals() and has_part():
         raise UserError(f"{cleanup['kind']} {cleanup['id']} could not be removed")

@@ -25,7 +25,7 @@ from strata.util import locks, paths
 from strata.util.data_types import Fields, Image, Stack
 from strata.util.errors import CellFailed, UserError
 from strata.util.locks import hold_machine
-from strata.util.process import as_root, capture, identify_process, is_alive
+from strata.util.process import capture_output, identify_process, is_alive, wrap_as_root
 from strata.util.progress import print_topic, read_one_off_seconds
 from strata.util.units import format_ranges
 
@@ -72,8 +72,8 @@ def observe_system(top: Layer) -> tuple[Fields, States]:
     record's `observed` has the facts as `inside` or `client`, with `processors` (the CPUs, for
     example ``0-3``).
     """
-    command = top.make_plain_command(starting_state.make_state_command(*observe.FILES))
-    files = observe.split_files(capture(command, check=False).stdout)
+    command = top.build_plain_command(starting_state.build_state_command(*observe.FILES))
+    files = observe.split_files(capture_output(command, check=False).stdout)
     facts = observe.parse_facts(files)
     state = starting_state.parse_state(files)
     if "processors" in state:
@@ -95,15 +95,16 @@ def read_native_state(mask: str | None) -> States:
     :func:`strata.host.starting_state.declare_state` must have been called before.
     Raises CellFailed if the state is not the declared one.
     """
-    printed = capture(as_root(starting_state.make_state_command()), check=False).stdout
+    printed = capture_output(wrap_as_root(starting_state.build_state_command()), check=False).stdout
     state = starting_state.parse_state(observe.split_files(printed))
-    wrong = starting_state.find_undeclared_values(state)
+    undeclared_values = starting_state.find_undeclared_values(state)
     processors = mask or format_ranges(starting_state.list_online_cpus())
     if "processors" in state and state["processors"] != processors:
-        wrong["processors"] = (processors, state["processors"])
-    if wrong:
+        undeclared_values["processors"] = (processors, state["processors"])
+    if undeclared_values:
         values = "; ".join(
-            f"{name} is {value} and must be {declared}" for name, (declared, value) in wrong.items()
+            f"{name} is {value} and must be {declared}"
+            for name, (declared, value) in undeclared_values.items()
         )
         raise CellFailed(
             f"programs cannot be started in the declared state here: {values}; whoever started "
@@ -134,15 +135,15 @@ def check_native_differences(top: Layer, inside: States, native: States) -> Fiel
     expected = native | {f"{name} on the host": value for name, value in native.items()}
     declared = registry.collect_declared_differences(top)
     differing = starting_state.compare_states(values, expected)
-    wrong = [
+    phrases = [
         f"{name}: native {native_value}, here {value}"
         for name, (native_value, value) in differing.items()
         if name not in declared
     ]
-    if wrong:
+    if phrases:
         raise CellFailed(
             "programs start in another state here than natively, which no layer or option of this "
-            f"environment declares: {'; '.join(wrong)}"
+            f"environment declares: {'; '.join(phrases)}"
         )
     rows = []
     for name, value in values.items():
@@ -163,8 +164,10 @@ def _read_host_process_state(top: Layer) -> States:
     host_process = top.find_kernel_process()
     if not host_process:
         return {}
-    command = as_root(starting_state.make_state_command(process=host_process))
-    state = starting_state.parse_state(observe.split_files(capture(command, check=False).stdout))
+    command = wrap_as_root(starting_state.build_state_command(process=host_process))
+    state = starting_state.parse_state(
+        observe.split_files(capture_output(command, check=False).stdout)
+    )
     names = [name for name in starting_state.HOST_PROCESS_STATE if name in state]
     return {f"{name} on the host": state[name] for name in names}
 
@@ -186,7 +189,7 @@ class Client:
     def __init__(self, resolved: Fields, image: Image | None, mask: str | None) -> None:
         """Bring the client up, after its entry in the journal; no system is joined to it yet."""
         client_id = _begin_entry(CLIENT, image)
-        folder = os.path.join(paths.systems_folder(), client_id)
+        folder = os.path.join(paths.get_systems_folder(), client_id)
         note = functools.partial(journal.note_cleanup, client_id)
         context = Context(client_id, folder, image, mask=mask, note=note)
         stack, self.layer = client_of.build_stack(resolved, context)
@@ -279,7 +282,7 @@ class System:
         ids = [self.id]
         if parts > 1:
             ids = [f"{self.id}-{part}" for part in range(parts)]
-        folders = [os.path.join(paths.systems_folder(), part_id) for part_id in ids]
+        folders = [os.path.join(paths.get_systems_folder(), part_id) for part_id in ids]
         stacks = []
         for part, (part_id, folder) in enumerate(zip(ids, folders, strict=True)):
             context = Context(
@@ -314,7 +317,7 @@ class System:
         """
         top = self.tops[part]
         # These layers forward packets of other parts as they forward the client's.
-        forwarded = any(layer.peers_are_clients for layer in top.stack())
+        forwarded = any(layer.peers_are_clients for layer in top.iterate_layers())
         return top.get_address() if forwarded else self.get_listen_address(part)
 
     def set_frozen(self, frozen: bool) -> None:
@@ -332,7 +335,7 @@ class System:
             for group in filter(None, [top.find_cgroup() for top in self.tops]):
                 journal.note_cleanup(self.id, {"kind": "frozen", "id": group})
                 self._freezable_folders += cgroups.find_freezable_folders(group)
-        cgroups.freeze(self._freezable_folders, frozen)
+        cgroups.set_groups_frozen(self._freezable_folders, frozen)
         self.frozen = frozen
 
 
@@ -381,7 +384,7 @@ def take_down_systems(environment: str | None = None) -> list[str]:
                 errors.append(error)
         if len(errors) == errors_before:
             removed.append(f"system {entry['id']} ({entry['environment']})")
-            os.unlink(journal.entry_path(entry["id"]))
+            os.unlink(journal.get_entry_path(entry["id"]))
     if errors:
         raise errors[0]
     return removed

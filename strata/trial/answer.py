@@ -15,7 +15,7 @@ from strata.host.context import Context
 from strata.image import cache
 from strata.trial.request import WORK_FOLDER, WORKLOAD, Request
 from strata.util import paths
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.files import format_csv, read_json, write_output
 from strata.util.progress import format_duration
@@ -51,7 +51,7 @@ def read_table(folder: str, name: str) -> list[dict[str, str]]:
 
     name: the table's name in analysis/tables.R, which writes it, such as ``summary``.
     """
-    path = os.path.join(folder, result_path(name))
+    path = os.path.join(folder, get_result_path(name))
     if not os.path.exists(path):
         return []
     with open(path, newline="", encoding="utf-8") as file:
@@ -114,13 +114,15 @@ def explain_missing(folder: str, experiment: Plan, rows: Sequence[Fields]) -> di
             for path in sorted(glob.glob(pattern)):
                 record = read_json(path) or {}
                 if "error" in record:
-                    reasons[name] = shorten_error(record["error"])
+                    reasons[name] = shorten_cell_error(record["error"])
                 elif "cannot" in record:
-                    reasons[name] = f"cannot run it: {shorten_error(record['cannot']['reason'])}"
+                    reasons[name] = (
+                        f"cannot run it: {shorten_cell_error(record['cannot']['reason'])}"
+                    )
     return reasons
 
 
-def shorten_error(error: str) -> str:
+def shorten_cell_error(error: str) -> str:
     """Return a cell's error without the words that a command's author need not know.
 
     The removed texts are written by strata/measure/cell.py and strata/measure/steps.py; 3 is the
@@ -252,7 +254,7 @@ def compute_block_seconds(folder: str, experiment: Plan) -> float:
     # Repetition, which is the number of the block → its seconds.
     seconds: dict[int, float] = {}
     for cell in order.list_cells():
-        if record := read_json(os.path.join(folder, paths.cell_path("raw", *cell, "json"))):
+        if record := read_json(os.path.join(folder, paths.get_cell_path("raw", *cell, "json"))):
             _, _, repetition = cell
             seconds[repetition] = seconds.get(repetition, 0.0) + record["seconds"]
     return sum(seconds.values()) / len(seconds) if seconds else 0.0
@@ -313,9 +315,9 @@ def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
     steps = ["try=$(mktemp -d)", 'mkdir -m 1777 "$try/work"', 'chmod 755 "$try"']
     if request.files:
         steps.append(f'cp -rH -- {shlex.join(request.files)} "$try/work"')
-    argv = context.with_variables([*context.entrypoint, *request.argv])
+    argv = context.wrap_with_variables([*context.entrypoint, *request.argv])
     if layer_names == ["docker"]:
-        reference = request.image or engine.name_image(image)
+        reference = request.image or engine.format_image_name(image)
         steps.append(_format_docker_run(layers[0]["docker"], reference, folder, argv))
     else:
         steps.append(_format_chroot(context, image["folder"], folder, argv))
@@ -330,10 +332,15 @@ def _format_docker_run(options: Fields, image: str, folder: str, argv: list[str]
     """
     passed = options.get("options", [])
     socket = docker_daemon.find_second_socket(options)
-    words = [*docker_daemon.make_client_command(socket), "run", "--rm", "-it"]
+    words = [*docker_daemon.build_client_command(socket), "run", "--rm", "-it"]
     if not passed_options.find_network({"options": passed}):
         words += ["--network", options["network"]]
-    words += ["--runtime", docker.name_runtime(options), *limits.list_run_options(options), *passed]
+    words += [
+        "--runtime",
+        docker.format_runtime_name(options),
+        *limits.list_run_options(options),
+        *passed,
+    ]
     image = options.get("image", {}).get("name", image)
     # The words of the command include the image's own ENTRYPOINT.
     program = ["--workdir", folder, "--entrypoint", argv[0], image, *argv[1:]]

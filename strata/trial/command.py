@@ -12,14 +12,14 @@ from strata.environments import docker
 from strata.environments.common import registry
 from strata.experiment import config, measuring, planning, workload
 from strata.experiment.blocks import REFERENCE, list_available_environments
-from strata.experiment.folder import make_folder
+from strata.experiment.folder import prepare_folder
 from strata.host import capacity
 from strata.trial import answer
 from strata.trial import request as requests
 from strata.trial.answer import NOT_MEASURED
 from strata.trial.request import WORKLOAD, Request
 from strata.util import paths, programs, progress, yaml_files
-from strata.util.constants import result_path
+from strata.util.constants import get_result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import read_json, read_text, remove_tree, reserve_outputs, write_output
@@ -28,7 +28,7 @@ from strata.util.signals import Interrupted
 # Exit statuses; users' scripts rely on them (docs/how-to/try.md).
 ANSWERED, FAILED = 0, 1
 # The tables that the answer is made of.
-TABLES = tuple(map(result_path, ("summary", "comparisons", "verdicts", "runs")))
+TABLES = tuple(map(get_result_path, ("summary", "comparisons", "verdicts", "runs")))
 
 
 def main(
@@ -123,7 +123,7 @@ def _write_page(folder: str, path: str) -> None:
     """
     script = os.path.join(paths.PROJECT, "analysis/try.R")
     results = os.path.abspath(os.path.join(folder, "results"))
-    with programs.temporary_folder("try") as scratch:
+    with programs.create_temporary_folder("try") as scratch:
         page = os.path.join(scratch, "page.html")
         programs.run_r(script, results, page)
         write_output(path, read_text([page]))
@@ -145,18 +145,18 @@ def _measure_experiment(
     is_complete = False
     interruption = None
     try:
-        is_complete = _measure_and_make_tables(folder, request, line)
-        if not is_complete and _leave_out_failing(folder, experiment):
-            is_complete = _measure_and_make_tables(folder, request, line)
+        is_complete = _measure_and_compute_tables(folder, request, line)
+        if not is_complete and _leave_out_failing_environments(folder, experiment):
+            is_complete = _measure_and_compute_tables(folder, request, line)
     except Interrupted as signal:
         interruption = signal
     if not is_complete and glob.glob(f"{glob.escape(folder)}/results/raw/*/{WORKLOAD}/*.log"):
         line.show("the tables of what was measured …")
-        _measure_and_make_tables(folder, request, line, "--config", "partial=true")
+        _measure_and_compute_tables(folder, request, line, "--config", "partial=true")
     return interruption
 
 
-def _measure_and_make_tables(
+def _measure_and_compute_tables(
     folder: str, request: Request, line: measuring.ProgressLine, *options: str
 ) -> bool:
     """Measure the missing cells, and make the answer's TABLES, with Snakemake.
@@ -194,17 +194,17 @@ def _prepare_experiment(
         # The image is read before a cell would start the daemon.
         docker.start_daemon()
     with contextlib.ExitStack() as undo:
-        with programs.temporary_folder("try") as scratch:
+        with programs.create_temporary_folder("try") as scratch:
             archive = os.path.join(scratch, requests.ARCHIVE)
             sha1 = requests.pack_files(request.files, archive) if request.files else ""
-            settings = requests.make_configuration(request, sha1)
+            settings = requests.build_configuration(request, sha1)
             folder = requests.choose_folder(request, settings, name, fresh)
             if not os.path.lexists(folder):
                 undo.callback(remove_tree, folder)
-            make_folder(folder)
+            prepare_folder(folder)
             if fresh:
-                requests.set_aside(folder)
-                undo.callback(requests.restore_earlier, folder)
+                requests.set_aside_results(folder)
+                undo.callback(requests.restore_earlier_results, folder)
             existing = requests.read_settings(folder)
             if sha1:
                 shutil.move(archive, os.path.join(folder, requests.ARCHIVE))
@@ -217,19 +217,19 @@ def _prepare_experiment(
         else:
             # The trial run takes one block; its seconds decide the laps of the others.
             requests.write_settings(folder, {**settings, "repetitions": 1}, command_line)
-            experiment = _make_plan(folder)
+            experiment = _build_plan(folder)
             _require_comparison(experiment)
             seconds = _time_native_run(folder, request, experiment, line)
             _get_command_parameters(settings).update(requests.choose_laps(seconds))
         requests.write_settings(folder, settings, command_line)
-        experiment = _make_plan(folder)
-        requests.forget_earlier(folder)
+        experiment = _build_plan(folder)
+        requests.remove_earlier_results(folder)
         # All went well, so that the folder stays.
         undo.pop_all()
     return folder, experiment
 
 
-def _leave_out_failing(folder: str, experiment: Plan) -> bool:
+def _leave_out_failing_environments(folder: str, experiment: Plan) -> bool:
     """Leave environments out of the configuration if the command always failed there.
 
     experiment: the plan, which stays as it is; Snakemake plans again from the changed config.yaml.
@@ -253,7 +253,7 @@ def _get_command_parameters(settings: Fields) -> Fields:
     return parameters
 
 
-def _make_plan(folder: str) -> Plan:
+def _build_plan(folder: str) -> Plan:
     """Return the plan of an experiment's configuration.
 
     Works in the experiment's folder meanwhile.
@@ -262,7 +262,7 @@ def _make_plan(folder: str) -> Plan:
     with contextlib.chdir(folder):
         # The declarations of another folder may differ.
         workload.read_declaration.cache_clear()
-        experiment = planning.make_plan(config.read_config(), capacity.read_host_facts())
+        experiment = planning.build_plan(config.read_config(), capacity.read_host_facts())
     for environment in experiment["environments"].values():
         if environment["available"]:
             # The outermost layer, which runs on this host, decides whether the user may.
@@ -299,14 +299,14 @@ def _time_native_run(
     limit = request.budget_seconds / len(available)
     overrides = f"workloads={{{WORKLOAD}: {{runs: 1, warmups: 0, laps: 1, limit: {limit:.1f}}}}}"
     line.show("a first run, natively …")
-    log = paths.cell_path("raw", REFERENCE, WORKLOAD, 1, "log")
+    log = paths.get_cell_path("raw", REFERENCE, WORKLOAD, 1, "log")
     is_measured = measuring.run_snakemake(folder, [log], "--config", overrides, line=line)
     line.clear()
     if not is_measured:
         reasons = answer.explain_missing(folder, experiment, [])
         native = {REFERENCE: reasons[REFERENCE]}
         raise UserError(*_explain_failures(folder, request, experiment, native))
-    path = os.path.join(folder, paths.cell_path("parsed", REFERENCE, WORKLOAD, 1, "json"))
+    path = os.path.join(folder, paths.get_cell_path("parsed", REFERENCE, WORKLOAD, 1, "json"))
     parsed = read_json(path) or {}
     for kind in ("raw", "parsed"):
         remove_tree(os.path.join(folder, "results", kind))
@@ -343,7 +343,7 @@ def _describe_round(folder: str, number: int, request: Request) -> str:
 
     number: the number of the round, after which strata/results/decide.py wrote its decision.
     """
-    decision = read_json(os.path.join(folder, result_path("precision", round=number))) or {}
+    decision = read_json(os.path.join(folder, get_result_path("precision", round=number))) or {}
     state = decision.get("workloads", {}).get(WORKLOAD, {})
     phrases = []
     for row in state.get("verdicts", []):

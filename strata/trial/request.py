@@ -16,7 +16,7 @@ import yaml
 from strata.environments.common import docker_daemon, passed_options
 from strata.experiment import config, workload
 from strata.experiment.blocks import REFERENCE
-from strata.experiment.folder import check_repetitions, make_name, require_name
+from strata.experiment.folder import check_repetitions, format_folder_name, require_name
 from strata.experiment.precision import LOOKS
 from strata.util import paths, validation, yaml_files
 from strata.util.data_types import Fields
@@ -135,14 +135,14 @@ def read_request(
         raise UserError("the command is empty: type its name after two hyphens")
     if image is not None and not image.strip():
         raise UserError("--image: is empty: name a Docker image, as `docker images` lists them")
-    repetitions = make_repetitions(margin, budget)
+    repetitions = build_repetitions(margin, budget)
     environments: list[str] = []
     placed_argv: list[str] = []
     validation.check_all(
         lambda: check_repetitions(repetitions, {"margin": "--margin", "budget": "--budget"}),
         lambda: _check_metrics(metrics),
         lambda: environments.extend(choose_environments(names)),
-        lambda: placed_argv.extend(place_files(argv, files)),
+        lambda: placed_argv.extend(replace_file_paths(argv, files)),
     )
     return Request(
         argv=placed_argv,
@@ -157,7 +157,7 @@ def read_request(
     )
 
 
-def make_repetitions(margin: str, budget: str) -> Fields:
+def build_repetitions(margin: str, budget: str) -> Fields:
     """Return the configuration's `repetitions` of an experiment, unchecked."""
     # Verdicts share their error rate by the planned looks, so that no block follows the last one.
     return {"min": 3, "max": LOOKS[-1], "margin": margin, "budget": budget}
@@ -171,7 +171,7 @@ def _check_metrics(metrics: list[str]) -> None:
     # Declarations of workloads are read in the working directory, here the project's.
     with contextlib.chdir(paths.PROJECT):
         declared = workload.read_declaration(WORKLOAD)
-    accepted = validation.make_validator(declared["parameters"]["patterns"]["schema"]["items"])
+    accepted = validation.build_validator(declared["parameters"]["patterns"]["schema"]["items"])
     names = set(declared["metrics"])
     for text in metrics:
         if mistakes := validation.find_faults(accepted, text):
@@ -200,24 +200,24 @@ def choose_environments(names: str | None) -> list[str]:
         raise UserError(
             f"{path}: has no environment {REFERENCE}, with which the others are compared: add it"
         )
-    wanted = [name for name in DEFAULT_ENVIRONMENTS if name in known]
+    requested = [name for name in DEFAULT_ENVIRONMENTS if name in known]
     if names is not None:
-        wanted = [name.strip() for name in names.split(",") if name.strip()]
-        for name in wanted:
+        requested = [name.strip() for name in names.split(",") if name.strip()]
+        for name in requested:
             if name not in known:
                 raise UserError(
                     f"--in: {path} has no environment {name}; "
                     f"{validation.suggest_name(name, known)}"
                 )
-    chosen = list(dict.fromkeys([REFERENCE, *wanted]))
-    if len(chosen) < 2:
+    environments = list(dict.fromkeys([REFERENCE, *requested]))
+    if len(environments) < 2:
         raise UserError(
             f"--in: names no environment to compare with {REFERENCE}: {', '.join(known)} are there"
         )
-    return chosen
+    return environments
 
 
-def place_files(argv: list[str], files: list[str]) -> list[str]:
+def replace_file_paths(argv: list[str], files: list[str]) -> list[str]:
     """Replace given files among a command's words by the paths of their copies.
 
     files: paths of files and folders of this host, which :func:`pack_files` packs under their own
@@ -285,7 +285,7 @@ def pack_files(files: Sequence[str], target: str) -> str:
         return hashlib.file_digest(file, "sha1").hexdigest()
 
 
-def make_configuration(request: Request, sha1: str) -> Fields:
+def build_configuration(request: Request, sha1: str) -> Fields:
     """Return the configuration of a request's experiment, before its trial run.
 
     The keys are those of config.yaml; the trial run adds :func:`choose_laps` to the parameters.
@@ -324,7 +324,7 @@ def make_configuration(request: Request, sha1: str) -> Fields:
     return {
         "title": f"How fast is {title}?",
         "scale": "standard",
-        "repetitions": make_repetitions(request.margin, f"{measuring_seconds}s"),
+        "repetitions": build_repetitions(request.margin, f"{measuring_seconds}s"),
         "seed": int.from_bytes(seed, "big"),
         **({"image": image} if image else {}),
         "environments": environments,
@@ -341,7 +341,7 @@ def _add_docker_options(environment: Fields, options: Sequence[str]) -> Fields:
     environment: stays as it is.  options: words for ``docker run``.
     Raises UserError, with the name of the command line's option, for those that are refused.
     """
-    accepted = validation.make_validator(passed_options.SCHEMA)
+    accepted = validation.build_validator(passed_options.SCHEMA)
     layers = []
     for layer in environment["layers"]:
         if isinstance(layer, dict) and "docker" in layer:
@@ -393,9 +393,9 @@ def is_same_experiment(existing: Fields | None, settings: Fields) -> bool:
     def select_deciding(configuration: Fields) -> Fields:
         """Return the parts of a configuration that decide the results."""
         parameters = configuration.get("workloads", {}).get(WORKLOAD, {})
-        kept = {key: value for key, value in parameters.items() if key not in CHOSEN}
+        deciding_parameters = {key: value for key, value in parameters.items() if key not in CHOSEN}
         sections = {key: configuration.get(key) for key in ("environments", "image", "vm")}
-        return {**sections, WORKLOAD: kept}
+        return {**sections, WORKLOAD: deciding_parameters}
 
     return existing is not None and select_deciding(existing) == select_deciding(settings)
 
@@ -421,7 +421,7 @@ def write_settings(folder: str, settings: Fields, comment: str) -> None:
     )
 
 
-def set_aside(folder: str) -> None:
+def set_aside_results(folder: str) -> None:
     """Move what an experiment consists of into _EARLIER in its folder, since it begins again."""
     os.mkdir(os.path.join(folder, _EARLIER))
     for name in _PARTS:
@@ -429,8 +429,8 @@ def set_aside(folder: str) -> None:
             os.rename(os.path.join(folder, name), os.path.join(folder, _EARLIER, name))
 
 
-def restore_earlier(folder: str) -> None:
-    """Move back what :func:`set_aside` moved, in place of what has been made since.
+def restore_earlier_results(folder: str) -> None:
+    """Move back what :func:`set_aside_results` moved, in place of what has been made since.
 
     Does nothing if nothing is set aside.
     """
@@ -446,8 +446,8 @@ def restore_earlier(folder: str) -> None:
     os.rmdir(earlier)
 
 
-def forget_earlier(folder: str) -> None:
-    """Remove what :func:`set_aside` moved, if anything is set aside.
+def remove_earlier_results(folder: str) -> None:
+    """Remove what :func:`set_aside_results` moved, if anything is set aside.
 
     It is renamed first, so that a killed call leaves no half of it to be restored; the next call
     removes the rest.
@@ -473,18 +473,18 @@ def choose_folder(request: Request, settings: Fields, name: str | None, fresh: b
     if name is None:
         program = os.path.basename(request.argv[0])
         # A number may follow: a name has at most 40 characters (require_name).
-        stem = make_name(program, "command", length=30)
+        stem = format_folder_name(program, "command", length=30)
         folder = os.path.join(FOLDER, stem)
         number = 1
-        restore_earlier(folder)
+        restore_earlier_results(folder)
         while os.path.lexists(folder) and not is_same_experiment(read_settings(folder), settings):
             number += 1
             folder = os.path.join(FOLDER, f"{stem}-{number}")
-            restore_earlier(folder)
+            restore_earlier_results(folder)
         return folder
     require_name(name)
     folder = os.path.join(FOLDER, name)
-    restore_earlier(folder)
+    restore_earlier_results(folder)
     existing = None if fresh else read_settings(folder)
     if existing and not is_same_experiment(existing, settings):
         parameters = existing.get("workloads", {}).get(WORKLOAD, {})
@@ -516,8 +516,8 @@ def extend_budget(settings: Fields, existing: Fields, folder: str) -> None:
     further_seconds = max(float(parse_amount(rule["budget"]) or 0), block_seconds)
     rule["budget"] = f"{math.ceil(spent + further_seconds)}s"
     settings["seed"] = existing["seed"]
-    chosen = {key: existing["workloads"][WORKLOAD][key] for key in CHOSEN}
-    settings["workloads"][WORKLOAD] |= chosen
+    earlier_parameters = {key: existing["workloads"][WORKLOAD][key] for key in CHOSEN}
+    settings["workloads"][WORKLOAD] |= earlier_parameters
 
 
 def find_hints(request: Request, message: str) -> list[str]:

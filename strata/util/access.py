@@ -86,7 +86,7 @@ def explain_write_error(error: OSError, path: str) -> str:
         reason = find_obstacle(path) or reason
         if _is_in_folder(path, os.getcwd()):
             remedy = _find_access_remedy([path])
-    if _is_in_folder(path, paths.home_folder()):
+    if _is_in_folder(path, paths.get_home_folder()):
         remedy = OTHER_HOME
     return f"{reason}; {remedy}" if remedy else reason
 

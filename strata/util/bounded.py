@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from strata.util import progress, signals
 from strata.util.data_types import Any, Fields
 from strata.util.errors import UserError
-from strata.util.timeouts import stretch
+from strata.util.timeouts import scale_timeout
 
 # The limits: seconds for each part of the work, bytes of memory, and bytes that the work may print.
 SECONDS = 60
@@ -46,7 +46,7 @@ def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
-    limit = stretch(SECONDS)
+    limit = scale_timeout(SECONDS)
     messages, sending = os.pipe()
     printed = os.memfd_create("printed")
     with signals.delay_signals():
@@ -204,13 +204,13 @@ def _isolate_process(messages: int, printed: int) -> int:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for stream in (1, 2):
         os.dup2(printed, stream)
-    kept = fcntl.fcntl(messages, fcntl.F_DUPFD_CLOEXEC, LEAST_DESCRIPTOR)
-    os.closerange(3, kept)
-    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
+    descriptor = fcntl.fcntl(messages, fcntl.F_DUPFD_CLOEXEC, LEAST_DESCRIPTOR)
+    os.closerange(3, descriptor)
+    os.closerange(descriptor + 1, os.sysconf("SC_OPEN_MAX"))
     sys.stdout = sys.stderr = open(
         1, "w", encoding="utf-8", errors="backslashreplace", closefd=False
     )
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (PRINTED, PRINTED))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    return kept
+    return descriptor

@@ -24,10 +24,10 @@ class Clock:
         self._system_start = time.time()
         self._monotonic_start = time.monotonic()
 
-    def elapsed(self) -> float:
+    def get_elapsed_seconds(self) -> float:
         """Return the seconds since this clock was created."""
         return time.monotonic() - self._monotonic_start
 
-    def now(self) -> str:
+    def format_now(self) -> str:
         """Return the current time as text, in the format of :func:`format_utc`."""
-        return format_utc(self._system_start + self.elapsed())
+        return format_utc(self._system_start + self.get_elapsed_seconds())

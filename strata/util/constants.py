@@ -20,7 +20,7 @@ def read_constants(name: str) -> Fields:
     return constants
 
 
-def result_path(name: str, **values: object) -> str:
+def get_result_path(name: str, **values: object) -> str:
     """Return the path of a results file, relative to the project.
 
     name: the file's key in schemas/constants/results.json.

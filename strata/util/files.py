@@ -10,7 +10,7 @@ from strata.util import access, trees
 from strata.util.data_types import Any
 from strata.util.errors import MachineError, UserError
 from strata.util.paths import find_nearest_existing
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 
 def read_json(path: str) -> Any:
@@ -39,7 +39,7 @@ def read_text(paths: Sequence[str]) -> str:
             with open(path, encoding="utf-8", errors="replace") as file:
                 texts.append(file.read())
     except PermissionError:
-        return capture(as_root(["cat", "--", *paths])).stdout
+        return capture_output(wrap_as_root(["cat", "--", *paths])).stdout
     return "".join(texts)
 
 
@@ -196,7 +196,7 @@ def remove_tree(path: str, unmount: bool = False) -> None:
             options = ["--unmount"] if unmount else []
             # Root runs the module as a program, without any package that this user has installed.
             argv = [sys.executable, "-I", "-S", trees.__file__, *options, os.path.abspath(path)]
-            capture(as_root(argv), timeout=600)
+            capture_output(wrap_as_root(argv), timeout=600)
     except trees.MountedError as error:
         raise UserError(f"{path} is not removed: {error.filename} is still mounted") from None
     except OSError as error:

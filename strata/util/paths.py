@@ -21,7 +21,7 @@ OTHER_HOME = "set STRATA_HOME to a folder that you may write to, with 15 GB of f
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def cell_path(kind: str, environment: str, workload: str, repetition: int, suffix: str) -> str:
+def get_cell_path(kind: str, environment: str, workload: str, repetition: int, suffix: str) -> str:
     """Return the path of a cell's file, relative to the project.
 
     kind: the folder below results/: raw, pending, parsed, failed, tmp or logs/cells.
@@ -31,7 +31,7 @@ def cell_path(kind: str, environment: str, workload: str, repetition: int, suffi
     return f"results/{kind}/{environment}/{workload}/{repetition}.{suffix}"
 
 
-def home_folder() -> str:
+def get_home_folder() -> str:
     """Return the machine's folder for images and systems, which all checkouts share.
 
     STRATA_HOME names the folder; without that variable, it is /var/cache/strata for root (which
@@ -63,35 +63,35 @@ def find_nearest_existing(path: str) -> str:
     return path
 
 
-def systems_folder() -> str:
+def get_systems_folder() -> str:
     """Return the path of the folder that holds one folder for each system under test.
 
     Each has the system's ID as its name.
     """
-    return os.path.join(home_folder(), "systems")
+    return os.path.join(get_home_folder(), "systems")
 
 
-def unfinished_folder(name: str) -> str:
+def get_unfinished_folder(name: str) -> str:
     """Return the path of the folder for building or removing an entry of the cache.
 
     name: the entry's name, made of its recipe hash; "" gives the beginning of all such paths.
     By that beginning, :mod:`strata.image.build` finds what killed processes left, and removes it.
     """
-    return os.path.join(home_folder(), "images", f"building-{name}")
+    return os.path.join(get_home_folder(), "images", f"building-{name}")
 
 
-def home_mark() -> str:
+def compute_home_mark() -> str:
     """Return the mark of everything that belongs to this home folder: 16 hexadecimal digits.
 
     The derivation must stay: clean-up removes only what has this mark, so two home folders on one
     machine do not interfere.
     """
-    return sha256(os.fsencode(home_folder())).hexdigest()[:16]
+    return sha256(os.fsencode(get_home_folder())).hexdigest()[:16]
 
 
-def name_prefix() -> str:
+def get_name_prefix() -> str:
     """Return the prefix of all names that this home folder uses on the machine and in Docker.
 
     The prefix must stay: clean-up finds leftovers by it.
     """
-    return f"strata-{home_mark()[:8]}"
+    return f"strata-{compute_home_mark()[:8]}"

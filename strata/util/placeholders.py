@@ -21,7 +21,7 @@ def find_parameter(word: str) -> str | None:
     return word[1:-1] if word.startswith("{") and word.endswith("}") else None
 
 
-def as_list(value: Any) -> list[Any]:
+def convert_to_list(value: Any) -> list[Any]:
     """Return the values of a parameter as a list; a single value, even None, becomes a list of one.
 
     A list is returned itself, not a copy.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from strata.util import signals
 from strata.util.data_types import Any, Fields
 from strata.util.errors import MachineError, UserError
-from strata.util.timeouts import stretch
+from strata.util.timeouts import scale_timeout
 
 # The most bytes that a command may print: they are held in memory.
 MAX_OUTPUT_BYTES = 64 << 20
@@ -186,10 +186,10 @@ def send_signal(target: int, number: signal.Signals) -> None:
     except ProcessLookupError:
         pass
     except PermissionError:
-        capture(as_root(["kill", f"-{number.value}", "--", str(target)]), check=False)
+        capture_output(wrap_as_root(["kill", f"-{number.value}", "--", str(target)]), check=False)
 
 
-def run_together(
+def run_concurrently(
     commands: Sequence[Sequence[str]],
     outputs: Sequence[Callable[[bytes], None]],
     timeout: float,
@@ -229,7 +229,7 @@ def run_together(
             assert process.stdout
             running[process.pid] = number
             printing[process.stdout.fileno()] = number
-        deadline = time.monotonic() + stretch(timeout)
+        deadline = time.monotonic() + scale_timeout(timeout)
         while running:
             seconds_left = deadline - time.monotonic()
             ended, ready = _wait_for_events([*running, *needed], printing, seconds_left)
@@ -262,7 +262,7 @@ def run_together(
             process.stdout.close()
 
 
-def capture(
+def capture_output(
     argv: Sequence[str], timeout: float = 120, check: bool = True, **options: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, and return its exit code and output.
@@ -285,7 +285,7 @@ def capture(
                 argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, start_new_session=True,
                 bufsize=0, **options,
             )  # fmt: skip
-        output, errors = _read_until_end(process, argv, stretch(timeout))
+        output, errors = _read_until_end(process, argv, scale_timeout(timeout))
     except FileNotFoundError as error:
         if error.filename != argv[0]:
             raise MachineError(f"{error.filename}: {error.strerror}") from None
@@ -347,7 +347,7 @@ def _read_until_end(
 def has_root() -> bool:
     """Return whether this process can run commands as root, also by sudo without a password.
 
-    Asks sudo in each call; :func:`as_root` makes the command lines.
+    Asks sudo in each call; :func:`wrap_as_root` makes the command lines.
     """
     import shutil
 
@@ -355,10 +355,10 @@ def has_root() -> bool:
         return True
     if shutil.which("sudo") is None:
         return False
-    return capture(["sudo", "-n", "true"], check=False).returncode == 0
+    return capture_output(["sudo", "-n", "true"], check=False).returncode == 0
 
 
-def as_root(argv: Sequence[str]) -> list[str]:
+def wrap_as_root(argv: Sequence[str]) -> list[str]:
     """Return the command line that runs a command as root: through sudo, unless this user is root.
 
     sudo never asks for a password: the command fails instead.

@@ -21,7 +21,7 @@ from strata.util import access, progress, timeouts
 from strata.util.data_types import Any, Fields
 from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_tree
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 _FIXED = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "SOURCE_DATE_EPOCH": "0"}
 _GIT_FIXED = {
@@ -32,9 +32,9 @@ _GIT_FIXED = {
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_NO_LAZY_FETCH": "1",
 }
-# Seconds that R or Python may take, unless `time_limit` bounds several of them together.
+# Seconds that R or Python may take, unless `limit_time` bounds several of them together.
 _PROGRAM_SECONDS = 3600
-# When the time of `time_limit` is over, by time.monotonic(); None outside of it.
+# When the time of `limit_time` is over, by time.monotonic(); None outside of it.
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
 # A command such as that of a sandbox: the command lines of R and Python are appended to it.
 _wrapper: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("wrapper", default=())
@@ -52,7 +52,7 @@ runpy.run_module("strata", run_name="__main__", alter_sys=True)
 
 
 @contextlib.contextmanager
-def temporary_folder(name: str, parent: str | None = None) -> Iterator[str]:
+def create_temporary_folder(name: str, parent: str | None = None) -> Iterator[str]:
     """Make a temporary folder for the block and remove it afterwards; yield its path.
 
     The folder stays locked, which keeps :func:`remove_abandoned_folders` from removing it.
@@ -120,14 +120,14 @@ def remove_abandoned_folders(parent: str | None = None) -> list[str]:
 
 
 @contextlib.contextmanager
-def clean_environment(**more: str) -> Iterator[Fields]:
+def create_clean_environment(**extra_variables: str) -> Iterator[Fields]:
     """Provide the clean environment of a program, as options of subprocess: ``{env, umask}``.
 
     HOME and TMPDIR are temporary folders, which exist during the block only.
-    more: additional environment variables, which override the fixed ones.
+    extra_variables: additional environment variables, which override the fixed ones.
     Results rely on the fixed ones: other values can change the bytes of tables and papers.
     """
-    with temporary_folder("home") as home:
+    with create_temporary_folder("home") as home:
         variables = {
             name: text for name, text in os.environ.items() if name.startswith("OPENBLAS_")
         }
@@ -135,7 +135,7 @@ def clean_environment(**more: str) -> Iterator[Fields]:
         variables["HOME"] = home
         variables["TMPDIR"] = os.path.join(home, "tmp")
         os.mkdir(variables["TMPDIR"])
-        yield {"env": {**variables, **_FIXED, **more}, "umask": 0o022}
+        yield {"env": {**variables, **_FIXED, **extra_variables}, "umask": 0o022}
 
 
 @contextlib.contextmanager
@@ -153,14 +153,14 @@ def wrap_programs(arguments: Sequence[str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def time_limit(seconds: float, task: str) -> Iterator[None]:
+def limit_time(seconds: float, task: str) -> Iterator[None]:
     """Limit the total time that R and Python may take during the block.
 
     seconds: the limit, which STRATA_PATIENCE multiplies.  task: the subject of the error's message.
     Raises UserError, which says how to raise the limit, if R and Python exceed it.  Any
     MachineError of the block counts as that once the time is over.
     """
-    limit = timeouts.stretch(seconds)
+    limit = timeouts.scale_timeout(seconds)
     deadline = time.monotonic() + limit
     token = _deadline.set(deadline)
     try:
@@ -179,24 +179,24 @@ def time_limit(seconds: float, task: str) -> Iterator[None]:
 def _compute_time_limit() -> float:
     """Return the seconds that R or Python may take now, before STRATA_PATIENCE multiplies them.
 
-    They are :data:`_PROGRAM_SECONDS` outside of :func:`time_limit`.
+    They are :data:`_PROGRAM_SECONDS` outside of :func:`limit_time`.
     """
     deadline = _deadline.get()
     if deadline is None:
         return _PROGRAM_SECONDS
-    # `capture` multiplies its timeout; the deadline has been multiplied already.
+    # `capture_output` multiplies its timeout; the deadline has been multiplied already.
     return max(0, deadline - time.monotonic()) / timeouts.read_patience()
 
 
 def run_tool(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Run a command without the caller's variables, and return its exit code and output.
 
-    :func:`clean_environment` says which variables it has.  A non-zero exit code is not an error.
+    :func:`create_clean_environment` says which variables it has.  A non-zero exit code is no error.
     Raises MachineError if the command cannot be started, or runs longer than the default time limit
-    of :func:`strata.util.process.capture`.
+    of :func:`strata.util.process.capture_output`.
     """
-    with clean_environment() as options:
-        return capture(argv, check=False, **options)
+    with create_clean_environment() as options:
+        return capture_output(argv, check=False, **options)
 
 
 # The exit status with which analysis/script.R refuses its input, and the begin of its message.
@@ -213,9 +213,9 @@ def run_r(*arguments: str, folder: str = ".") -> str:
     """
     if not shutil.which("Rscript"):
         raise MachineError("Rscript is not installed: run `make setup-paper`")
-    with clean_environment() as options:
+    with create_clean_environment() as options:
         argv = [*_wrapper.get(), "Rscript", "--vanilla", *arguments]
-        result = capture(argv, _compute_time_limit(), check=False, cwd=folder, **options)
+        result = capture_output(argv, _compute_time_limit(), check=False, cwd=folder, **options)
     _, is_marked, reason = result.stderr.partition(_REFUSAL)
     if result.returncode == _REFUSED and is_marked:
         raise UserError(reason.strip())
@@ -236,9 +236,9 @@ def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]
     package_folders = [path for path in sys.path if os.path.basename(path) in folder_names]
     # The arguments of _START: the folder, and the folders of packages on a line each.
     start = [_START, os.path.abspath(folder), "\n".join(package_folders)]
-    with clean_environment() as options:
+    with create_clean_environment() as options:
         argv = [*_wrapper.get(), sys.executable, "-I", "-c", *start, *arguments]
-        result = capture(argv, _compute_time_limit(), check=False, cwd=folder, **options)
+        result = capture_output(argv, _compute_time_limit(), check=False, cwd=folder, **options)
     if result.returncode != 0:
         # The exit codes of strata/__main__.py.
         error = UserError if result.returncode == 1 else MachineError
@@ -252,27 +252,27 @@ def run_git(
 ) -> subprocess.CompletedProcess[str]:
     """Run git in a project's folder, and return its exit code and output.
 
-    In :func:`git_environment` it accepts another user's folder, and never connects to a remote
-    repository.
+    In :func:`create_git_environment` it accepts another user's folder, and never connects to a
+    remote repository.
     project: the working directory.  arguments: git's arguments.
     check: whether an exit code other than 0 is an error.
     variables: additional environment variables.
     Raises MachineError if git cannot be started, or fails under `check`.
     """
-    with git_environment(project, **variables) as options:
-        result = capture(["git", "-C", project, *arguments], check=False, **options)
+    with create_git_environment(project, **variables) as options:
+        result = capture_output(["git", "-C", project, *arguments], check=False, **options)
     if check and result.returncode != 0:
         raise MachineError(f"git failed: {_describe_failure(result)}")
     return result
 
 
 @contextlib.contextmanager
-def git_environment(project: str, **more: str) -> Iterator[Fields]:
-    """Provide the clean environment for git in a folder, as :func:`clean_environment` does.
+def create_git_environment(project: str, **extra_variables: str) -> Iterator[Fields]:
+    """Provide the clean environment for git in a folder, as :func:`create_clean_environment` does.
 
     git ignores the user's and the system's settings, accepts a folder of any owner, and neither
     starts a file system monitor nor converts line ends.
-    project: the folder.  more: additional variables.
+    project: the folder.  extra_variables: additional variables.
     """
     # Git compares either spelling of the folder's path; the same one is named once.
     project_paths = dict.fromkeys((os.path.abspath(project), os.path.realpath(project)))
@@ -282,7 +282,7 @@ def git_environment(project: str, **more: str) -> Iterator[Fields]:
     for number, (key, text) in enumerate(settings):
         variables[f"GIT_CONFIG_KEY_{number}"] = key
         variables[f"GIT_CONFIG_VALUE_{number}"] = text
-    with clean_environment(**_GIT_FIXED, **variables, **more) as options:
+    with create_clean_environment(**_GIT_FIXED, **variables, **extra_variables) as options:
         yield options
 
 

@@ -18,13 +18,13 @@ PATH = "results/tmp/run.json"
 _spent_seconds = 0.0
 
 
-def record_start(done: int) -> None:
+def record_start(done_count: int) -> None:
     """Record that a run begins now, in :data:`PATH`, for :func:`count_cells`.
 
     Call it once in a run, after the plan is written.  An earlier run's record is overwritten.
-    done: how many cells of the plan have good results already.
+    done_count: how many cells of the plan have good results already.
     """
-    write_json(PATH, {"begun": time.time(), "done": done})
+    write_json(PATH, {"begun": time.time(), "done": done_count})
 
 
 def count_cells() -> tuple[int, int, float | None]:
@@ -171,12 +171,12 @@ def announce_cell(name: str) -> None:
     print_message(f"[{done} of {planned} done] {name} …")
 
 
-def report_cell(name: str, seconds: float, more: bool = False) -> None:
+def report_cell(name: str, seconds: float, may_grow: bool = False) -> None:
     """Print that a cell has ended, how long the cell took, and how long the remaining cells take.
 
     strata/experiment/measuring.py parses this line.
     name: as :func:`announce_cell` gets it.  seconds: how long the cell took.
-    more: whether more cells may be added after those that are planned so far.
+    may_grow: whether more cells may be added after those that are planned so far.
     """
     done, planned, remaining_seconds = count_cells()
     outlook = ""
@@ -184,6 +184,6 @@ def report_cell(name: str, seconds: float, more: bool = False) -> None:
         outlook = f"; {planned - done} to go"
         if remaining_seconds:
             outlook += f", about {format_duration(remaining_seconds)}"
-    if more:
+    if may_grow:
         outlook += "; then it is decided whether more are needed"
     print_message(f"[{done} of {planned} done] {name}: {seconds:.1f} s{outlook}")

@@ -46,7 +46,7 @@ def format_command(target: str) -> str:
     return f"{os.environ.get(COMMAND, 'snakemake --cores 1')} {target}"
 
 
-def make_command(argv: Sequence[str]) -> str:
+def format_rerun_command(argv: Sequence[str]) -> str:
     """Return the command that runs the same experiment again, without targets.
 
     argv: the command line of Snakemake, from its program on.
@@ -84,7 +84,7 @@ def declare_run(argv: Sequence[str]) -> None:
     if not is_alive(_read_owner()):
         process = identify_process(os.getpid())
         os.environ[OWNER] = f"{process['pid']}:{process['start']}"
-        os.environ[COMMAND] = make_command(argv)
+        os.environ[COMMAND] = format_rerun_command(argv)
 
 
 def _read_owner() -> Fields | None:

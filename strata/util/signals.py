@@ -29,8 +29,8 @@ def raise_on_signals() -> None:
     """
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _on_signal)
-    signal.signal(RUN_ENDED, _on_signal)
+            signal.signal(number, _raise_interrupted)
+    signal.signal(RUN_ENDED, _raise_interrupted)
 
 
 def restore_child_signal() -> None:
@@ -53,7 +53,7 @@ def ignore_signals() -> None:
         signal.signal(number, lambda number, frame: None)
 
 
-def _on_signal(number: int, frame: object) -> None:
+def _raise_interrupted(number: int, frame: object) -> None:
     """Raise Interrupted, now or at the end of :func:`delay_signals`, and ignore later signals."""
     global _pending
     ignore_signals()

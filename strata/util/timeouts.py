@@ -20,9 +20,9 @@ def read_patience() -> int:
     return int(text)
 
 
-def stretch(seconds: float) -> float:
+def scale_timeout(seconds: float) -> float:
     """Return a time limit in seconds, multiplied by STRATA_PATIENCE.
 
-    The functions of :mod:`strata.util.process` that run commands stretch their limits themselves.
+    The functions of :mod:`strata.util.process` that run commands scale their limits themselves.
     """
     return seconds * read_patience()

@@ -174,7 +174,7 @@ def _is_ipv4_interface(value: object) -> bool:
     return isinstance(value, str) and bool(ipaddress.IPv4Interface(value))
 
 
-def make_validator(schema: Fields, **options: object) -> Any:
+def build_validator(schema: Fields, **options: object) -> Any:
     """Return a validator for a schema, with Strata's keywords, number type and formats.
 
     options: further arguments for the validator's class, such as `registry`.
@@ -200,7 +200,7 @@ def load_schema(name: str) -> Any:
     for file_name, content in schemas.items():
         resources.append((file_name, DRAFT202012.create_resource(content)))
     registry = referencing.Registry().with_resources(resources)
-    return make_validator(schemas[f"{name}.schema.json"], registry=registry)
+    return build_validator(schemas[f"{name}.schema.json"], registry=registry)
 
 
 def find_faults(
@@ -209,7 +209,7 @@ def find_faults(
     """Return a finding for each key at which data break the schema of a validator, sorted by key.
 
     The list is empty if the data are valid; :func:`raise_findings` makes an error of it.
-    validator: see :func:`make_validator` or :func:`load_schema`.
+    validator: see :func:`build_validator` or :func:`load_schema`.
     prefix: a text put before each key.
     names: sections that declare names for the keyword `known`, in addition to those of `data`.
     """
@@ -257,20 +257,20 @@ def _describe_error(error: Any) -> list[Finding]:
             limit = "not be empty"
         description = error.schema.get("description")
         note = f" ({description})" if description else ""
-        return [(key, f"is {show_value(error.instance)}; must {limit}{note}")]
+        return [(key, f"is {describe_value(error.instance)}; must {limit}{note}")]
     schema = error.schema
     description = schema.get("description", "")
     is_content = error.validator in OF_VALUES and error.validator not in ("type", "enum", "const")
     is_noun = description and not description.startswith("must ")
-    type_validator = make_validator({"type": schema.get("type", [])})
+    type_validator = build_validator({"type": schema.get("type", [])})
     if is_content and is_noun and type_validator.is_valid(error.instance):
         # The value has the right type: its content is wrong, which the description explains.
-        return [(key, f"is {show_value(error.instance)}; expected: {description}")]
+        return [(key, f"is {describe_value(error.instance)}; expected: {description}")]
     demand = _describe_demand(schema) if error.validator in OF_VALUES else ""
-    return [(key, f"is {show_value(error.instance)}{demand or f'; {error.message[:300]}'}")]
+    return [(key, f"is {describe_value(error.instance)}{demand or f'; {error.message[:300]}'}")]
 
 
-def show_value(value: object) -> str:
+def describe_value(value: object) -> str:
     """Return a value as messages show it: a mapping's or list's kind, or up to 100 characters."""
     if isinstance(value, dict | list):
         kind = TYPE_NAMES["object" if isinstance(value, dict) else "array"]
@@ -351,7 +351,9 @@ def find_unknown(key: str, name: str, known: Collection[str], kind: str) -> list
     """
     if name in known:
         return []
-    return [(key, f"{show_value(name)} is not a known {kind}; {suggest_name(str(name), [*known])}")]
+    return [
+        (key, f"{describe_value(name)} is not a known {kind}; {suggest_name(str(name), [*known])}")
+    ]
 
 
 def raise_findings(source: str | Callable[[str], str], findings: list[Finding]) -> None:

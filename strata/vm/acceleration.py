@@ -12,8 +12,8 @@ from strata.host import node
 from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.files import read_json, write_json, write_text
-from strata.util.process import as_root, capture
-from strata.util.timeouts import stretch
+from strata.util.process import capture_output, wrap_as_root
+from strata.util.timeouts import scale_timeout
 
 # What labels call virtual machines, by their accelerator; None: before the trial.
 MACHINE_NAMES = {"kvm": "KVM", "tcg": "VM (TCG emulation)", None: "VM"}
@@ -31,15 +31,15 @@ GUEST = (
 )
 
 
-def finding_path() -> str:
+def get_finding_path() -> str:
     """Return the path of the file that keeps the finding of the last trial.
 
     The trial's output is in the same folder, in a file with the ending ``.log``.
     """
-    return os.path.join(paths.home_folder(), "acceleration.json")
+    return os.path.join(paths.get_home_folder(), "acceleration.json")
 
 
-def current_circumstances() -> Fields:
+def read_circumstances() -> Fields:
     """Return ``{boot, device}``: a finding about KVM holds while these stay the same.
 
     boot: the id of the host's boot.  device: whether /dev/kvm exists.
@@ -49,7 +49,7 @@ def current_circumstances() -> Fields:
     return {"boot": node.read_boot_id(), "device": os.path.exists(DEVICE)}
 
 
-def known_accelerator() -> Fields:
+def read_known_accelerator() -> Fields:
     """Return ``{accelerator, accelerator_reason}`` without a trial.
 
     The accelerator is kvm, tcg (emulation), or None if a trial is needed.  Plan and records have
@@ -60,8 +60,8 @@ def known_accelerator() -> Fields:
             "accelerator": "tcg",
             "accelerator_reason": f"there is no {DEVICE}: the machine offers no KVM",
         }
-    stored: Fields = read_json(finding_path()) or {}
-    if stored.get("circumstances") == current_circumstances():
+    stored: Fields = read_json(get_finding_path()) or {}
+    if stored.get("circumstances") == read_circumstances():
         return dict(stored["finding"])
     reason = f"{DEVICE} exists; whether it runs a guest `python3 -m strata image` tests"
     return {"accelerator": None, "accelerator_reason": reason}
@@ -71,14 +71,16 @@ def try_kvm(kernel: str) -> Fields:
     """Boot a short guest under KVM; keep and return ``{accelerator, accelerator_reason}``.
 
     kernel: the path of the guest's kernel, which is the image's.
-    The guest is killed after TIME_LIMIT seconds, stretched as all timeouts are.  Writes the
-    finding, which :func:`known_accelerator` reads, and a log.  A guest that gives no report is the
-    finding tcg and no error.
+    The guest is killed after TIME_LIMIT seconds, scaled as all timeouts are.  Writes the
+    finding, which :func:`read_known_accelerator` reads, and a log.  A guest that gives no report is
+    the finding tcg and no error.
     """
-    limit = stretch(TIME_LIMIT)
-    # `timeout` ends QEMU, which runs as root; capture waits 10 s longer, so that it comes first.
+    limit = scale_timeout(TIME_LIMIT)
+    # `timeout` ends QEMU, which runs as root; capture_output waits 10 s longer, and comes second.
     argv = ["timeout", "--signal=KILL", f"{limit:g}", "qemu-system-x86_64", *GUEST]
-    result = capture(as_root([*argv, "-kernel", kernel]), timeout=limit + 10, check=False)
+    result = capture_output(
+        wrap_as_root([*argv, "-kernel", kernel]), timeout=limit + 10, check=False
+    )
     if COMPLAINT in result.stdout:
         accelerator, reason = "kvm", "a short guest booted under KVM and reported back"
     else:
@@ -86,6 +88,6 @@ def try_kvm(kernel: str) -> Fields:
         reason = f"{DEVICE} exists, but a short guest under KVM gave no report within {limit:g} s"
     finding = {"accelerator": accelerator, "accelerator_reason": reason}
     log = f"printed by QEMU:\n{result.stderr}\nthe guest's console:\n{result.stdout}\n"
-    write_text(f"{finding_path().removesuffix('.json')}.log", log)
-    write_json(finding_path(), {"circumstances": current_circumstances(), "finding": finding})
+    write_text(f"{get_finding_path().removesuffix('.json')}.log", log)
+    write_json(get_finding_path(), {"circumstances": read_circumstances(), "finding": finding})
     return finding

@@ -14,7 +14,7 @@ from strata.host import observe, starting_state
 from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Fields, WantedMachine
 from strata.util.errors import UserError
-from strata.util.process import capture
+from strata.util.process import capture_output
 from strata.util.units import format_ranges, parse_ranges
 from strata.vm import domain, libvirt, passthrough, ssh
 
@@ -34,7 +34,7 @@ done
 _GUEST_SCRIPT = f"""
 for process in $(grep -l '^sshd' /proc/[0-9]*/comm 2>/dev/null); do
     process=${{process#/proc/}}
-    prlimit --pid "${{process%/comm}}" {" ".join(starting_state.make_prlimit_options())} || true
+    prlimit --pid "${{process%/comm}}" {" ".join(starting_state.build_prlimit_options())} || true
 done
 mkdir -p /data
 mountpoint -q /data || mount -o defaults LABEL={DATA_LABEL} /data || exit 1
@@ -77,11 +77,11 @@ def observe_machine(
     """
     queues, nodes, *caches = prepare_guest(folder)
     guest = observe.parse_facts(
-        observe.split_files(ssh.run_command(folder, observe.make_print_command(), check=False))
+        observe.split_files(ssh.run_command(folder, observe.build_print_command(), check=False))
     )
-    host_caches = capture(["sh", "-c", _PRINT_CACHES]).stdout.splitlines()
+    host_caches = capture_output(["sh", "-c", _PRINT_CACHES]).stdout.splitlines()
     observed = {
-        **domain.read_settings(libvirt.virsh("dumpxml", requested["name"])),
+        **domain.read_settings(libvirt.run_virsh("dumpxml", requested["name"])),
         **observe_process(libvirt.find_domain_process(requested["name"])),
         "cpus": guest["cpus"],
         "memory_bytes": guest["memory_bytes"],
@@ -118,7 +118,7 @@ def _require_mask(mask: str | None, observed: Fields) -> None:
 
 def read_versions() -> dict[str, str]:
     """Return ``{libvirt, qemu}``, their versions; "not available" if virsh does not print one."""
-    printed = libvirt.virsh("version", check=False)
+    printed = libvirt.run_virsh("version", check=False)
     # For example "Using library: libvirt 9.0.0" and "Running hypervisor: QEMU 7.2.9".
     by_name = dict(re.findall(r"(library|hypervisor): \w+ ([\d.]+)", printed))
     return {
@@ -188,12 +188,12 @@ def compare_settings(
     rows = []
     # Each of these rows has its `key` of the profile, which the records leave out.
     for row in (
-        *_make_size_rows(profile, requested, observed),
-        *_make_topology_rows(profile, requested, observed),
-        *_make_huge_page_rows(profile, requested, observed),
-        *_make_disk_rows(profile, observed),
-        *_make_thread_rows(profile, requested, observed),
-        *_make_device_rows(profile, requested, observed),
+        *_build_size_rows(profile, requested, observed),
+        *_build_topology_rows(profile, requested, observed),
+        *_build_huge_page_rows(profile, requested, observed),
+        *_build_disk_rows(profile, observed),
+        *_build_thread_rows(profile, requested, observed),
+        *_build_device_rows(profile, requested, observed),
     ):
         key, why = row.pop("key"), row["why"]
         row["why"] = None
@@ -203,7 +203,7 @@ def compare_settings(
     return rows
 
 
-def _make_row(
+def _build_row(
     key: str,
     name: str,
     requested_text: object,
@@ -230,7 +230,7 @@ def _make_row(
     }
 
 
-def _make_size_rows(
+def _build_size_rows(
     profile: Fields, requested: WantedMachine, observed: Fields
 ) -> Iterator[Fields]:
     """Yield the rows for the number of vCPUs and the size of the memory.
@@ -238,16 +238,16 @@ def _make_size_rows(
     The guest's kernel manages less memory than the machine has, since it keeps some for itself.
     Memory counts as applied if the kernel manages more than 85 % of it.
     """
-    yield _make_row("cpus", "vCPUs", requested["cpus"], observed["cpus"])
+    yield _build_row("cpus", "vCPUs", requested["cpus"], observed["cpus"])
     mib = requested["memory_mib"]
     managed_mib, text = 0, None
     if observed["memory_bytes"] != NOT_AVAILABLE:
         managed_mib = observed["memory_bytes"] // 2**20
         text = f"{managed_mib} MiB that the guest's kernel manages"
-    yield _make_row("memory", "memory", f"{mib} MiB", text, 0.85 < managed_mib / mib <= 1)
+    yield _build_row("memory", "memory", f"{mib} MiB", text, 0.85 < managed_mib / mib <= 1)
 
 
-def _make_huge_page_rows(
+def _build_huge_page_rows(
     profile: Fields, requested: WantedMachine, observed: Fields
 ) -> Iterator[Fields]:
     """Yield the row for huge pages, if the profile requests them.
@@ -255,13 +255,13 @@ def _make_huge_page_rows(
     The setting counts as applied if any of the machine's memory is in huge pages.
     """
     if profile["huge_pages"]:
-        held = observed["huge_mib"]
-        text = None if held is None else f"{held} MiB in use"
+        held_mib = observed["huge_mib"]
+        text = None if held_mib is None else f"{held_mib} MiB in use"
         requested_text = f"{requested['memory_mib']} MiB"
-        yield _make_row("huge_pages", "memory in huge pages", requested_text, text, bool(held))
+        yield _build_row("huge_pages", "memory in huge pages", requested_text, text, bool(held_mib))
 
 
-def _make_topology_rows(
+def _build_topology_rows(
     profile: Fields, requested: WantedMachine, observed: Fields
 ) -> Iterator[Fields]:
     """Yield the rows for pinned vCPUs, and for the host's topology, memory nodes and caches.
@@ -271,7 +271,7 @@ def _make_topology_rows(
     if profile["pin"]:
         requested_pins = _format_pairs("{}→{}", requested["affinity"])
         observed_pins = _format_pairs("{}→{}", observed["vcpus"])
-        yield _make_row("pin", "vCPUs pinned one to one", requested_pins, observed_pins)
+        yield _build_row("pin", "vCPUs pinned one to one", requested_pins, observed_pins)
     if profile["topology"] != "host":
         return
     requested_shape, why = "the host's", "the host's is uneven, or there are more vCPUs than CPUs"
@@ -281,9 +281,9 @@ def _make_topology_rows(
     observed_shape = None
     if NOT_AVAILABLE not in observed["shape"]:
         observed_shape = _format_topology(*observed["shape"])
-    yield _make_row("topology", "topology of the host", requested_shape, observed_shape, why=why)
+    yield _build_row("topology", "topology of the host", requested_shape, observed_shape, why=why)
     shares = [cell["memory"] for cell in requested["numa"] or [{"memory": requested["memory_mib"]}]]
-    yield _make_row("topology", "memory nodes", len(shares), observed["nodes"])
+    yield _build_row("topology", "memory nodes", len(shares), observed["nodes"])
     if nodes := requested["extra"]["memory_nodes"]:
         by_node = {str(node): share for node, share in zip(nodes, shares, strict=True)}
         template = "{1} MiB on node {0}"
@@ -292,36 +292,36 @@ def _make_topology_rows(
         # The amounts are not compared: only memory in use is bound.
         are_equal = by_node.keys() == observed["bound"].keys()
         name = "memory beside its vCPUs"
-        yield _make_row("topology", name, requested_nodes, observed_nodes, are_equal)
+        yield _build_row("topology", name, requested_nodes, observed_nodes, are_equal)
     caches = observed["host_caches"] or NOT_AVAILABLE
     why = _explain_emulation(requested)
-    yield _make_row("topology", "caches of the host", caches, observed["caches"] or None, why=why)
+    yield _build_row("topology", "caches of the host", caches, observed["caches"] or None, why=why)
 
 
-def _make_disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
+def _build_disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
     """Yield the rows for the disks' cache mode, I/O mode and I/O thread, as far as requested."""
     disks = observed["disks"]
     for key, name in (("disk_cache", "cache mode of the disks"), ("disk_io", "disk I/O")):
         if profile[key] != "default":
             modes = {disk[key.removeprefix("disk_")] or "default" for disk in disks}
-            yield _make_row(key, name, profile[key], ", ".join(sorted(modes)))
+            yield _build_row(key, name, profile[key], ", ".join(sorted(modes)))
     if profile["iothread"]:
         served = sum(bool(disk["iothread"]) for disk in disks)
         name = "thread of its own for disk I/O"
-        yield _make_row("iothread", name, f"for {len(disks)} disks", f"for {served} disks")
+        yield _build_row("iothread", name, f"for {len(disks)} disks", f"for {served} disks")
 
 
-def _make_thread_rows(
+def _build_thread_rows(
     profile: Fields, requested: WantedMachine, observed: Fields
 ) -> Iterator[Fields]:
     """Yield the row for the CPUs of QEMU's other threads, if the profile pins them."""
     if profile["pin_emulator"]:
         requested_cpus, cpus = requested["extra"]["emulator"], observed["emulator"]
         are_equal = parse_ranges(cpus or "") == parse_ranges(requested_cpus)
-        yield _make_row("pin_emulator", "QEMU's other threads", requested_cpus, cpus, are_equal)
+        yield _build_row("pin_emulator", "QEMU's other threads", requested_cpus, cpus, are_equal)
 
 
-def _make_device_rows(
+def _build_device_rows(
     profile: Fields, requested: WantedMachine, observed: Fields
 ) -> Iterator[Fields]:
     """Yield the rows for the network interface and for the devices that are passed through.
@@ -331,15 +331,17 @@ def _make_device_rows(
     if profile["vhost"]:
         device_state = {True: "open", False: "not open", None: None}[observed["vhost"]]
         why = _explain_emulation(requested)
-        yield _make_row("vhost", "vhost-net", "open", device_state, why=why)
+        yield _build_row("vhost", "vhost-net", "open", device_state, why=why)
     if profile["queues"] != 1:
         queues = requested["extra"]["queues"] or 1
-        yield _make_row("queues", "queues of the network card", queues, observed["queues"])
+        yield _build_row("queues", "queues of the network card", queues, observed["queues"])
     for address in profile["passthrough"]:
         state = "in the domain" if address in observed["devices"] else "missing"
-        yield _make_row("passthrough", f"device {address}", "in the domain", state)
+        yield _build_row("passthrough", f"device {address}", "in the domain", state)
     if profile.get("card"):
-        yield _make_row("card", "address of its card", profile["card"]["address"], observed["card"])
+        yield _build_row(
+            "card", "address of its card", profile["card"]["address"], observed["card"]
+        )
 
 
 def _explain_emulation(requested: WantedMachine) -> str:

@@ -4,7 +4,7 @@ from collections import Counter
 
 from strata.host.context import Context
 from strata.util.data_types import WantedMachine
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # The kernel's folders for the huge pages of the whole host, and of one of its memory nodes.
 HOST = "/sys/kernel/mm/hugepages/hugepages-2048kB"
@@ -21,7 +21,7 @@ def _count_pages(folder: str, counter: str) -> int:
         return int(file.read())
 
 
-def _make_reserve_command(folder: str, count: int) -> list[str]:
+def _build_reserve_command(folder: str, count: int) -> list[str]:
     """Return the command, for root, that sets the number of huge pages that a folder reserves.
 
     count: the number of all reserved pages, whether in use or free.  The kernel reserves fewer
@@ -36,7 +36,7 @@ def _count_needed_pages(machines: list[WantedMachine]) -> Counter[str]:
     The folders are those of memory nodes if all machines are bound to nodes, else the host's.
     A machine's memory is a whole number of such pages.
     """
-    if not _are_machines_bound(machines):
+    if not _is_memory_bound(machines):
         return Counter({HOST: sum(machine["memory_mib"] // 2 for machine in machines)})
     pages: Counter[str] = Counter()
     for machine in machines:
@@ -46,7 +46,7 @@ def _count_needed_pages(machines: list[WantedMachine]) -> Counter[str]:
     return pages
 
 
-def _are_machines_bound(machines: list[WantedMachine]) -> bool:
+def _is_memory_bound(machines: list[WantedMachine]) -> bool:
     """Return whether the memory of every machine is bound to memory nodes of the host."""
     return all(machine["extra"]["memory_nodes"] for machine in machines)
 
@@ -63,19 +63,21 @@ def reserve_huge_pages(machines: list[WantedMachine], context: Context) -> str |
         before = {folder: _count_pages(folder, "nr") for folder in needed}
     except OSError:
         return "the host's kernel has no huge pages of 2 MiB"
-    undo_commands = [_make_reserve_command(folder, count) for folder, count in before.items()]
+    undo_commands = [_build_reserve_command(folder, count) for folder, count in before.items()]
     # `find` prints nothing: a failed return of pages is not an error.
     cleanup = {"root": True, "find": ["true"], "remove": undo_commands}
     context.note_cleanup({"kind": "huge pages", "id": context.id, **cleanup})
     # Only contiguous memory becomes huge pages.  Whether all this worked is counted below.
-    capture(as_root(COMPACT_MEMORY), check=False)
+    capture_output(wrap_as_root(COMPACT_MEMORY), check=False)
     for folder, count in needed.items():
         missing = max(0, count - _count_pages(folder, "free"))
-        capture(as_root(_make_reserve_command(folder, before[folder] + missing)), check=False)
+        capture_output(
+            wrap_as_root(_build_reserve_command(folder, before[folder] + missing)), check=False
+        )
     reserved = sum(min(_count_pages(folder, "free"), count) for folder, count in needed.items())
     if reserved == needed.total():
         return None
     for command in undo_commands:
-        capture(as_root(command), check=False)
-    location = " on the memory nodes of its CPUs" if _are_machines_bound(machines) else ""
+        capture_output(wrap_as_root(command), check=False)
+    location = " on the memory nodes of its CPUs" if _is_memory_bound(machines) else ""
     return f"the host could reserve {reserved} of {needed.total()} huge pages of 2 MiB{location}"

@@ -1,8 +1,8 @@
 """Strata's objects in libvirt, recognized by name: network, storage pool, domains, volumes.
 
-Every name is :func:`strata.util.paths.name_prefix`, or begins with it: no other object is touched.
-The prefix itself is the name of the network, of its bridge (15 characters at most) and of the
-storage pool.
+Every name is :func:`strata.util.paths.get_name_prefix`, or begins with it: no other object is
+touched.  The prefix itself is the name of the network, of its bridge (15 characters at most) and of
+the storage pool.
 """
 
 import ipaddress
@@ -13,8 +13,8 @@ from strata.host import addresses, daemons, observe
 from strata.util import paths
 from strata.util.errors import UserError
 from strata.util.files import write_text
-from strata.util.paths import name_prefix
-from strata.util.process import as_root, capture, wait_for_process
+from strata.util.paths import get_name_prefix
+from strata.util.process import capture_output, wait_for_process, wrap_as_root
 from strata.vm import vagrant_box
 
 # The socket of libvirt's daemon.
@@ -40,13 +40,13 @@ def start_daemon() -> None:
     daemons.start_daemon("libvirt does not answer", "libvirtd.sh", is_answering)
 
 
-def virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
+def run_virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
     """Run virsh as root with these arguments, and return its standard output.
 
     timeout: in seconds.  Raises UserError with virsh's message if it fails and `check` is set.
     """
     argv = ["virsh", "--quiet", "--connect", "qemu:///system", *arguments]
-    return capture(as_root(argv), timeout, check).stdout
+    return capture_output(wrap_as_root(argv), timeout, check).stdout
 
 
 def list_domains() -> list[str]:
@@ -55,36 +55,36 @@ def list_domains() -> list[str]:
     strata.vm.machine gives the names, ``PREFIX-DIGEST``.  Raises UserError if libvirt does not
     answer.
     """
-    names = virsh("list", "--all", "--name").split()
-    return [name for name in names if name.startswith(f"{name_prefix()}-")]
+    names = run_virsh("list", "--all", "--name").split()
+    return [name for name in names if name.startswith(f"{get_name_prefix()}-")]
 
 
-def card_address(subnet: str, number: int) -> tuple[str, str]:
+def compute_card_addresses(subnet: str, number: int) -> tuple[str, str]:
     """Return (MAC address, IP address) of a machine's network interface.
 
     subnet: the machines' network, as ADDRESS/24.  number: the number of the machine, from 0.
     The same home, network and number must always give the same addresses: a snapshot fits no
     others.
     """
-    digest = sha256(f"{paths.home_mark()}/{number}".encode()).digest()
+    digest = sha256(f"{paths.compute_home_mark()}/{number}".encode()).digest()
     # Addresses below .10 are the bridge's and the client's.
     address = ipaddress.ip_network(subnet).network_address + 10 + number
     return f"52:54:00:{digest[:3].hex(':')}", str(address)
 
 
-def network_xml(subnet: str, machines: int = 1) -> str:
+def format_network_xml(subnet: str, machines: int = 1) -> str:
     """Return the XML of the machines' network: a bridge, fixed addresses, and no way out.
 
     subnet: the network, as ADDRESS/24.  machines: how many get an address, at least one.
     Bridge and network have one name: the client's link finds the bridge by it.
     """
     network = ipaddress.ip_network(subnet)
-    hosts = [card_address(subnet, number) for number in range(machines)]
+    hosts = [compute_card_addresses(subnet, number) for number in range(machines)]
     reserved = "".join(f"<host mac='{mac}' ip='{address}'/>" for mac, address in hosts)
     (_, first), (_, last) = hosts[0], hosts[-1]
     return (
-        f"<network><name>{name_prefix()}</name>"
-        f"<bridge name='{name_prefix()}' stp='off' delay='0'/><dns enable='no'/>"
+        f"<network><name>{get_name_prefix()}</name>"
+        f"<bridge name='{get_name_prefix()}' stp='off' delay='0'/><dns enable='no'/>"
         f"<ip address='{network.network_address + 1}' netmask='{network.netmask}'>"
         f"<dhcp><range start='{first}' end='{last}'/>{reserved}</dhcp></ip></network>"
     )
@@ -97,13 +97,13 @@ def create_network(machines: int = 1) -> str:
     No machine may be up: it would lose its network.  Raises UserError if that fails.
     """
     # It fails if there is no earlier network.
-    virsh("net-destroy", name_prefix(), check=False)
+    run_virsh("net-destroy", get_name_prefix(), check=False)
     subnet = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
-    create_object("net-create", network_xml(subnet, machines))
-    pool = vagrant_box.cache_path("pool")
+    create_object("net-create", format_network_xml(subnet, machines))
+    pool = vagrant_box.get_cache_path("pool")
     os.makedirs(pool, exist_ok=True)
-    if name_prefix() not in virsh("pool-list", "--name").split():
-        virsh("pool-create-as", name_prefix(), "dir", "--target", pool)
+    if get_name_prefix() not in run_virsh("pool-list", "--name").split():
+        run_virsh("pool-create-as", get_name_prefix(), "dir", "--target", pool)
     return subnet
 
 
@@ -113,9 +113,9 @@ def create_object(command: str, xml: str) -> None:
     command: the virsh command that creates it, for example net-create.
     Raises UserError if the command fails.  The XML stays in the cache, as object.xml.
     """
-    path = vagrant_box.cache_path("object.xml")
+    path = vagrant_box.get_cache_path("object.xml")
     write_text(path, xml)
-    virsh(command, path)
+    run_virsh(command, path)
 
 
 def remove_domains(only: str | None = None) -> list[str]:
@@ -129,17 +129,19 @@ def remove_domains(only: str | None = None) -> list[str]:
     for name in removed:
         # Only a kill ends the domain before it writes its disks, which are deleted anyway.
         if pid := find_domain_process(name):
-            capture(as_root(["kill", "-KILL", "--", str(pid)]), check=False)
+            capture_output(wrap_as_root(["kill", "-KILL", "--", str(pid)]), check=False)
             # The kernel needs some time to free the process's memory.
             wait_for_process(pid, 10)
         # Either fails if libvirt has already removed what it would remove.
-        virsh("destroy", name, check=False)
-        virsh("undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False)
+        run_virsh("destroy", name, check=False)
+        run_virsh(
+            "undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False
+        )
     remaining = set(removed) & set(list_domains())
     if remaining:
         name = min(remaining)
         raise UserError(f"libvirt did not remove the domain {name}: see `virsh list --all`")
-    volumes = vagrant_box.remove_volumes(only or f"{name_prefix()}-")
+    volumes = vagrant_box.remove_volumes(only or f"{get_name_prefix()}-")
     return [*(f"domain {name}" for name in removed), *(f"volume {name}" for name in volumes)]
 
 
@@ -148,7 +150,9 @@ def find_domain_process(name: str) -> int | None:
 
     Reads libvirt's file of that ID as root, without asking libvirt.
     """
-    pid = capture(as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False).stdout.strip()
+    pid = capture_output(
+        wrap_as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False
+    ).stdout.strip()
     path = f"/proc/{pid}/cmdline"
     # The domain may have ended, and another process may have its ID by now.  libvirt starts QEMU
     # with the argument `-name guest=NAME,...`.
@@ -166,7 +170,7 @@ def remove_objects() -> list[str]:
         return []
     removed = remove_domains()
     for kind, description in (("net", "network"), ("pool", "storage pool")):
-        if name_prefix() in virsh(f"{kind}-list", "--name").split():
-            virsh(f"{kind}-destroy", name_prefix(), check=False)
-            removed.append(f"{description} {name_prefix()}")
+        if get_name_prefix() in run_virsh(f"{kind}-list", "--name").split():
+            run_virsh(f"{kind}-destroy", get_name_prefix(), check=False)
+            removed.append(f"{description} {get_name_prefix()}")
     return removed

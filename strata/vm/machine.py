@@ -12,9 +12,9 @@ from strata.util import paths, run
 from strata.util.data_types import Fields, Image, WantedMachine
 from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree, write_json, write_text
-from strata.util.process import as_root, capture, wait_for_process
+from strata.util.process import capture_output, wait_for_process, wrap_as_root
 from strata.util.progress import count_one_off, print_topic, report_step
-from strata.util.timeouts import stretch
+from strata.util.timeouts import scale_timeout
 from strata.vm import (
     acceleration,
     applied,
@@ -75,7 +75,7 @@ class Machine:
         """
         owner = run.identify_run()
         with count_one_off():
-            self.wanted = self.prepare()
+            self.wanted = self.prepare_machine()
         is_restored = (
             self.options["fresh"] == "snapshot"
             # A cell that runs outside of a workflow has no later system to use the snapshot.
@@ -97,7 +97,7 @@ class Machine:
             observed = applied.observe_machine(self.folder, self.wanted, profile, self.refused)
         return {
             "accelerator": self.options["accelerator"],
-            "accelerator_reason": acceleration.known_accelerator()["accelerator_reason"],
+            "accelerator_reason": acceleration.read_known_accelerator()["accelerator_reason"],
             "profile": self.options["profile"],
             "started": "snapshot" if is_restored else "boot",
             **self.booted,
@@ -105,7 +105,7 @@ class Machine:
             **observed,
         }
 
-    def prepare(self) -> WantedMachine:
+    def prepare_machine(self) -> WantedMachine:
         """Make the machine's surroundings, and return all settings that Vagrant and libvirt get.
 
         The first of several equal machines makes the network, the storage pool and the huge pages
@@ -124,12 +124,12 @@ class Machine:
         machines = self._resolve_machines()
         inputs = [self.options, machines[part], part, parts, box["box"], box["host_key"]]
         digest = sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:8]
-        name = f"{paths.name_prefix()}-{digest}"
+        name = f"{paths.get_name_prefix()}-{digest}"
         libvirt.start_daemon()
-        subnet, refusal = self._share_host(machines)
+        subnet, refusal = self._prepare_shared_host(machines)
         if refusal:
             self.refused["huge_pages"] = refusal
-        mac, address = libvirt.card_address(subnet, part)
+        mac, address = libvirt.compute_card_addresses(subnet, part)
         requested: WantedMachine = {
             **machines[part],
             "huge_pages": machines[part]["huge_pages"] and not refusal,
@@ -138,8 +138,8 @@ class Machine:
             "box": box["box"],
             "data_disk": f"{name}-data.img",
             # This path must be the same for the saved domain and the restored one.
-            "console": vagrant_box.cache_path("consoles", f"{name}.log"),
-            "home": paths.name_prefix(),
+            "console": vagrant_box.get_cache_path("consoles", f"{name}.log"),
+            "home": paths.get_name_prefix(),
             "subnet": subnet,
             "mac": mac,
             "address": address,
@@ -149,7 +149,7 @@ class Machine:
         write_json(os.path.join(self.folder, "vm.json"), requested)
         return requested
 
-    def _share_host(self, machines: list[WantedMachine]) -> tuple[str, str | None]:
+    def _prepare_shared_host(self, machines: list[WantedMachine]) -> tuple[str, str | None]:
         """Return (the network, why the machines have no huge pages or None), which machines share.
 
         The network is ADDRESS/24.  The first machine makes them: it removes all domains of Strata,
@@ -174,7 +174,7 @@ class Machine:
         """
         parts = self.context.parts
         profile = dict(self.options["settings"])
-        if refusal := self._refuse_devices():
+        if refusal := self._explain_refused_devices():
             self.refused |= {"passthrough": refusal, "card": refusal}
             profile |= {"passthrough": [], "card": None}
         memory_bytes = capacity.read_host_facts()["memory_bytes"]
@@ -198,7 +198,7 @@ class Machine:
             )
         return machines
 
-    def _refuse_devices(self) -> str | None:
+    def _explain_refused_devices(self) -> str | None:
         """Return why the machine cannot have the devices of its profile; None if it can.
 
         If one device is refused, the machine gets none of them.
@@ -289,7 +289,7 @@ class Machine:
                     define_machine(self.folder, self.wanted)
                 started = time.monotonic()
                 with report_step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
-                    libvirt.virsh("start", name)
+                    libvirt.run_virsh("start", name)
                     self._wait_for_ssh()
                     ssh.run_command(self.folder, ["true"], timeout=60)
                 seconds = round(time.monotonic() - started, 3)
@@ -311,7 +311,7 @@ class Machine:
         Raises UserError if QEMU ends, the guest's kernel panics, or the boot exceeds its time
         limit.
         """
-        timeout = stretch(BOOT_TIMEOUT[self.options["accelerator"]])
+        timeout = scale_timeout(BOOT_TIMEOUT[self.options["accelerator"]])
         deadline = time.monotonic() + timeout
         process = libvirt.find_domain_process(self.wanted["name"])
         while not _is_ssh_answering(self.wanted["address"]):
@@ -335,23 +335,23 @@ def define_machine(folder: str, requested: WantedMachine) -> None:
     ending ``.whole`` marks a complete copy, and is removed with it.
     Raises UserError if Vagrant or libvirt fails; then nothing is undone.
     """
-    _make_console(requested["console"])
-    _make_data_disk(requested)
+    _create_console(requested["console"])
+    _create_data_disk(requested)
     # Vagrant copies the disk of a box into the pool once, and then assumes that an existing copy is
     # complete.
     copy = f"{requested['box']}{vagrant_box.COPY}"
-    complete = vagrant_box.cache_path("pool", f"{copy}.whole")
+    complete = vagrant_box.get_cache_path("pool", f"{copy}.whole")
     if not os.path.exists(complete):
         vagrant_box.remove_volumes(copy)
-    libvirt.virsh("pool-refresh", paths.name_prefix())
+    libvirt.run_virsh("pool-refresh", paths.get_name_prefix())
     _run_vagrant(folder)
     write_text(complete, "")
     # Vagrant's definition is replaced by itself with the settings that it cannot write.
-    xml = libvirt.virsh("dumpxml", "--inactive", requested["name"])
+    xml = libvirt.run_virsh("dumpxml", "--inactive", requested["name"])
     libvirt.create_object("define", domain.add_settings(xml, requested["extra"]))
 
 
-def _make_console(path: str) -> None:
+def _create_console(path: str) -> None:
     """Create the empty file of the guest's console.
 
     path: the path of the file, which is emptied if it exists.
@@ -360,21 +360,21 @@ def _make_console(path: str) -> None:
     """
     os.makedirs(os.path.dirname(path), exist_ok=True)
     owner = ["-m", "0644", "-o", str(os.getuid())]
-    capture(as_root(["install", *owner, "/dev/null", path]))
+    capture_output(wrap_as_root(["install", *owner, "/dev/null", path]))
 
 
-def _make_data_disk(requested: WantedMachine) -> None:
+def _create_data_disk(requested: WantedMachine) -> None:
     """Create the sparse data disk in the storage pool, with an ext4 file system.
 
     An earlier disk of this name is overwritten.  applied.prepare_guest mounts it by its label.
     The file system is initialized here, since the guest would do so during a measurement.
     """
-    path = vagrant_box.cache_path("pool", requested["data_disk"])
+    path = vagrant_box.get_cache_path("pool", requested["data_disk"])
     kib = requested["data_disk_bytes"] // 1024
     # -m 0: no blocks are reserved for root, as whom all programs run anyway.
     options = ["-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
     options += ["-E", "lazy_itable_init=0,lazy_journal_init=0"]
-    capture(as_root(["mke2fs", *options, path, f"{kib}k"]), timeout=300)
+    capture_output(wrap_as_root(["mke2fs", *options, path, f"{kib}k"]), timeout=300)
 
 
 def _run_vagrant(folder: str) -> None:
@@ -385,7 +385,7 @@ def _run_vagrant(folder: str) -> None:
     Raises UserError if Vagrant fails.
     """
     variables = {
-        "VAGRANT_HOME": vagrant_box.cache_path("vagrant"),
+        "VAGRANT_HOME": vagrant_box.get_cache_path("vagrant"),
         "VAGRANT_CWD": os.path.join(paths.PROJECT, "vagrant"),
         "VAGRANT_DOTFILE_PATH": os.path.join(folder, "vagrant"),
         "VAGRANT_CHECKPOINT_DISABLE": "1",
@@ -396,7 +396,7 @@ def _run_vagrant(folder: str) -> None:
     argv = ["env", *(f"{name}={value}" for name, value in variables.items())]
     argv += ["setpriv", "--pdeathsig", "KILL"]
     argv += ["vagrant", "up", "--no-tty", "--provider", "libvirt"]
-    capture(as_root(argv), timeout=600)
+    capture_output(wrap_as_root(argv), timeout=600)
 
 
 def _is_ssh_answering(address: str) -> bool:
@@ -430,6 +430,6 @@ def remove_vagrant_files(folder: str) -> None:
 
     folder: the folder of the system.  Vagrant would otherwise take the machine for an existing one.
     """
-    index = vagrant_box.cache_path("vagrant", "data", "machine-index")
+    index = vagrant_box.get_cache_path("vagrant", "data", "machine-index")
     for path in (os.path.join(folder, "vagrant"), index):
         remove_tree(path)

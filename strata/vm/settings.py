@@ -63,15 +63,15 @@ def complete_profile(profile: Fields | None, scale: str, memory_bytes: int = 0) 
     return settings
 
 
-def spare_memory(total: int) -> int:
+def compute_spare_memory(total: int) -> int:
     """Return the bytes of memory that a host can give to machines, a multiple of 64 MiB.
 
     total: the host's memory in bytes.
     The host keeps an eighth for its kernel, its page cache and QEMU: at least 2 GiB, but never more
     than half.  Other numbers change the memory, and so the results, of machines with memory: host.
     """
-    kept = max(total // 8, 2 * GIB)
-    return max(total - kept, total // 2) // (64 * MIB) * (64 * MIB)
+    host_bytes = max(total // 8, 2 * GIB)
+    return max(total - host_bytes, total // 2) // (64 * MIB) * (64 * MIB)
 
 
 def count_shape(cpus: list[Fields]) -> dict[str, int] | None:
@@ -211,7 +211,7 @@ def _resolve_memory(requested: str, memory_bytes: int, machine_count: int) -> in
     requested: the size in the profile; "host": an equal share of the memory that the host spares.
     memory_bytes: the host's memory.  machine_count: the number of machines.
     """
-    share = spare_memory(memory_bytes) // machine_count
+    share = compute_spare_memory(memory_bytes) // machine_count
     size = share if requested == "host" else parse_size(requested)
     return size // MIB // 2 * 2
 

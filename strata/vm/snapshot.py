@@ -10,17 +10,17 @@ import os
 from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.files import remove_tree
-from strata.util.process import as_root, capture, is_alive
+from strata.util.process import capture_output, is_alive, wrap_as_root
 from strata.vm import libvirt, vagrant_box
 
 
-def _snapshot_folder(owner: Fields, *names: str) -> str:
+def _get_snapshot_folder(owner: Fields, *names: str) -> str:
     """Return the folder of a run's snapshots, or of one of them.
 
     owner: the process of the run.  names: the snapshot's name, or none.
     :func:`remove_orphaned_snapshots` reads the run's process from the folder's name.
     """
-    return vagrant_box.cache_path("snapshots", f"{owner['pid']}-{owner['start']}", *names)
+    return vagrant_box.get_cache_path("snapshots", f"{owner['pid']}-{owner['start']}", *names)
 
 
 def has_snapshot(name: str, owner: Fields) -> bool:
@@ -28,7 +28,7 @@ def has_snapshot(name: str, owner: Fields) -> bool:
 
     owner: the process of the run.  An unfinished snapshot has another name.
     """
-    return os.path.isdir(_snapshot_folder(owner, name))
+    return os.path.isdir(_get_snapshot_folder(owner, name))
 
 
 def remove_orphaned_snapshots() -> None:
@@ -39,7 +39,7 @@ def remove_orphaned_snapshots() -> None:
     for run in list_runs_with_snapshots():
         pid, _, start = run.partition("-")
         if not is_alive({"pid": int(pid), "start": start}):
-            remove_tree(vagrant_box.cache_path("snapshots", run))
+            remove_tree(vagrant_box.get_cache_path("snapshots", run))
 
 
 def save_snapshot(name: str, owner: Fields, domain: str) -> None:
@@ -49,13 +49,13 @@ def save_snapshot(name: str, owner: Fields, domain: str) -> None:
     The snapshot gets its name atomically, once it is complete.
     Raises UserError if virsh or the copy of the disks fails.
     """
-    unfinished = _snapshot_folder(owner, f"{name}.part")
+    unfinished = _get_snapshot_folder(owner, f"{name}.part")
     remove_tree(unfinished)
     # The folder gets the machine's memory, which no other user may read.
     os.makedirs(unfinished, 0o700)
-    libvirt.virsh("save", domain, f"{unfinished}/memory", timeout=600)
-    _copy_disks(vagrant_box.cache_path("pool"), domain, unfinished)
-    os.rename(unfinished, _snapshot_folder(owner, name))
+    libvirt.run_virsh("save", domain, f"{unfinished}/memory", timeout=600)
+    _copy_disks(vagrant_box.get_cache_path("pool"), domain, unfinished)
+    os.rename(unfinished, _get_snapshot_folder(owner, name))
 
 
 def restore_snapshot(name: str, owner: Fields) -> None:
@@ -66,10 +66,10 @@ def restore_snapshot(name: str, owner: Fields) -> None:
     be gone.
     Raises UserError if virsh or the copy of the disks fails.
     """
-    folder = _snapshot_folder(owner, name)
-    _copy_disks(folder, paths.name_prefix(), vagrant_box.cache_path("pool"))
-    libvirt.virsh("pool-refresh", paths.name_prefix())
-    libvirt.virsh("restore", f"{folder}/memory", timeout=600)
+    folder = _get_snapshot_folder(owner, name)
+    _copy_disks(folder, paths.get_name_prefix(), vagrant_box.get_cache_path("pool"))
+    libvirt.run_virsh("pool-refresh", paths.get_name_prefix())
+    libvirt.run_virsh("restore", f"{folder}/memory", timeout=600)
 
 
 def _copy_disks(source: str, prefix: str, target: str) -> None:
@@ -81,15 +81,15 @@ def _copy_disks(source: str, prefix: str, target: str) -> None:
     names = [name for name in os.listdir(source) if name.startswith(prefix)]
     disks = [os.path.join(source, name) for name in names]
     copy = ["cp", "--sparse=always", "--reflink=auto", "--", *disks, target]
-    capture(as_root(copy), timeout=1200)
+    capture_output(wrap_as_root(copy), timeout=1200)
 
 
 def list_runs_with_snapshots() -> list[str]:
     """Return the sorted names of the runs that have snapshots, such as "PID-START".
 
-    They are the names of folders of :func:`_snapshot_folder`.
+    They are the names of folders of :func:`_get_snapshot_folder`.
     """
-    folder = vagrant_box.cache_path("snapshots")
+    folder = vagrant_box.get_cache_path("snapshots")
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
@@ -100,8 +100,8 @@ def remove_snapshots(owner: Fields | None = None) -> list[str]:
     """
     runs = list_runs_with_snapshots()
     if owner is not None:
-        own_run = os.path.basename(_snapshot_folder(owner))
+        own_run = os.path.basename(_get_snapshot_folder(owner))
         runs = [run for run in runs if run == own_run]
     for run in runs:
-        remove_tree(vagrant_box.cache_path("snapshots", run))
+        remove_tree(vagrant_box.get_cache_path("snapshots", run))
     return runs

@@ -5,7 +5,7 @@ import shlex
 
 from strata.host import ssh_connection
 from strata.util.files import write_text
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 # The machine's name in its ssh configuration.
 HOST = "machine"
@@ -13,7 +13,7 @@ HOST = "machine"
 CONNECTION_LOST = 255
 
 
-def _configuration_path(folder: str) -> str:
+def _get_configuration_path(folder: str) -> str:
     """Return the path of the ssh configuration in the system's folder."""
     return os.path.join(folder, "ssh_config")
 
@@ -39,10 +39,10 @@ def write_configuration(folder: str, address: str, key: str, host_key: str) -> N
         "  StrictHostKeyChecking yes",
         *(
             f'  {option} "{value}"'
-            for option, value in ssh_connection.make_ssh_settings(folder).items()
+            for option, value in ssh_connection.build_ssh_settings(folder).items()
         ),
     ]
-    write_text(_configuration_path(folder), "\n".join(lines) + "\n")
+    write_text(_get_configuration_path(folder), "\n".join(lines) + "\n")
 
 
 def wrap_command(folder: str, argv: list[str]) -> list[str]:
@@ -51,7 +51,7 @@ def wrap_command(folder: str, argv: list[str]) -> list[str]:
     folder: the folder of the system, with the ssh configuration.
     The command ends with the exit code of `argv`, or with CONNECTION_LOST.
     """
-    return ["ssh", "-F", _configuration_path(folder), HOST, "--", shlex.join(argv)]
+    return ["ssh", "-F", _get_configuration_path(folder), HOST, "--", shlex.join(argv)]
 
 
 def run_command(folder: str, argv: list[str], timeout: float = 120, check: bool = True) -> str:
@@ -60,7 +60,7 @@ def run_command(folder: str, argv: list[str], timeout: float = 120, check: bool 
     folder: the folder of the system, with the ssh configuration.  timeout: in seconds.
     Raises UserError if the command fails and `check` is set.
     """
-    return capture(wrap_command(folder, argv), timeout, check).stdout
+    return capture_output(wrap_command(folder, argv), timeout, check).stdout
 
 
 def close_connection(folder: str) -> None:
@@ -68,4 +68,6 @@ def close_connection(folder: str) -> None:
 
     folder: the folder of the system, with the ssh configuration.
     """
-    capture(["ssh", "-F", _configuration_path(folder), "-O", "exit", HOST], timeout=20, check=False)
+    capture_output(
+        ["ssh", "-F", _get_configuration_path(folder), "-O", "exit", HOST], timeout=20, check=False
+    )

@@ -11,22 +11,22 @@ from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import remove_at_once
-from strata.util.process import as_root, capture
+from strata.util.process import capture_output, wrap_as_root
 
 # Vagrant names the copy of a box's disk in the storage pool "BOX_vagrant_box_image_…".
 COPY = "_vagrant_box_image_"
 
 
-def cache_path(*names: str) -> str:
+def get_cache_path(*names: str) -> str:
     """Return a path in the cache's folder of virtual machines, which may not exist.
 
     names: the first is vagrant (Vagrant's home), pool (libvirt's storage pool), consoles or
     snapshots.
     """
-    return os.path.join(paths.home_folder(), "vm", *names)
+    return os.path.join(paths.get_home_folder(), "vm", *names)
 
 
-def box_name(recipe: str) -> str:
+def get_box_name(recipe: str) -> str:
     """Return the name that Vagrant gives to the box of an image, by the hash of its recipe.
 
     recipe: the hash of the image's recipe.
@@ -36,20 +36,20 @@ def box_name(recipe: str) -> str:
     return f"strata-{recipe[:12]}"
 
 
-def _box_path(box: str) -> str:
+def _get_box_path(box: str) -> str:
     """Return the path of a box's folder, as Vagrant expects it: version 0, provider libvirt.
 
     box: the box's name.
     """
-    return cache_path("vagrant", "boxes", box, "0", "libvirt")
+    return get_cache_path("vagrant", "boxes", box, "0", "libvirt")
 
 
-def box_folder(recipe: str) -> str:
+def get_box_folder(recipe: str) -> str:
     """Return the path of the folder of an image's box, which may be missing.
 
     recipe: the hash of the image's recipe.
     """
-    return _box_path(box_name(recipe))
+    return _get_box_path(get_box_name(recipe))
 
 
 def install_box(recipe: str, new_box: str) -> None:
@@ -59,7 +59,7 @@ def install_box(recipe: str, new_box: str) -> None:
     new_box: the folder where the box was made, on the same file system; it is gone afterwards.
     """
     remove_box(recipe)
-    os.renames(new_box, box_folder(recipe))
+    os.renames(new_box, get_box_folder(recipe))
 
 
 def has_box(recipe: str) -> bool:
@@ -67,7 +67,7 @@ def has_box(recipe: str) -> bool:
 
     recipe: the hash of the image's recipe.
     """
-    return os.path.isdir(box_folder(recipe))
+    return os.path.isdir(get_box_folder(recipe))
 
 
 def require_box(recipe: str) -> Fields:
@@ -75,7 +75,7 @@ def require_box(recipe: str) -> Fields:
 
     Raises UserError with the remedy if there is no box.
     """
-    folder = box_folder(recipe)
+    folder = get_box_folder(recipe)
     if not has_box(recipe):
         raise UserError(
             f"the machines' disk of image {recipe[:12]} is not in the cache: run `python3 -m "
@@ -84,7 +84,7 @@ def require_box(recipe: str) -> Fields:
     # packer/box.sh makes the file: type, key, and a comment that is left out.
     with open(os.path.join(folder, "host_key.pub"), encoding="utf-8") as file:
         host_key = " ".join(file.read().split()[:2])
-    return {"box": box_name(recipe), "folder": folder, "host_key": host_key}
+    return {"box": get_box_name(recipe), "folder": folder, "host_key": host_key}
 
 
 def remove_box(recipe: str) -> None:
@@ -93,7 +93,8 @@ def remove_box(recipe: str) -> None:
     recipe: the hash of the image's recipe.  A missing box is not an error.
     """
     remove_at_once(
-        cache_path("vagrant", "boxes", box_name(recipe)), paths.unfinished_folder("removed-box")
+        get_cache_path("vagrant", "boxes", get_box_name(recipe)),
+        paths.get_unfinished_folder("removed-box"),
     )
     remove_orphaned_copies()
 
@@ -109,7 +110,7 @@ def remove_orphaned_copies() -> list[str]:
         boxes.add(box)
     removed = []
     for box in sorted(boxes):
-        if not os.path.isdir(_box_path(box)):
+        if not os.path.isdir(_get_box_path(box)):
             removed += remove_volumes(f"{box}{COPY}")
     return removed
 
@@ -121,7 +122,7 @@ def remove_volumes(prefix: str) -> list[str]:
     """
     volumes = _list_volumes(glob.escape(prefix))
     if volumes:
-        capture(as_root(["rm", "-f", "--", *volumes]))
+        capture_output(wrap_as_root(["rm", "-f", "--", *volumes]))
     return [os.path.basename(path) for path in volumes]
 
 
@@ -130,4 +131,4 @@ def _list_volumes(pattern: str) -> list[str]:
 
     pattern: a shell's pattern; special characters of a name must be escaped.
     """
-    return sorted(glob.glob(f"{glob.escape(cache_path('pool'))}/{pattern}*"))
+    return sorted(glob.glob(f"{glob.escape(get_cache_path('pool'))}/{pattern}*"))

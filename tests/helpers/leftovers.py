@@ -103,8 +103,8 @@ def left_on_machine():
     }
     named = ["(", "-name", "strata-*", "-o", "-path", "*/strata*/libpod-*", ")"]
     groups = lines("find", "/sys/fs/cgroup", "-mindepth", "1", "-type", "d", *named)
-    folder = os.path.join(paths.home_folder(), "systems")
-    snapshots = os.path.join(paths.home_folder(), "vm", "snapshots")
+    folder = os.path.join(paths.get_home_folder(), "systems")
+    snapshots = os.path.join(paths.get_home_folder(), "vm", "snapshots")
     return {
         "containers": lines("docker", "ps", "--all", "--quiet"),
         "volumes": lines("docker", "volume", "ls", "--quiet"),

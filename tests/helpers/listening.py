@@ -58,7 +58,7 @@ def list_addresses(enter: Sequence[str] = (), *options: str) -> set[str]:
 
 def link_addresses() -> set[str]:
     """Return the address of the host's end of the client's link, if that is up."""
-    return list_addresses((), "show", "dev", namespace.interface_name())
+    return list_addresses((), "show", "dev", namespace.get_interface_name())
 
 
 class Watcher(threading.Thread):
@@ -122,10 +122,10 @@ class Watcher(threading.Thread):
             if port in self.ports or (is_new and address in link):
                 on_host.add((address, port))
         self._add(name, "host", on_host, link)
-        for path in glob.glob(f"{paths.systems_folder()}/*/data/password"):
+        for path in glob.glob(f"{paths.get_systems_folder()}/*/data/password"):
             self.passwords.add(read_file(path).strip())
         known = {os.stat("/proc/self/ns/net").st_ino}
-        client = os.stat(f"/run/netns/{paths.name_prefix()}").st_ino
+        client = os.stat(f"/run/netns/{paths.get_name_prefix()}").st_ino
         for process in filter(str.isdecimal, os.listdir("/proc")):
             with contextlib.suppress(OSError):
                 self._observe_namespace(name, process, known, client)

@@ -114,7 +114,7 @@ def measure(
     write_json(folder / paths.IMAGE, image)
     write_json(folder / "results/image-manifest.json", MANIFEST)
     for (environment, load, repetition), (place, round) in blocks.Order(experiment).places.items():
-        path = folder / paths.cell_path("raw", environment, load, repetition, "log")
+        path = folder / paths.get_cell_path("raw", environment, load, repetition, "log")
         if not wanted(str(path.relative_to(folder))):
             continue
         fixture = projects.ROOT / f"workloads/{load}/fixtures/tiny.log"
@@ -285,7 +285,8 @@ if truth.get("fails") is True:
     sys.exit("cell: the program ended with 7")
 folder, experiment = Path.cwd(), measured.planned()
 logs = {word for word in sys.argv if word.startswith("results/raw/")}
-logs = logs or {paths.cell_path("raw", *cell, "log") for cell in blocks.Order(experiment).places}
+places = blocks.Order(experiment).places
+logs = logs or {paths.get_cell_path("raw", *cell, "log") for cell in places}
 failing = {log for log in logs if f"raw/{truth.get('fails')}/" in log}
 for log in failing:
     path = folder / log.replace("raw", "failed", 1)
@@ -329,7 +330,7 @@ def planned() -> dict:
 
     Its environments count as available, whatever this machine has.
     """
-    experiment = planning.make_plan(
+    experiment = planning.build_plan(
         config.read_config(), {**capacity.read_host_facts(), "cpus": 2, "mask": None}
     )
     for entry in experiment["environments"].values():
@@ -391,6 +392,6 @@ def pretend(folder: Path) -> None:
 
     It is for tests that are not about these.
     """
-    remake.make_tables(str(folder), partial=True)
+    remake.compute_tables(str(folder), partial=True)
     for name in outputs.PAPERS:
         (folder / name).write_text(f"{name}\n")

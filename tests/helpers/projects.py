@@ -129,7 +129,7 @@ def write_parser(folder: Path, name: str, metrics: dict) -> None:
     The value of each metric is the first line that is a number, else 1.
     """
     text = f"""from kit.checks import require
-from kit.logs import value
+from kit.logs import build_value
 
 METRICS = { ({metric: entry["unit"] for metric, entry in metrics.items()})!r}
 
@@ -137,7 +137,7 @@ METRICS = { ({metric: entry["unit"] for metric, entry in metrics.items()})!r}
 def parse(lines, parameters):
     require("broken" not in lines, "its program is broken")
     number = next((float(line) for line in lines if line.isdigit() and int(line)), 1.0)
-    return [value(metric, unit, number) for metric, unit in METRICS.items()]
+    return [build_value(metric, unit, number) for metric, unit in METRICS.items()]
 """
     (folder / "workloads" / name / "parse.py").write_text(text)
 
@@ -312,7 +312,7 @@ def plan(folder: Path, **over: object) -> dict:
         "from strata.experiment import config, plan, planning;"
         "from strata.host import capacity;"
         "settings = config.read_config(json.loads(sys.argv[1]));"
-        "made = planning.make_plan(settings, capacity.read_host_facts());"
+        "made = planning.build_plan(settings, capacity.read_host_facts());"
         "client.write_connection(settings['client']);"
         "plan.write_plan({**made, 'source': {'revision': None, 'changed': None}})"
     )

@@ -43,7 +43,7 @@ def make(folder: Path) -> dict:
     told = {
         "architecture": "amd64",
         "os": "linux",
-        "config": {"Labels": {"strata.image": paths.home_mark()}},
+        "config": {"Labels": {"strata.image": paths.compute_home_mark()}},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
     }
     configuration = json.dumps(told).encode()
@@ -51,7 +51,7 @@ def make(folder: Path) -> dict:
     manifest = [
         {
             "Config": f"{id}.json",
-            "RepoTags": [engine.name_image({"recipe": RECIPE})],
+            "RepoTags": [engine.format_image_name({"recipe": RECIPE})],
             "Layers": ["layer.tar"],
         }
     ]

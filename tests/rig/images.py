@@ -17,7 +17,7 @@ from strata.image import cache
 from strata.util import paths
 from strata.util.files import read_json, remove_tree
 from strata.util.locks import hold_lock
-from strata.util.process import capture
+from strata.util.process import capture_output
 from strata.util.progress import report_step
 from strata.vm import vagrant_box as disks
 
@@ -71,12 +71,12 @@ def disk(host: Path, image: dict | None = None) -> Path:
     """
     if image:
         page = f"image={json.dumps(image)}"
-        capture([sys.executable, "-m", "strata", "image", "--config", page], timeout=3600)
+        capture_output([sys.executable, "-m", "strata", "image", "--config", page], timeout=3600)
     kind = "others" if image else "images"
     described = recipe.describe_image(image or {})
-    folder = Path(paths.home_folder()) / "images" / described["recipe"]
+    folder = Path(paths.get_home_folder()) / "images" / described["recipe"]
     image = read_json(str(folder / "image.json")) or {}
-    box = Path(disks.box_folder(described["recipe"]))
+    box = Path(disks.get_box_folder(described["recipe"]))
     there = disks.has_box(described["recipe"])
     decides = [described["recipe"], image.get("built"), there, host.name]
     name = sha256(json.dumps(decides).encode()).hexdigest()[:12]
@@ -108,14 +108,16 @@ def _make(folder: Path | None, box: Path | None, work: Path) -> None:
         for part in ("image.json", "image.tar", "manifest.json", "tree"):
             shown.append((folder / part, f"images/{folder.name}/{part}"))
         if box:
-            shown.append((box, os.path.relpath(box, paths.home_folder())))
+            shown.append((box, os.path.relpath(box, paths.get_home_folder())))
     for source, target in shown:
         point = work / "root" / target
         point.parent.mkdir(parents=True, exist_ok=True)
         point.mkdir() if source.is_dir() else point.touch()
     given = [word for source, target in shown for word in (str(source), target)]
     script = ["unshare", "--mount", "sh", "-uec", _FORMAT, "rig"]
-    capture([*script, str(work / "root"), str(work / "disk"), SIZE, LABEL, *given], timeout=1800)
+    capture_output(
+        [*script, str(work / "root"), str(work / "disk"), SIZE, LABEL, *given], timeout=1800
+    )
 
 
 def _finish(work: Path, host: Path, name: str) -> None:
@@ -133,4 +135,4 @@ def _finish(work: Path, host: Path, name: str) -> None:
         "rig",
     ]
     given = [str(work / "disk"), str(host), str(work), f"images/{name}/image.tar"]
-    capture([*script, *given], timeout=1800)
+    capture_output([*script, *given], timeout=1800)

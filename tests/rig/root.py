@@ -19,7 +19,7 @@ from strata.util import paths
 from strata.util.errors import UserError
 from strata.util.files import remove_tree
 from strata.util.locks import hold_lock
-from strata.util.process import capture
+from strata.util.process import capture_output
 from strata.util.progress import report_step
 
 RELEASE = "trixie"
@@ -53,13 +53,13 @@ SIZE = "24G"
 
 def place() -> Path:
     """Where the rig's disks are kept."""
-    return Path(paths.home_folder()) / "rig"
+    return Path(paths.get_home_folder()) / "rig"
 
 
 def sources() -> str:
     """The package sources: this host's own, with the release replaced."""
     chosen = {"distribution": "debian", "release": RELEASE}
-    return distribution.make_sources_list(chosen, None, distribution.read_os_release())
+    return distribution.format_sources_list(chosen, None, distribution.read_os_release())
 
 
 def _decides() -> str:
@@ -108,7 +108,7 @@ def _build(disk: Path) -> None:
     key = disk.with_suffix(".key")
     with workplace("building") as work:
         key.unlink(missing_ok=True)
-        capture(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rig", "-f", str(key)])
+        capture_output(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rig", "-f", str(key)])
         hook = f'"{INSIDE}" "$1" "{projects.ROOT}" "{key}.pub"'
         with report_step(
             "rig", f"bootstrapping Debian {RELEASE} and installing what the project needs"
@@ -145,7 +145,7 @@ def bootstrap(text: str, chosen: list[str], tree: Path) -> None:
         "--variant=apt",
         '--aptopt=Acquire::Retries "3"',
     ]
-    capture([*command, *chosen, RELEASE, str(tree), str(listing)], timeout=3600)
+    capture_output([*command, *chosen, RELEASE, str(tree), str(listing)], timeout=3600)
 
 
 def make_disk(tree: Path, disk: Path, work: Path, size: str) -> None:
@@ -163,7 +163,7 @@ def make_disk(tree: Path, disk: Path, work: Path, size: str) -> None:
         "-d",
         str(tree),
     ]
-    capture([*make, str(work / "disk"), size], timeout=1800)
+    capture_output([*make, str(work / "disk"), size], timeout=1800)
     os.rename(work / "disk", disk)
 
 
@@ -171,7 +171,9 @@ def layer(disk: Path, above: Path) -> Path:
     """A disk that holds what differs from another one, which must stay as it is."""
     kind = "raw" if re.search(r"\.img$", disk.name) else "qcow2"
     backing = os.path.relpath(disk, above.parent)
-    capture(["qemu-img", "create", "-q", "-f", "qcow2", "-F", kind, "-b", backing, str(above)])
+    capture_output(
+        ["qemu-img", "create", "-q", "-f", "qcow2", "-F", kind, "-b", backing, str(above)]
+    )
     return above
 
 

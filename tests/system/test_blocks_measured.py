@@ -129,7 +129,7 @@ def test_the_cpu_time_of_a_lap_is_what_its_program_counts_itself(image, tmp_path
     page["workloads"] = {"command": {"command": "xz -kc /usr/bin/python3", "laps": 2}}
     folder = measured(tmp_path, page, "results/costs.csv")
     for record in projects.records(folder):
-        log = (folder / paths.cell_path("raw", *projects.cell_of(record), "log")).read_text()
+        log = (folder / paths.get_cell_path("raw", *projects.cell_of(record), "log")).read_text()
         runs = [json.loads(line) for line in log.splitlines() if line.startswith('{"run"')]
         # The first run warms up.
         counted = [run["user"] + run["system"] for run in runs[1:]]
@@ -155,7 +155,7 @@ def test_what_goes_on_in_a_system_s_control_group_disturbs_no_lap(machine_stays)
             "-c",
             '"$@" >/dev/null 2>&1 &',
             "sh",
-            *cgroups.make_join_command(group),
+            *cgroups.build_join_command(group),
             *spin,
         ]
         begun = time.monotonic()

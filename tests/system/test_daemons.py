@@ -36,7 +36,7 @@ page["environments"] = {}
 for name, options in stacks.items():
     page["environments"][name] = {"label": name.title(), "layers": [{"docker": options}]}
 try:
-    planned = planning.make_plan(config.read_config(page), \
+    planned = planning.build_plan(config.read_config(page), \
 capacity.read_host_facts())["environments"]
 except UserError as error:
     sys.exit(f"no plan: {error}")
@@ -186,13 +186,13 @@ page["environments"] = {
     name: {"label": name.title(), "layers": [{"docker": options}]}
     for name, options in stacks.items()
 }
-planned = planning.make_plan(config.read_config(page), capacity.read_host_facts())["environments"]
+planned = planning.build_plan(config.read_config(page), capacity.read_host_facts())["environments"]
 outcome = {"reasons": [entry["reason"] for entry in planned.values()], "systems": []}
 if is_up:
     for number, (name, entry) in enumerate(planned.items()):
         system = lifecycle.System(name, entry["layers"], image, ports=[28643 + 100 * number])
         socket = docker_daemon.find_second_socket(entry["layers"][0]["docker"])
-        argv = [*docker_daemon.make_client_command(socket), "ps", "--format", "{{.Names}}"]
+        argv = [*docker_daemon.build_client_command(socket), "ps", "--format", "{{.Names}}"]
         names = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
         facts = system.facts["facts"]["docker"]["network"]
         outcome["systems"].append([system.top.context.id in names, len(names), facts["ports"]])

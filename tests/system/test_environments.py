@@ -69,7 +69,7 @@ def up(checkout, image, machine_stays):
     settings["environments"] = {
         name: {"label": name, "layers": stack} for name, stack in stacks().items()
     }
-    planned = planning.make_plan(settings, capacity.read_host_facts())["environments"]
+    planned = planning.build_plan(settings, capacity.read_host_facts())["environments"]
 
     def bring(name, beside=False, whole=False):
         if not planned[name]["available"]:
@@ -86,7 +86,7 @@ def up(checkout, image, machine_stays):
 
 def inside(top, *argv):
     return subprocess.run(
-        top.make_measured_command(list(argv)), capture_output=True, text=True, check=True
+        top.build_measured_command(list(argv)), capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
@@ -119,7 +119,7 @@ def test_native_is_the_bare_host_with_the_images_files(up, image):
 
 def test_native_cannot_change_the_images_files(up):
     done = subprocess.run(
-        up("native").make_measured_command(["touch", "/opt/strata/x"]),
+        up("native").build_measured_command(["touch", "/opt/strata/x"]),
         capture_output=True,
         text=True,
         check=False,
@@ -180,7 +180,7 @@ def test_a_file_goes_in_and_comes_back_byte_for_byte(up, name, tmp_path):
 def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
     top = up("native")
     subprocess.run(
-        top.make_measured_command(["sh", "-c", "setsid sleep 4327 >/dev/null 2>&1 &"]), check=True
+        top.build_measured_command(["sh", "-c", "setsid sleep 4327 >/dev/null 2>&1 &"]), check=True
     )
     find = ["pgrep", "-f", "^sleep 4327$"]
     projects.until(lambda: subprocess.run(find, capture_output=True, check=False).returncode == 0)
@@ -214,11 +214,11 @@ def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up)
     time.sleep(0.5)
     assert 0.04 < taken(2) < 0.06
     folders = cgroups.find_freezable_folders(group)
-    cgroups.freeze(folders)
+    cgroups.set_groups_frozen(folders)
     try:
         assert taken(1) == 0
     finally:
-        cgroups.freeze(folders, False)
+        cgroups.set_groups_frozen(folders, False)
     # The share of the time while it was frozen is not made up for.
     assert taken(1) < 0.06
 
@@ -281,11 +281,11 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     tops = [system.top for system in systems]
     assert len(journal.read_entries()) == len(tops)
     # In each system a shell waits: its commands run in the same place as those without a shell.
-    shells = [Shell(top.make_plain_command([SHELL_PROGRAM], fed=True)) for top in tops]
+    shells = [Shell(top.build_plain_command([SHELL_PROGRAM], fed=True)) for top in tops]
     for top, shell in zip(tops, shells, strict=True):
         for argv in (["env"], ["id", "-u"], ["hostname"], ["cat", "/proc/self/mounts"]):
             with open(tmp_path / "printed", "wb") as file:
-                assert shell.run(top.context.with_variables(argv), file.write, 60)[0] == 0
+                assert shell.run(top.context.wrap_with_variables(argv), file.write, 60)[0] == 0
             assert (tmp_path / "printed").read_text().strip() == inside(top, *argv)
     for system in systems:
         system.set_frozen(True)

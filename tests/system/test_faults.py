@@ -201,7 +201,10 @@ def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(
         # Docker still has the image that another installation built of the same recipe, and nothing
         # of the failed build.
         subprocess.run(["docker", "image", "inspect", image["id"]], check=True, capture_output=True)
-        ours = [f"--filter=label=strata.{key}" for key in (f"image={paths.home_mark()}", "recipe")]
+        ours = [
+            f"--filter=label=strata.{key}"
+            for key in (f"image={paths.compute_home_mark()}", "recipe")
+        ]
         assert (
             subprocess.check_output(["docker", "image", "ls", "--all", "--quiet", *ours], text=True)
             == ""

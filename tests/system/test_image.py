@@ -89,15 +89,17 @@ def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(
         assert built["recipe"] != image["recipe"]
         assert built["id"] != image["id"]
         old, new = (
-            json.loads(open(f"{cache.image_folder(name)}/manifest.json").read())["files"]
+            json.loads(open(f"{cache.get_image_folder(name)}/manifest.json").read())["files"]
             for name in (image["recipe"], built["recipe"])
         )
         assert {path for path in old if old[path] != new.get(path)} == {
             "opt/strata/workloads/stream/stream"
         }
     finally:
-        subprocess.run(["docker", "rmi", engine.name_image(built)], check=True, capture_output=True)
-        shutil.rmtree(cache.image_folder(built["recipe"]))
+        subprocess.run(
+            ["docker", "rmi", engine.format_image_name(built)], check=True, capture_output=True
+        )
+        shutil.rmtree(cache.get_image_folder(built["recipe"]))
 
 
 @pytest.mark.long
@@ -203,25 +205,25 @@ def left():
     mark = [
         "grep",
         "-lsz",
-        f"STRATA_BUILDING={paths.home_mark()}",
+        f"STRATA_BUILDING={paths.compute_home_mark()}",
         *glob.glob("/proc/[0-9]*/environ"),
     ]
     marked = subprocess.run(mark, capture_output=True, text=True, check=False).stdout.split()
     folders = [
         path
         for name in ("images", "vm/vagrant/boxes")
-        for path in glob.glob(f"{paths.home_folder()}/{name}/*")
+        for path in glob.glob(f"{paths.get_home_folder()}/{name}/*")
     ]
-    mounts = [line for line in open("/proc/self/mountinfo") if paths.home_folder() in line]
+    mounts = [line for line in open("/proc/self/mountinfo") if paths.get_home_folder() in line]
     return {
-        "containers": {id for id in containers.split() if paths.home_mark() in labels(id)},
+        "containers": {id for id in containers.split() if paths.compute_home_mark() in labels(id)},
         "images": {
             line.split()[2]
             for line in images.splitlines()
-            if paths.home_mark() in labels(line.split()[2])
+            if paths.compute_home_mark() in labels(line.split()[2])
         },
         "processes": set(marked),
-        "folders": set(folders) - {os.path.join(paths.home_folder(), "images", "packer.log")},
+        "folders": set(folders) - {os.path.join(paths.get_home_folder(), "images", "packer.log")},
         "mounts": set(mounts),
     }
 
@@ -323,7 +325,9 @@ def test_homes_leave_each_other_their_images(tmp_path, monkeypatch):
             ["docker", "load", "--input", folder / "image.tar"], check=True, capture_output=True
         )
     # Another home's build took the same name.
-    subprocess.run(["docker", "tag", made["a"]["id"], engine.name_image(made["b"])], check=True)
+    subprocess.run(
+        ["docker", "tag", made["a"]["id"], engine.format_image_name(made["b"])], check=True
+    )
     assert "<none>" in subprocess.check_output(
         ["docker", "images", "--filter", "dangling=true"], text=True
     )

@@ -9,11 +9,11 @@ GUIDE = (projects.ROOT / "docs/adding-an-environment.md").read_text()
 LAYER = GUIDE.split("```python\n")[1].split("```")[0]
 PARSER = """import json
 
-from kit.logs import value
+from kit.logs import build_value
 
 
 def parse(lines, parameters):
-    return [value("priority", "1", json.loads(lines[0])["nice"] + parameters["more"])]
+    return [build_value("priority", "1", json.loads(lines[0])["nice"] + parameters["more"])]
 """
 POLITENESS = {
     **projects.NOOP,

@@ -68,7 +68,13 @@ def up(home, machine_stays, image):
         lifecycle.take_down_systems()
         assert LAYER.remove_systems() == []
         LAYER.remove_images([])
-        ours = ["image", "ls", "--quiet", "--filter", f"label=strata.image={paths.home_mark()}"]
+        ours = [
+            "image",
+            "ls",
+            "--quiet",
+            "--filter",
+            f"label=strata.image={paths.compute_home_mark()}",
+        ]
         assert leftovers.lines("podman", *ours) == set()
 
 
@@ -82,7 +88,7 @@ def stack_of(options):
 
 def inside(top, *argv):
     return subprocess.run(
-        top.make_measured_command(list(argv)), capture_output=True, text=True, check=True
+        top.build_measured_command(list(argv)), capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
@@ -99,7 +105,7 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
         for line in open(f"/proc/{top.list_memory_processes()[-1]}/cgroup").read().splitlines()
     ]
     # A slice of systemd has a name without a path.
-    parent = cgroups.parent_option(
+    parent = cgroups.get_parent_group(
         "systemd" if cgroups.is_managed_by_systemd() else "cgroupfs"
     ).strip("/")
     assert {
@@ -140,7 +146,7 @@ def test_what_is_printed_in_it_arrives_whole_and_so_does_its_exit_code(up):
     top = up(network="host")
     for _ in range(3):
         done = subprocess.run(
-            top.make_measured_command(["sh", "-c", "echo a; echo b >&2; exit 7"]),
+            top.build_measured_command(["sh", "-c", "echo a; echo b >&2; exit 7"]),
             capture_output=True,
             check=False,
         )
@@ -173,7 +179,7 @@ def test_what_it_may_do_is_what_was_asked_for(up):
 def test_the_next_cell_gets_a_fresh_one(up, image):
     top = up(data="layered")
     subprocess.run(
-        top.make_measured_command(
+        top.build_measured_command(
             ["sh", "-c", "echo >/data/left; setsid sleep 300 >/dev/null 2>&1 &"]
         ),
         check=True,

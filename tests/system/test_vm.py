@@ -27,13 +27,13 @@ VIRSH = ["virsh", "--quiet", "--connect", "qemu:///system"]
 @pytest.fixture(scope="module", autouse=True)
 def machine_disk(image):
     """The disk of the image, which the build of the default config's image made."""
-    assert acceleration.known_accelerator()["accelerator"] in ("kvm", "tcg")
+    assert acceleration.read_known_accelerator()["accelerator"] in ("kvm", "tcg")
     return vagrant_box.require_box(image["recipe"])
 
 
 def inside(top, *argv, timeout=300):
     done = subprocess.run(
-        top.make_measured_command(list(argv)),
+        top.build_measured_command(list(argv)),
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -170,7 +170,7 @@ def tuned(checkout, image, machine_stays):
 
     Gone afterwards.
     """
-    entry = planning.make_plan(config.read_config(), capacity.read_host_facts())["environments"][
+    entry = planning.build_plan(config.read_config(), capacity.read_host_facts())["environments"][
         "vm-tuned"
     ]
     with locks.hold_machine():
@@ -243,4 +243,4 @@ def test_a_tuned_machine_shows_what_was_applied(tuned, image):
     # It is reached over Strata's bridge.
     address = tuned.top.get_address()
     route = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
-    assert paths.name_prefix() in route
+    assert paths.get_name_prefix() in route

@@ -38,7 +38,7 @@ def compare(name, text):
     text = re.sub(r"strata-[0-9a-f]{12}\b", "BOX", text)
     text = re.sub(r"strata-[0-9a-f]{8}(-[0-9a-f]{1,8})?", "NAME", text)
     text = re.sub(r"pc-q35-[0-9.]+", "pc-q35-VERSION", text)
-    text = text.replace(paths.home_folder(), "HOME")
+    text = text.replace(paths.get_home_folder(), "HOME")
     tuned.compare(
         name, "\n".join(line.rstrip() for line in text.splitlines() if line.strip()) + "\n"
     )
@@ -68,11 +68,11 @@ def defined_by_vagrant(profile, image, folder):
     machine = Machine(
         {**options, "settings": settings.complete_profile({}, "paper")}, context, image
     )
-    given = {**machine.prepare(), **wanted(profile), "huge_pages": profile == "tuned"}
+    given = {**machine.prepare_machine(), **wanted(profile), "huge_pages": profile == "tuned"}
     (folder / "vm.json").write_text(json.dumps(given))
     define_machine(str(folder), given)
     remove_vagrant_files(str(folder))
-    return libvirt.virsh("dumpxml", "--inactive", given["name"])
+    return libvirt.run_virsh("dumpxml", "--inactive", given["name"])
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def same_libvirt():
     version = applied.read_versions()["libvirt"]
     if version != "9.0.0":
         pytest.skip(f"the golden files are of libvirt 9.0.0, this is {version}")
-    if not libvirt.virsh("domcapabilities", "--virttype", "kvm", check=False):
+    if not libvirt.run_virsh("domcapabilities", "--virttype", "kvm", check=False):
         pytest.skip(
             "libvirt finds no KVM here, not even one that runs no guest, and defines no domain for "
             "it"
@@ -99,7 +99,7 @@ def test_domain_and_arguments(profile, same_libvirt, network, image, checkout, t
     # Huge pages and memory nodes are left out here: libvirt looks for them on the host when it
     # translates.
     path.write_text(re.sub(r"<(memoryBacking|numatune)>.*?</\1>", "", tuned, flags=re.DOTALL))
-    argv = libvirt.virsh("domxml-to-native", "qemu-argv", str(path))
+    argv = libvirt.run_virsh("domxml-to-native", "qemu-argv", str(path))
     assert "-accel kvm" in argv
     for word in TUNED:
         assert (word in argv) is (profile == "tuned"), word

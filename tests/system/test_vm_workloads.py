@@ -113,8 +113,8 @@ def run(image, cells, environments, logs, tmp_path_factory):
     )
     projects.beside_real(folder, page, extra)
     # Without the finding, as on a new machine, the run itself tries whether KVM works.
-    if os.path.exists(acceleration.finding_path()):
-        os.unlink(acceleration.finding_path())
+    if os.path.exists(acceleration.get_finding_path()):
+        os.unlink(acceleration.get_finding_path())
     with somebody_else() as name:
         with machine_killed_under(folder, KILLED):
             words = ("snakemake", "--cores", "1", "--keep-going", *logs, KILLED)
@@ -149,7 +149,7 @@ def test_a_machine_killed_under_a_cell_costs_that_cell_alone(run):
 
 
 def test_cells_say_what_machine_they_ran_in(made, logs, image):
-    proven = acceleration.known_accelerator()["accelerator"]
+    proven = acceleration.read_known_accelerator()["accelerator"]
     (kernel,) = (
         path.name.partition("-")[2]
         for path in projects.Path(image["folder"]).glob("tree/boot/vmlinuz-*")

@@ -61,4 +61,4 @@ def test_a_home_that_is_no_folder_is_refused(tmp_path, monkeypatch, name):
     (tmp_path / "file").touch()
     monkeypatch.setenv("STRATA_HOME", name.format(here=tmp_path))
     with pytest.raises(UserError, match=r"^STRATA_HOME: .*(set STRATA_HOME to|write /)"):
-        paths.home_folder()
+        paths.get_home_folder()

@@ -67,7 +67,7 @@ def try_config(data, key):
     with open("config.yaml", "w") as file:
         yaml.dump(data, file, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper))
     try:
-        planning.make_plan(config.read_config(), MACHINE)
+        planning.build_plan(config.read_config(), MACHINE)
     except UserError as error:
         return find_fault(str(error), "config.yaml", key)
     return f"{key} was accepted"
@@ -220,7 +220,7 @@ def test_a_rule_that_gives_no_valid_size_is_refused(project, rule, key):
     project(workloads={"noop": {**projects.NOOP, "parameters": {"number": number}}})
     workload.read_declaration.cache_clear()
     with pytest.raises(UserError) as caught:
-        planning.make_plan(config.read_config(), MACHINE)
+        planning.build_plan(config.read_config(), MACHINE)
     assert find_fault(str(caught.value), "workloads/noop/workload.yaml", key) is None
     assert len(str(caught.value).splitlines()) == 1
 

@@ -17,7 +17,7 @@ def root(tmp_path, monkeypatch):
     (tmp_path / "root/cgroup.controllers").write_text("cpu memory\n")
     monkeypatch.setattr(cgroups, "ROOT", str(tmp_path / "root"))
     monkeypatch.setattr(cgroups, "is_managed_by_systemd", lambda: False)
-    monkeypatch.setattr(cgroups, "as_root", list)
+    monkeypatch.setattr(cgroups, "wrap_as_root", list)
     return tmp_path / "root"
 
 
@@ -45,11 +45,11 @@ def test_a_freeze_ends_once_the_kernel_shows_it(root, monkeypatch):
     assert cgroups.find_freezable_folders("b") == [str(new)]
     assert cgroups.find_freezable_folders("c") == []
     with pytest.raises(UserError, match="could not be frozen"):
-        cgroups.freeze([str(new)])
+        cgroups.set_groups_frozen([str(new)])
     assert (new / "cgroup.freeze").read_text() == "1"
     (new / "cgroup.events").write_text("populated 1\nfrozen 1\n")
-    cgroups.freeze([str(new)])
-    cgroups.freeze([str(root / "gone")], False)
+    cgroups.set_groups_frozen([str(new)])
+    cgroups.set_groups_frozen([str(root / "gone")], False)
     (root / "cgroup.controllers").unlink()
     for name, file in (("freezer", "freezer.state"), ("unified", "cgroup.freeze")):
         (root / name / "strata/a").mkdir(parents=True)
@@ -57,9 +57,9 @@ def test_a_freeze_ends_once_the_kernel_shows_it(root, monkeypatch):
         (root / name / "strata/a" / file).write_text("THAWED\n")
     old = root / "freezer/strata/a"
     assert cgroups.find_freezable_folders("a") == [str(old)]
-    cgroups.freeze([str(old)])
+    cgroups.set_groups_frozen([str(old)])
     assert (old / "freezer.state").read_text() == "FROZEN"
-    cgroups.freeze([str(old)], False)
+    cgroups.set_groups_frozen([str(old)], False)
     assert (old / "freezer.state").read_text() == "THAWED"
 
 
@@ -165,10 +165,10 @@ def test_a_run_s_costs_are_what_its_groups_used_meanwhile(root, files, begun, ex
     spent = {"elapsed_seconds": 1.0, "client_user_seconds": 0.5}
     count(begun)
     counters = costs.CostCounters({"native": costs.Spender(["a"], (), spent)}, ())
-    early = counters.read((), None)
+    early = counters.read_counts((), None)
     count(begun + 1_000_000)
     spent |= {"elapsed_seconds": 3.0, "client_user_seconds": 0.75}
-    record = costs.compare_counts(early, counters.read((), None), "native", alone=False)
+    record = costs.compare_counts(early, counters.read_counts((), None), "native", alone=False)
     counters.close()
     assert record["system"] == pytest.approx(expected)
     assert record["elapsed_seconds"] == 2

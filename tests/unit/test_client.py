@@ -60,8 +60,8 @@ def test_a_free_network_overlaps_no_route():
     )
     with pytest.raises(UserError, match="is free"):
         addresses.find_free_subnet("192.168.0.0/16 dev x")
-    assert addresses.address_in("192.168.7.0/24", 2) == "192.168.7.2"
-    assert addresses.address_in("192.168.7.10/24", 0) == "192.168.7.0"
+    assert addresses.compute_address("192.168.7.0/24", 2) == "192.168.7.2"
+    assert addresses.compute_address("192.168.7.10/24", 0) == "192.168.7.0"
 
 
 SSH = {"ssh": "root@lab-2", "rate": "1gbit"}

@@ -20,13 +20,13 @@ CARD = {"address": "192.0.2.999/24"}
 
 def planned(machine=MACHINE, **over):
     """Return the plan of config.yaml with these values laid over it."""
-    return planning.make_plan(config.read_config(over), machine)
+    return planning.build_plan(config.read_config(over), machine)
 
 
 def refused(over, *keys):
     """Require that config.yaml with these values is refused by these keys; return the message."""
     with pytest.raises(UserError) as caught:
-        planning.make_plan(config.read_config(over), MACHINE)
+        planning.build_plan(config.read_config(over), MACHINE)
     for key in keys:
         assert f"config.yaml: {key}: " in str(caught.value)
     return str(caught.value)
@@ -167,7 +167,7 @@ def test_configuration_files_and_words_are_laid_over_config_yaml(checkout, tmp_p
     assert settings["environments"]["docker"]["layers"][0]["docker"]["cpuset-cpus"] == "0"
     # Snakemake hands over config.yaml merged with everything that is laid over it.
     whole = config.merge_mappings(yaml.safe_load((checkout / "config.yaml").read_text()), over)
-    assert planning.make_plan(config.read_config(whole), MACHINE) == planning.make_plan(
+    assert planning.build_plan(config.read_config(whole), MACHINE) == planning.build_plan(
         settings, MACHINE
     )
     with pytest.raises(UserError, match=r"nowhere\.yaml: "):
@@ -261,7 +261,7 @@ def test_memory_of_virtual_machines_fits_the_host_and_the_workloads(
         lambda: None if kvm else "no QEMU",
     )
     finding = {"accelerator": "kvm", "accelerator_reason": "tried"}
-    monkeypatch.setattr("strata.vm.acceleration.known_accelerator", lambda: finding)
+    monkeypatch.setattr("strata.vm.acceleration.read_known_accelerator", lambda: finding)
     over = {"only": {"environments": ["native", "vm"]}, **over}
     machine = {**MACHINE, "memory_bytes": int(memory * 2**30)}
     if message is None:
@@ -316,7 +316,7 @@ def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(check
     monkeypatch.setattr(registry.load_layer_class("vm"), "explain_unavailability", lambda: None)
     monkeypatch.setattr(registry.load_layer_class("vm"), "explain_refusal", lambda *_: None)
     finding = {"accelerator": "tcg", "accelerator_reason": "tried"}
-    monkeypatch.setattr("strata.vm.acceleration.known_accelerator", lambda: finding)
+    monkeypatch.setattr("strata.vm.acceleration.read_known_accelerator", lambda: finding)
     made = planned()
     stream = made["workloads"]["stream"]
     beside = made["environments"][blocks.SMALL_REFERENCE]

@@ -109,7 +109,7 @@ def let_client_print(monkeypatch, errors):
     """Let Docker's client fail with this message."""
     failed = subprocess.CompletedProcess([], 1, "", errors)
     monkeypatch.setattr(docker_daemon, "find_program", lambda name: f"/bin/{name}")
-    monkeypatch.setattr(docker_daemon, "capture", lambda *args, **options: failed)
+    monkeypatch.setattr(docker_daemon, "capture_output", lambda *args, **options: failed)
 
 
 # Options that are not passed on to Docker, and why.
@@ -353,7 +353,7 @@ def test_the_way_in_which_gvisor_catches_system_calls_is_read_from_its_help(
 ):
     monkeypatch.setattr(gvisor, "find_program", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(
-        gvisor, "capture", lambda argv, check: SimpleNamespace(stdout="", stderr=flags)
+        gvisor, "capture_output", lambda argv, check: SimpleNamespace(stdout="", stderr=flags)
     )
     assert gvisor.read_runsc_fact.__wrapped__(*gvisor.PRINT_PLATFORM) == platform
 
@@ -633,14 +633,17 @@ def test_the_kernels_rules_show_how_a_published_port_is_reached(
     facts = seen.collect_facts()
     assert (facts["firewall"], facts["rules"]) == (firewall_is, rules)
     assert seen.has_rules_for_bridge("docker0") is nat
-    assert (seen.translates_port("172.17.0.2", 6379), seen.proxies_port("172.17.0.2", 6379)) == (
+    assert (
+        seen.is_port_translated("172.17.0.2", 6379),
+        seen.is_port_proxied("172.17.0.2", 6379),
+    ) == (
         nat,
         proxy,
     )
     # There is nothing for another bridge, container or port.
     assert seen.has_rules_for_bridge("docker") in (False, None)
     for address, port in (("172.17.0.21", 6379), ("172.17.0.2", 637), ("17.17.0.2", 6379)):
-        assert {seen.translates_port(address, port), seen.proxies_port(address, port)} <= {
+        assert {seen.is_port_translated(address, port), seen.is_port_proxied(address, port)} <= {
             False,
             None,
         }
@@ -648,8 +651,8 @@ def test_the_kernels_rules_show_how_a_published_port_is_reached(
     skip = "-A PREROUTING -d 127.0.0.1/32 -p tcp -m tcp --dport 6379 -m comment --comment strata-1"
     skipping = firewall.PacketFilter(text.replace("*nat\n", f"*nat\n{skip} -j ACCEPT\n"))
     kept = nat if printed.startswith("29") or not nat else False
-    assert skipping.translates_port("172.17.0.2", 6379, "strata-1") is kept
-    assert skipping.translates_port("172.17.0.2", 6379, "strata-2") is nat
+    assert skipping.is_port_translated("172.17.0.2", 6379, "strata-1") is kept
+    assert skipping.is_port_translated("172.17.0.2", 6379, "strata-2") is nat
     # Without the program nft the rules are counted from what iptables-save prints.
     less = text.replace("==> /nft <==", "==> /none <==")
     if text and "/iptables-save <==\n#" in text:
@@ -676,7 +679,7 @@ def test_a_machines_cpus_are_its_own(checkout, monkeypatch):
             "environments": {"e": {"label": "E", "layers": stack}},
             "vm": {"profiles": {"default": {"cpus": cpus}}},
         }
-        reason = planning.make_plan(config.read_config(over), MACHINE)["environments"]["e"][
+        reason = planning.build_plan(config.read_config(over), MACHINE)["environments"]["e"][
             "reason"
         ]
         assert ("this machine has the CPUs 0, 1: choose among these" in (reason or "")) == refused

@@ -149,7 +149,7 @@ def test_a_plan_whose_systems_would_share_a_port_is_refused(project):
     parameters = {"number": {**COUNT, "value": 3}, "a": INTEGER, "b": {**INTEGER, "value": 7002}}
     project(workloads={"noop": {**SYSTEMS, "parameters": parameters, "ports": ["a", "b"]}})
     with pytest.raises(UserError, match=r"config\.yaml: workloads\.noop\.b: "):
-        planning.make_plan(config.read_config(), capacity.read_host_facts())
+        planning.build_plan(config.read_config(), capacity.read_host_facts())
 
 
 @pytest.mark.parametrize(

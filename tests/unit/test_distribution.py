@@ -77,8 +77,8 @@ def test_the_distribution_is_read_from_the_first_file_that_names_it(monkeypatch,
 
 def test_only_the_suites_of_the_host_s_release_are_replaced(monkeypatch):
     apt = types.SimpleNamespace(stdout="\n".join(HOST))
-    monkeypatch.setattr(distribution, "capture", lambda argv: apt)
-    lines = distribution.make_sources_list(TRIXIE, None, DEBIAN).splitlines()
+    monkeypatch.setattr(distribution, "capture_output", lambda argv: apt)
+    lines = distribution.format_sources_list(TRIXIE, None, DEBIAN).splitlines()
     assert [line.split()[-3:] for line in lines] == [
         ["http://mirror.example/debian", "trixie", "main"],
         ["http://mirror.example/debian", "trixie-updates", "main"],
@@ -86,6 +86,6 @@ def test_only_the_suites_of_the_host_s_release_are_replaced(monkeypatch):
     ]
     apt.stdout = HOST[4]
     with pytest.raises(UserError, match=r"name image\.mirror"):
-        distribution.make_sources_list(TRIXIE, None, DEBIAN)
-    [line] = distribution.make_sources_list(TRIXIE, "http://m.example/u", DEBIAN).splitlines()
+        distribution.format_sources_list(TRIXIE, None, DEBIAN)
+    [line] = distribution.format_sources_list(TRIXIE, "http://m.example/u", DEBIAN).splitlines()
     assert line.endswith("http://m.example/u trixie main")

@@ -44,7 +44,7 @@ def declared(**more):
 def test_figures_of_every_kind_and_a_question_reach_the_plan_as_they_are(project):
     question = "Is it fast?"
     project(workloads={"noop": declared(figures=FIGURES, headline=HEADLINE, question=question)})
-    entry = planning.make_plan(
+    entry = planning.build_plan(
         config.read_config(), {"cpus": 2, "mask": None, "memory_bytes": 2**30, "cache_bytes": None}
     )["workloads"]["noop"]
     assert entry["figures"] == FIGURES

@@ -167,7 +167,7 @@ def test_a_path_without_a_name_in_a_folder_is_refused(tmp_path, monkeypatch, pat
 def test_the_next_command_removes_the_temporary_folder_of_a_killed_one(tmp_path):
     script = (
         "import sys, time; from strata.util import programs\n"
-        "with programs.temporary_folder('x', sys.argv[1]) as folder:\n"
+        "with programs.create_temporary_folder('x', sys.argv[1]) as folder:\n"
         " print(folder, flush=True); time.sleep(60)"
     )
     argv = [sys.executable, "-c", script, tmp_path]
@@ -176,7 +176,7 @@ def test_the_next_command_removes_the_temporary_folder_of_a_killed_one(tmp_path)
         assert programs.remove_abandoned_folders(str(tmp_path)) == []
         assert os.path.isdir(folder)
         command.kill()
-    with programs.temporary_folder("y", str(tmp_path)) as other:
+    with programs.create_temporary_folder("y", str(tmp_path)) as other:
         assert os.listdir(tmp_path) == [os.path.basename(other)]
     assert os.listdir(tmp_path) == []
 

@@ -68,11 +68,11 @@ def test_a_box_of_an_earlier_build_goes_when_its_image_is_built_again(tmp_path, 
     """Its machines would run other files than the containers beside them."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     monkeypatch.setattr(build.recipe, "describe_image", lambda config: {"recipe": "r", "base": "b"})
-    os.makedirs(vagrant_box.box_folder("r"))
+    os.makedirs(vagrant_box.get_box_folder("r"))
     image_in_cache("r", 1)
     build.ensure_image({})
     assert vagrant_box.has_box("r")
-    remove_tree(cache.image_folder("r"))
+    remove_tree(cache.get_image_folder("r"))
     monkeypatch.setattr(build, "_build_image", lambda *words: image_in_cache("r", 2))
     build.ensure_image({})
     assert not vagrant_box.has_box("r")
@@ -80,7 +80,7 @@ def test_a_box_of_an_earlier_build_goes_when_its_image_is_built_again(tmp_path, 
 
 def image_in_cache(name, used, base="b", **more):
     """Put the folder of an image into the cache, last used at a time."""
-    folder = cache.image_folder(name)
+    folder = cache.get_image_folder(name)
     os.makedirs(folder)
     facts = {"recipe": name, "id": name, "base": base, **more}
     write_json(os.path.join(folder, "image.json"), facts)
@@ -97,7 +97,7 @@ def test_the_three_images_that_were_used_last_stay(tmp_path, monkeypatch):
     for number, name in enumerate(own):
         image_in_cache(name, number + 10, base="", run={"variables": []})
     os.makedirs(tmp_path / "images/building-x/deep")
-    os.utime(cache.image_folder(names[0]))
+    os.utime(cache.get_image_folder(names[0]))
     removed = build.prune_images()
     assert cache.list_image_recipes() == [names[0], *own[:0:-1], names[4], names[3]]
     assert {*removed} == {
@@ -136,7 +136,7 @@ def test_a_killed_clean_leaves_nothing_that_looks_complete_and_the_next_one_ends
     trees = {
         "x": home / "images/building-x",
         "removed": home / "images" / name / "tree",
-        "removed-box": home / "vm/vagrant/boxes" / vagrant_box.box_name(name) / "0/libvirt",
+        "removed-box": home / "vm/vagrant/boxes" / vagrant_box.get_box_name(name) / "0/libvirt",
     }
     for removed, tree in trees.items():
         os.makedirs(tree)
@@ -163,6 +163,6 @@ def test_packages_that_the_distribution_lacks_are_named_with_their_key(monkeypat
     printed = (
         "Reading lists\nE: Unable to locate package nosuch\nE: setup failed: E: apt-get failed"
     )
-    error = build._make_bootstrap_error(described, None, printed)
+    error = build._build_bootstrap_error(described, None, printed)
     assert str(error).startswith("nosuch: debian trixie has no such package")
     assert "image.packages" in str(error)

@@ -164,7 +164,7 @@ def test_no_setting_makes_a_cell_another_one(project):
     project()
     facts = {"cpus": 2, "mask": None, "memory_bytes": 2**34, "cache_bytes": None}
     plans = [
-        planning.make_plan(config.read_config({"interference": settings}), facts)
+        planning.build_plan(config.read_config({"interference": settings}), facts)
         for settings in ({}, {"action": "retry", "busy": "50%"}, {"load": 3})
     ]
     assert len({json.dumps(one["interference"]) for one in plans}) == 3

@@ -76,7 +76,7 @@ def test_unknown_kinds_of_cleanups_are_printed_and_the_rest_is_removed(project, 
     system = tmp_path / "home/systems/strata-x"
     system.mkdir(parents=True)
     up(OWNER, {"kind": "folder", "id": str(system)}, {"kind": "zone", "id": "z"})
-    with open(journal.entry_path("strata-y"), "w") as file:
+    with open(journal.get_entry_path("strata-y"), "w") as file:
         file.write('{"id": \n')
     assert lifecycle.take_down_systems() == ["system strata-x (e)", "system strata-y (unknown)"]
     assert not system.exists()

@@ -56,7 +56,7 @@ def planned(**over):
     }
     over = {**settings, **over}
     over["only"] = {"environments": [*stacks], "workloads": [*over["workloads"]]}
-    return planning.make_plan(config.read_config(projects.on_host(**over)), MACHINE)
+    return planning.build_plan(config.read_config(projects.on_host(**over)), MACHINE)
 
 
 def test_what_cannot_run_it_is_not_available_and_its_name_is_in_the_plan(checkout, image):
@@ -138,8 +138,8 @@ def test_an_entrypoint_is_as_many_words_as_it_has(argv, entrypoint, filled):
 def test_programs_have_the_variables_of_the_image_and_no_others():
     run = {"variables": ["PATH=/bin", "A=b"]}
     own = Context("x", "/x", {"folder": "/y", "run": run})
-    assert own.with_variables(["true"]) == ["env", "-i", "PATH=/bin", "A=b", "true"]
-    assert "A=b" not in Context("x", "/x", {"folder": "/y"}).with_variables(["true"])
+    assert own.wrap_with_variables(["true"]) == ["env", "-i", "PATH=/bin", "A=b", "true"]
+    assert "A=b" not in Context("x", "/x", {"folder": "/y"}).wrap_with_variables(["true"])
 
 
 @pytest.mark.parametrize(

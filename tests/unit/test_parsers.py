@@ -767,15 +767,15 @@ SLICES = [[1000, 51000, 51600], [90000, 140000, 140600]]
 )
 def test_the_time_of_a_run_in_slices_counts_for_which_it_went_on(slices, runs, counted):
     from kit.checks import BrokenLogError as Broken
-    from kit.logs import Log, seconds_worked
+    from kit.logs import Log, compute_worked_seconds
 
     runs = [{"seconds": 1e-6 * (ended - begun), "ended": ended} for begun, ended in runs]
     log, seconds = Log({"slices": [{"slices": slices}]}, []), sum(run["seconds"] for run in runs)
     if counted is None:
         with pytest.raises(Broken):
-            seconds_worked(log, runs, seconds)
+            compute_worked_seconds(log, runs, seconds)
     else:
-        assert seconds_worked(log, runs, seconds) == pytest.approx(1e-6 * counted)
+        assert compute_worked_seconds(log, runs, seconds) == pytest.approx(1e-6 * counted)
 
 
 @pytest.mark.parametrize("name", ["linpack/slices", "pxz/slices"])

@@ -17,7 +17,7 @@ from strata.util.files import write_json
 
 
 def write(kind, cell, log="7\n", **record):
-    path = paths.cell_path(kind, *cell, "log")
+    path = paths.get_cell_path(kind, *cell, "log")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w") as file:
         file.write(log)
@@ -44,7 +44,7 @@ def test_a_cell_is_due_without_a_log_of_what_the_plan_says(planned):
     write("raw", FIRST, fingerprint=mark)
     assert pending.is_measured(planned, FIRST)
     assert not pending.is_due(planned, FIRST)
-    os.unlink(paths.cell_path("raw", *FIRST, "log"))
+    os.unlink(paths.get_cell_path("raw", *FIRST, "log"))
     assert pending.is_due(planned, FIRST)
 
 
@@ -69,28 +69,28 @@ def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(plan
         node=node.identify_node(),
     )
     assert pending.is_pending(planned, OTHER)
-    assert "fingerprint" in pending.place_results(OTHER)
-    with open(paths.cell_path("raw", *OTHER, "log")) as file:
+    assert "fingerprint" in pending.copy_results_to_raw(OTHER)
+    with open(paths.get_cell_path("raw", *OTHER, "log")) as file:
         assert file.read() == "7\n"
     assert pending.is_measured(planned, OTHER)
     # A signal met the job, and Snakemake removed its log.
-    os.unlink(paths.cell_path("raw", *OTHER, "log"))
-    pending.remove_placed(planned, [FIRST, OTHER])
+    os.unlink(paths.get_cell_path("raw", *OTHER, "log"))
+    pending.remove_copied_results(planned, [FIRST, OTHER])
     assert pending.is_pending(planned, OTHER)
-    pending.place_results(OTHER)
-    pending.place_results(OTHER)
+    pending.copy_results_to_raw(OTHER)
+    pending.copy_results_to_raw(OTHER)
     assert {os.path.basename(path) for path in glob.glob("results/*/two/noop/*")} == {
         "1.json",
         "1.log",
     }
     # A log that is removed after a run is measured again.
-    pending.remove_placed(planned, [FIRST, OTHER])
+    pending.remove_copied_results(planned, [FIRST, OTHER])
     assert not pending.is_pending(planned, OTHER)
     assert pending.is_measured(planned, OTHER)
-    os.unlink(paths.cell_path("raw", *OTHER, "log"))
+    os.unlink(paths.get_cell_path("raw", *OTHER, "log"))
     assert pending.is_due(planned, OTHER)
     with pytest.raises(UserError, match=r"results/raw/.*: cannot be written"):
-        pending.place_results(OTHER)
+        pending.copy_results_to_raw(OTHER)
 
 
 def test_results_of_a_block_count_as_long_as_those_of_the_cell_that_measured_it(planned):
@@ -109,7 +109,7 @@ def test_results_of_a_block_count_as_long_as_those_of_the_cell_that_measured_it(
     for kind in ("raw", "pending"):
         write(kind, FIRST, fingerprint=mark, together=TOGETHER)
         assert pending.is_pending(planned, OTHER)
-        os.unlink(paths.cell_path(kind, *FIRST, "log"))
+        os.unlink(paths.get_cell_path(kind, *FIRST, "log"))
         assert pending.is_due(planned, OTHER)
 
 
@@ -126,7 +126,7 @@ def test_a_cell_whose_job_was_killed_at_its_end_is_not_measured_again(project):
         write("pending", cell, fingerprint=mark, together=TOGETHER, seconds=1.0)
     for cell in (FIRST, OTHER):
         projects.good(folder, "strata", "cell", *map(str, cell))
-        with open(paths.cell_path("raw", *cell, "json")) as file:
+        with open(paths.get_cell_path("raw", *cell, "json")) as file:
             assert json.load(file)["together"] == TOGETHER
     assert not (folder / "runs").exists()
 

@@ -31,12 +31,12 @@ GIVEN = [
     # Where the budget ends it, the ratio that takes the least time comes first.
     (
         {"cheap": (3, 0, 300, 0.1, 10), "dear": (3, 0, 300, 0.1, 100)},
-        {"budget": 900, "left": 250},
+        {"budget": 900, "seconds_left": 250},
         {"cheap": 7, "dear": 1},
     ),
     (
         {"one": (3, 0, 300, 0.1, 10, 1), "many": (3, 0, 300, 0.1, 20, 12)},
-        {"budget": 900, "left": 150},
+        {"budget": 900, "seconds_left": 150},
         {"one": 1, "many": 7},
     ),
     # The widest for its cost comes first, and the budget ends it.
@@ -46,7 +46,7 @@ GIVEN = [
             "far": (20, 0, 300, 0.2, 10),
             "dear": (20, 0, 300, 0.2, 1000),
         },
-        {"budget": 3600, "left": 50},
+        {"budget": 3600, "seconds_left": 50},
         {"near": 0, "far": 5, "dear": 0},
     ),
     # So it does where others still lack blocks of the first stage that are dearer.
@@ -56,11 +56,11 @@ GIVEN = [
             "narrow": (10, 0, 300, 0.01, 4, 3),
             "dear": (3, 0, 300, 0.3, 200, 4),
         },
-        {"budget": 5000, "left": 240},
+        {"budget": 5000, "seconds_left": 240},
         {"wide": 10, "narrow": 0, "dear": 1},
     ),
     # At most half of what is left of a budget at a time.
-    ({"far": (20, 0, 300, 0.2, 10)}, {"budget": 300, "left": 200}, {"far": 10}),
+    ({"far": (20, 0, 300, 0.2, 10)}, {"budget": 300, "seconds_left": 200}, {"far": 10}),
     # None for a workload within the target, and none for one that could not be measured.
     (
         {"done": (20, 0, 300, 0.019, 5), "none": (0, 0, 300, math.inf, 5)},
@@ -75,7 +75,7 @@ GIVEN = [
 
 @pytest.mark.parametrize(("states", "more", "given"), GIVEN)
 def test_the_workload_farthest_from_its_target_for_its_cost_gets_blocks(states, more, given):
-    arguments = {"target": 0.02, "budget": None, "left": math.inf, **more}
+    arguments = {"target": 0.02, "budget": None, "seconds_left": math.inf, **more}
     states = {load: Precision(*state) for load, state in states.items()}
     assert precision.allot_blocks(states, **arguments) == given
 

@@ -58,7 +58,7 @@ READERS = {
     "machine": (lambda _: capacity.read_host_facts(), None),
     "cpu": (lambda _: counters.format_cpu_line([]), None),
     "node": (lambda _: node.identify_node(), None),
-    "kvm": (lambda _: acceleration.current_circumstances(), None),
+    "kvm": (lambda _: acceleration.read_circumstances(), None),
     "system": (lambda _: distribution.read_os_release(), None),
 }
 # The facts that rest on one file: not available where it is missing or empty.

@@ -45,13 +45,13 @@ def inputs_of(project, placed, units=1, machine=None):
 
 def command(inputs, values, part):
     """The arguments of a server's command in a system."""
-    return fill_command(SERVER, inputs.make_placeholder_values(part, values), "x")[1:]
+    return fill_command(SERVER, inputs.build_placeholder_values(part, values), "x")[1:]
 
 
 def names(inputs):
     """The servers of each system."""
     by_part = [[] for _ in range(inputs.system_count)]
-    for server in servers.make_servers(inputs):
+    for server in servers.create_servers(inputs):
         by_part[server.record["system"]].append(server.record["name"])
     return by_part
 

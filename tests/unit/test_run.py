@@ -40,7 +40,7 @@ COMMANDS = [
 def test_the_command_of_the_same_experiment_keeps_its_configuration(words, command):
     import shlex
 
-    assert run.make_command(["/usr/bin/snakemake", *shlex.split(words)]) == command
+    assert run.format_rerun_command(["/usr/bin/snakemake", *shlex.split(words)]) == command
 
 
 def test_a_process_declares_a_run_unless_it_belongs_to_one_that_is_alive(monkeypatch):
@@ -79,7 +79,7 @@ def planned(tmp_path, monkeypatch):
 
 def put(*cells, kind="raw", ago=0.0):
     for cell in cells:
-        path = paths.cell_path(kind, *cell, "log")
+        path = paths.get_cell_path(kind, *cell, "log")
         write_text(path, "7\n")
         os.utime(path, (time.time() - ago,) * 2)
 

@@ -20,7 +20,7 @@ OPTIONS = {
 def planned(stack, **more):
     """The plan's entry of an environment with these layers, which all can be made here."""
     page = {"environments": {"e": {"layers": stack}}, "repetitions": 1, **more}
-    return planning.make_plan(config.read_config(projects.on_host(**page)), MACHINE)[
+    return planning.build_plan(config.read_config(projects.on_host(**page)), MACHINE)[
         "environments"
     ]["e"]
 

@@ -68,7 +68,7 @@ SOMETIMES = {"processors", "memory policy", "blocked signals", "merged pages", "
 
 def state_under(*prefix):
     """Return the state in which another program starts this one; None if it cannot."""
-    command = [*prefix, *starting_state.make_state_command()]
+    command = [*prefix, *starting_state.build_state_command()]
     printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return starting_state.parse_state(observe.split_files(printed)) if printed else None
 
@@ -200,7 +200,7 @@ def test_a_callers_mask_is_part_of_the_experiment(project, monkeypatch):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, usable=usable: usable)
         facts = capacity.read_host_facts()
         assert (facts["cpus"], facts["mask"]) == (len(usable), mask)
-        experiment = planning.make_plan(config.read_config(), facts)
+        experiment = planning.build_plan(config.read_config(), facts)
         assert block.list_measured_cpus(experiment) == usable
         fingerprints.add(plan.compute_fingerprint(experiment, "bare", "noop"))
     assert len(fingerprints) == 3

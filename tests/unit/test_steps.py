@@ -72,4 +72,4 @@ def test_the_client_decides_the_result_of_those_who_use_it_alone(tmp_path, monke
         fingerprint = plan.compute_fingerprint(made, "e", "w")
         made["client"]["rate"] = "1gbit"
         assert (plan.compute_fingerprint(made, "e", "w") != fingerprint) == uses_client
-        assert plan.uses_client(made["workloads"]["w"]["cell"]) == uses_client
+        assert plan.has_client_commands(made["workloads"]["w"]["cell"]) == uses_client

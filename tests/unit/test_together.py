@@ -210,7 +210,7 @@ def test_a_block_that_is_killed_leaves_systems_that_the_next_removes_and_nothing
     assert done.returncode == 0, done.stderr
     assert record(folder, "one")["interleaved"] == ["three", "two"]
     assert journal.read_entries() == []
-    assert not left & set(os.listdir(paths.systems_folder()))
+    assert not left & set(os.listdir(paths.get_systems_folder()))
     assert not any(map(process.read_start_time, programs))
     # The killed cell's own job finds its pending results.
     assert measure(folder, "two").returncode == 0

@@ -64,7 +64,7 @@ def place(tmp_path, monkeypatch):
         (tmp_path / name / "x").write_text(name)
     (tmp_path / "try/taken").mkdir(parents=True)
     (tmp_path / "try/taken/notes").write_text("mine")
-    folder.make_folder("try/other")
+    folder.prepare_folder("try/other")
     settings = {"workloads": {"command": {"command": "true"}}}
     request.write_settings("try/other", settings, "strata try -- true")
     return tmp_path
@@ -88,7 +88,7 @@ def test_an_experiment_that_cannot_begin_again_stays(place, killed):
     before = {path: path.is_file() and path.read_bytes() for path in folder.rglob("*")}
     if killed:
         # As a call leaves it that is killed in its trial run.
-        request.set_aside("try/other")
+        request.set_aside_results("try/other")
         (folder / "results").mkdir()
         request.write_settings("try/other", {}, "strata try -- ls")
     with pytest.raises(UserError) as refused:
@@ -171,20 +171,20 @@ def test_short_runs_fill_a_lap_and_a_long_one_is_one(seconds):
 
 def test_an_experiment_is_a_folder_that_the_project_s_code_plans(place, monkeypatch):
     asked = ask("sh", "-c", "echo 'a b' $HOME", metrics=["rate:1/s:lower=([0-9]+)"])
-    settings = request.make_configuration(asked, "")
+    settings = request.build_configuration(asked, "")
     place_of_it = request.choose_folder(asked, settings, None, False)
     assert place_of_it == "try/sh"
-    folder.make_folder(place_of_it)
+    folder.prepare_folder(place_of_it)
     own = {**settings["workloads"]["command"], **request.choose_laps(0.3)}
     request.write_settings(place_of_it, {**settings, "workloads": {"command": own}}, "strata try")
     # The same command finds its folder, and another one has its own.
     assert request.choose_folder(asked, settings, None, False) == place_of_it
     other = ask("sh", "-c", "true")
-    assert request.choose_folder(other, request.make_configuration(other, ""), None, False) != (
+    assert request.choose_folder(other, request.build_configuration(other, ""), None, False) != (
         place_of_it
     )
     monkeypatch.chdir(place_of_it)
-    planned = planning.make_plan(config.read_config(), capacity.read_host_facts())
+    planned = planning.build_plan(config.read_config(), capacity.read_host_facts())
     work = planned["workloads"]["command"]
     assert work["parameters"]["command"] == "sh -c 'echo '\"'\"'a b'\"'\"' $HOME'"
     assert work["headline"] == [{"metric": "rate"}]
@@ -194,14 +194,14 @@ def test_an_experiment_is_a_folder_that_the_project_s_code_plans(place, monkeypa
         assert yaml.safe_load(file)["seed"] == planned["seed"]
     # The image is the project's own.
     monkeypatch.chdir(projects.ROOT)
-    whole = planning.make_plan(config.read_config(), capacity.read_host_facts())
+    whole = planning.build_plan(config.read_config(), capacity.read_host_facts())
     assert planned["image"]["recipe"] == whole["image"]["recipe"]
 
 
 def test_a_repeated_experiment_goes_on(place):
     asked = ask("true")
-    settings = request.make_configuration(asked, "")
-    own = request.make_configuration(asked, "")
+    settings = request.build_configuration(asked, "")
+    own = request.build_configuration(asked, "")
     own["workloads"]["command"] |= request.choose_laps(0.3)
     (place / "try/true/results/precision").mkdir(parents=True)
     decision = '{"spent_seconds": 100, "workloads": {"command": {"seconds": 9}}}'
@@ -212,12 +212,12 @@ def test_a_repeated_experiment_goes_on(place):
 
 
 def test_a_repeated_experiment_gets_a_block_at_least(place):
-    own = request.make_configuration(ask("true"), "")
+    own = request.build_configuration(ask("true"), "")
     own["workloads"]["command"] |= request.choose_laps(0.3)
     (place / "try/true/results/precision").mkdir(parents=True)
     decision = '{"spent_seconds": 100.2, "workloads": {"command": {"seconds": 30.5}}}'
     (place / "try/true/results/precision/5.json").write_text(decision)
-    settings = request.make_configuration(ask("true", budget="10s"), "")
+    settings = request.build_configuration(ask("true", budget="10s"), "")
     request.extend_budget(settings, own, "try/true")
     assert settings["repetitions"]["budget"] == "131s"
 

@@ -25,28 +25,30 @@ def home(tmp_path, monkeypatch):
 )
 def test_a_report_alone_proves_kvm(home, monkeypatch, console, accelerator, reason):
     monkeypatch.setattr(
-        acceleration, "capture", lambda *argv, **more: SimpleNamespace(stdout=console, stderr="")
+        acceleration,
+        "capture_output",
+        lambda *argv, **more: SimpleNamespace(stdout=console, stderr=""),
     )
     finding = acceleration.try_kvm("kernel")
     assert finding["accelerator"] == accelerator
     assert reason in finding["accelerator_reason"]
-    assert acceleration.known_accelerator() == finding
+    assert acceleration.read_known_accelerator() == finding
 
 
 def test_without_the_device_there_is_nothing_to_try(home):
     home.unlink()
-    finding = acceleration.known_accelerator()
+    finding = acceleration.read_known_accelerator()
     assert finding["accelerator"] == "tcg"
     assert "there is no" in finding["accelerator_reason"]
 
 
 def test_a_finding_holds_until_its_circumstances_change(home):
     finding = {"accelerator": "kvm", "accelerator_reason": "it reported"}
-    kept = {"circumstances": acceleration.current_circumstances(), "finding": finding}
-    path = acceleration.finding_path()
+    kept = {"circumstances": acceleration.read_circumstances(), "finding": finding}
+    path = acceleration.get_finding_path()
     acceleration.write_json(path, kept)
-    assert acceleration.known_accelerator() == finding
+    assert acceleration.read_known_accelerator() == finding
     acceleration.write_json(
         path, {**kept, "circumstances": {**kept["circumstances"], "boot": "another"}}
     )
-    assert acceleration.known_accelerator()["accelerator"] is None
+    assert acceleration.read_known_accelerator()["accelerator"] is None

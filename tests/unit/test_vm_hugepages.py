@@ -38,8 +38,8 @@ def count_pages(tmp_path, monkeypatch):
         return type("Done", (), {"returncode": 0, "stdout": ""})
 
     for module in (hugepages, journal):
-        monkeypatch.setattr(module, "capture", run)
-        monkeypatch.setattr(module, "as_root", list)
+        monkeypatch.setattr(module, "capture_output", run)
+        monkeypatch.setattr(module, "wrap_as_root", list)
     return lambda: {name: count(folder) for name, folder in folders.items()}
 
 

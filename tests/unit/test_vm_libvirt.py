@@ -15,7 +15,7 @@ from strata.vm import libvirt
 def home(monkeypatch, tmp_path):
     """A cache of the test's own, and a virsh that does nothing."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
-    monkeypatch.setattr(libvirt, "virsh", lambda *words, **more: "")
+    monkeypatch.setattr(libvirt, "run_virsh", lambda *words, **more: "")
 
 
 def test_a_client_that_gives_up_its_network_leaves_the_machines_theirs(monkeypatch):
@@ -28,9 +28,9 @@ def test_a_client_that_gives_up_its_network_leaves_the_machines_theirs(monkeypat
 
 def test_every_machine_has_a_fixed_address_and_none_a_way_out():
     subnet, machines = "192.168.130.0/24", 8
-    network = ElementTree.fromstring(libvirt.network_xml(subnet, machines))
+    network = ElementTree.fromstring(libvirt.format_network_xml(subnet, machines))
     hosts = [(host.get("mac"), host.get("ip")) for host in network.iter("host")]
-    assert hosts == [libvirt.card_address(subnet, number) for number in range(machines)]
+    assert hosts == [libvirt.compute_card_addresses(subnet, number) for number in range(machines)]
     assert len({mac for mac, _ in hosts}) == machines
     span = network.find("ip/dhcp/range")
     first, last = (int(ipaddress.ip_address(span.get(end))) for end in ("start", "end"))

@@ -59,7 +59,7 @@ def test_equal_machines_share_the_host_without_overlap():
     assert {machine["cpus"] for machine in machines} == {2}
     used = [cpu for machine in machines for cpu in machine["affinity"].values()]
     assert sorted(used, key=int) == [str(cpu) for cpu in range(16)]
-    assert 8 * machines[0]["memory_mib"] * 2**20 <= settings.spare_memory(256 * GIB)
+    assert 8 * machines[0]["memory_mib"] * 2**20 <= settings.compute_spare_memory(256 * GIB)
 
 
 def test_more_machines_than_cpus_take_turns_and_none_has_more_than_another():

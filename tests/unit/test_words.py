@@ -68,9 +68,9 @@ def test_the_control_groups_of_a_native_system_pass_arguments_unchanged(tmp_path
     for group in groups:
         group.mkdir()
     monkeypatch.setattr(cgroups, "is_managed_by_systemd", lambda: False)
-    monkeypatch.setattr(cgroups, "group_folders", lambda id: [str(group) for group in groups])
+    monkeypatch.setattr(cgroups, "list_group_folders", lambda id: [str(group) for group in groups])
     assert (
-        read_arguments([*cgroups.make_join_command("strata-x"), *filled_command()], cwd=tmp_path)
+        read_arguments([*cgroups.build_join_command("strata-x"), *filled_command()], cwd=tmp_path)
         == HOSTILE
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two words"]

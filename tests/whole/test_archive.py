@@ -338,7 +338,7 @@ def test_a_missing_cell_makes_the_archive_partial_and_its_failure_goes_along(pro
     for kind in ("log", "json"):
         (project / f"results/raw/docker/stream/2.{kind}").unlink()
     measured.write_json(project / "results/failed/docker/stream/2.json", {"error": "it failed"})
-    remake.make_tables(str(project), partial=True)
+    remake.compute_tables(str(project), partial=True)
     (project / "results/tidy/pxz.csv").write_text("of a former plan\n")
     (project / "results/raw/native/pxz").mkdir()
     (project / "results/raw/native/pxz/1.log").write_text("of a former plan\n")
@@ -456,8 +456,8 @@ def paper(tmp_path_factory, patch):
     settings = measured.page(interference={"action": "retry"})
     place = tmp_path_factory.mktemp("archived") / "project"
     folder = measured.project(place, patch, settings, commit=True)
-    remake.make_tables(str(folder))
-    remake.make_papers(str(folder))
+    remake.compute_tables(str(folder))
+    remake.render_papers(str(folder))
     make.write_archive("archive.zip")
     make.write_archive("light.zip", without_source=True)
     return folder
@@ -494,8 +494,8 @@ def test_tables_and_papers_are_made_of_nothing_but_the_inputs_of_their_rules(pap
             target = alone / path.relative_to(paper)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
-    remake.make_tables(str(alone))
-    remake.make_papers(str(alone))
+    remake.compute_tables(str(alone))
+    remake.render_papers(str(alone))
     for name in outputs.list_table_paths(validate.load_object(str(paper), "results/plan.json")):
         assert (alone / name).read_bytes() == (paper / name).read_bytes(), name
 

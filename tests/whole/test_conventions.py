@@ -32,7 +32,7 @@ rule count:
 onstart:
     from strata import workflow
 
-    workflow.begin()
+    workflow.start_run()
     print("the importing workflow begins")
 """
 

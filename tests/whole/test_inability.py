@@ -34,11 +34,11 @@ class Layer(layer.Layer):
 WORK = '[ "$(ulimit -n)" != 77 ] || { echo "no such call"; exit 3; }; echo "{\\"rate\\": 7}"'
 PARSER = """import json
 
-from kit.logs import value
+from kit.logs import build_value
 
 
 def parse(lines, parameters):
-    return [value("rate", "1/s", json.loads(lines[0])["rate"])]
+    return [build_value("rate", "1/s", json.loads(lines[0])["rate"])]
 """
 ENVIRONMENTS = {
     "native": {"label": "Native", "layers": ["host"]},

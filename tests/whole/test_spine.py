@@ -57,8 +57,9 @@ class Project:
         (folder / "run.sh").write_text("echo $1\n")
         # A rate with a digit of its own in each log.
         parser = (
-            "from kit.logs import value\n\n\ndef parse(lines, parameters):\n"
-            "    return [value('rate', '1/s', float(line)) for line in lines if line.isdigit()]\n"
+            "from kit.logs import build_value\n\n\ndef parse(lines, parameters):\n"
+            "    numbers = [float(line) for line in lines if line.isdigit()]\n"
+            "    return [build_value('rate', '1/s', number) for number in numbers]\n"
         )
         for name in page["workloads"]:
             (folder / f"workloads/{name}/parse.py").write_text(parser)

@@ -16,8 +16,8 @@ from kit.applications import (
     require_growth,
     sum_events,
 )
-from kit.checks import number, require, require_equal
-from kit.logs import Object, Point, Value, value
+from kit.checks import get_number, require, require_equal
+from kit.logs import Object, Point, Value, build_value
 
 # The published tolerance of the mix, relative to each operation's count.
 MIX_TOLERANCE = 0.1
@@ -58,7 +58,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_growth(log, "bids", result["bids"])
     check_search(probes, result, parameters)
     users = result["found"]
-    values = [value("users", "users", users)] if users > 0 else []
+    values = [build_value("users", "users", users)] if users > 0 else []
     # A probe with another mix says nothing about these auctions.
     first = probes[:1] if probes[0].is_mixed else []
     highest = [probe for probe in probes if probe.passed and probe.users == users][-1:]
@@ -66,8 +66,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     for name, chosen in (("first", first), ("highest", highest)):
         for probe in chosen:
             rate, share = probe.results.totals["rate"], probe.results.driver_share
-            values.append(value("rate", "operations/s", rate, load=name))
-            values.append(value("driver_share", "%", share, load=name))
+            values.append(build_value("rate", "operations/s", rate, load=name))
+            values.append(build_value("driver_share", "%", share, load=name))
     for probe in first:
         values += list_latencies(probe.results, parameters["cycle_seconds"])
     return values
@@ -85,7 +85,7 @@ def list_latencies(results: LoadResults, cycle: float) -> list[Value]:
     values = []
     for metric, key in (("latency", "mean_ms"), ("p99", "p99_ms")):
         for name, line in limited.items():
-            values.append(value(metric, "ms", line[key], load="first", operation=name))
+            values.append(build_value(metric, "ms", line[key], load="first", operation=name))
     return values
 
 
@@ -96,7 +96,7 @@ def read_probe(point: Point, probe_number: int, sites: int, parameters: Object) 
     Raises BrokenLogError if the settings are not those of the parameters, or if a passing probe has
     another mix than the published one.
     """
-    name, users = f"probe-{probe_number}", int(number(point.head, "users"))
+    name, users = f"probe-{probe_number}", int(get_number(point.head, "users"))
     settings = {"users": users, "sites": sites, "auctions": math.ceil(users / USERS_OF_AN_AUCTION)}
     settings |= {key: parameters[f"{key}_seconds"] for key in ("cycle", "ramp")}
     settings["seconds"] = parameters["seconds"]

@@ -1,7 +1,7 @@
 """Calls: the time of each kind of call, in nanoseconds."""
 
-from kit.checks import number, require, require_close, require_equal, require_parameters
-from kit.logs import Object, Value, read, value
+from kit.checks import get_number, require, require_close, require_equal, require_parameters
+from kit.logs import Object, Value, build_value, read_objects
 
 # calls.c has the same names: of system calls, and of accesses to a page of memory.
 CALLS = ["getpid", "pipe", "forkexec", "stat", "mmap"]
@@ -16,7 +16,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     # calls.c prints the objects.
-    log = read(lines, f" tool( call){{{len(CALLS + MEMORY)}}}")
+    log = read_objects(lines, f" tool( call){{{len(CALLS + MEMORY)}}}")
     [header] = log.objects["tool"]
     require_equal("the program", header["tool"], "strata-calls")
     require_parameters(header, parameters, "seconds")
@@ -29,10 +29,10 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     values = []
     for name in CALLS + MEMORY:
         call = calls[name]
-        nanoseconds = number(call, "ns")
-        duration = 1e9 * number(call, "seconds")
-        require_close("time × count", nanoseconds * number(call, "count"), duration)
+        nanoseconds = get_number(call, "ns")
+        duration = 1e9 * get_number(call, "seconds")
+        require_close("time × count", nanoseconds * get_number(call, "count"), duration)
         is_without_huge_pages = name.endswith("-huge") and call["huge_page_bytes"] == 0
         if not is_without_huge_pages:
-            values.append(value("time", "ns", nanoseconds, call=name))
+            values.append(build_value("time", "ns", nanoseconds, call=name))
     return values

@@ -4,8 +4,8 @@ import math
 
 from cloudstone.chain import MIX, THRESHOLDS
 from kit.applications import LoadResults, read_log, require_books, require_growth, sum_events
-from kit.checks import number, require
-from kit.logs import Object, Value, check_cpu_usage, value
+from kit.checks import get_number, require
+from kit.logs import Object, Value, build_value, check_cpu_usage
 
 # The load generator is the bottleneck if operations begin on average later than drawn by more than
 # this share of the mean cycle.
@@ -44,8 +44,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         _, cpu_usage = check_cpu_usage(observed, seconds)
         factors = {"users": users, "instances": instances if instances > 1 else None}
         values += list_values(results, cycle, parameters["mix_points"], factors)
-        values.append(value("cpu", "%", 100 * cpu_usage, **factors))
-        values.append(value("driver_share", "%", results.driver_share, **factors))
+        values.append(build_value("cpu", "%", 100 * cpu_usage, **factors))
+        values.append(build_value("driver_share", "%", results.driver_share, **factors))
     return values
 
 
@@ -65,7 +65,7 @@ def list_values(
     fault = results.find_mix_fault(MIX, lambda _: largest_difference)
     require(not fault, f"the mix is not the published one: {fault}")
     results.require_idle()
-    delay = number(results.totals, "late_seconds", zero=True)
+    delay = get_number(results.totals, "late_seconds", zero=True)
     reason = f"operations began {1000 * delay:.3g} ms late in the mean"
     is_in_time = delay <= LARGEST_DELAY * cycle
     require(is_in_time, f"the load generator is the bottleneck: {reason}")
@@ -74,9 +74,9 @@ def list_values(
     values = []
     for metric, key in (("latency", "mean_ms"), ("p90", "p90_ms")):
         for name, line in frequent.items():
-            values.append(value(metric, "ms", line[key], operation=name, **factors))
+            values.append(build_value(metric, "ms", line[key], operation=name, **factors))
     # The largest mean latency, relative to the operation's published threshold.
     strain = max(line["mean_ms"] / THRESHOLDS[name] for name, line in frequent.items())
-    values.append(value("strain", "%", 100 * strain, **factors))
-    values.append(value("rate", "operations/s", results.totals["rate"], **factors))
+    values.append(build_value("strain", "%", 100 * strain, **factors))
+    values.append(build_value("rate", "operations/s", results.totals["rate"], **factors))
     return values

@@ -4,13 +4,13 @@ import re
 
 from kit.checks import (
     BrokenLogError,
-    number,
+    get_number,
     require,
     require_equal,
     require_numbered,
     require_parameters,
 )
-from kit.logs import Object, Value, decode_object, value
+from kit.logs import Object, Value, build_value, decode_object
 
 # The first keys of a lap's objects; timed.c prints "printed" only if output is kept.
 LAP_ORDER = "observed tool(( run)+|( run printed)+) done observed"
@@ -33,11 +33,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_equal("kept", header["kept"], parameters["kept_bytes"])
     require_numbered(runs, "run")
     require_equal("the number of runs", len(runs), parameters["runs"])
-    seconds = [number(run, "seconds") for run in runs]
+    seconds = [get_number(run, "seconds") for run in runs]
     # timed.c ends a run at the limit, which takes some time.
     require(max(seconds) <= parameters["limit"] + 1, "a run took longer than the limit")
     return [
-        value("time", "s", sum(seconds) / len(runs)),
+        build_value("time", "s", sum(seconds) / len(runs)),
         *_measure_resources(runs, objects["observed"]),
         *_extract_values(objects.get("printed", []), parameters["patterns"]),
     ]
@@ -73,11 +73,13 @@ def _measure_resources(runs: list[Object], observed: list[Object]) -> list[Value
     """
     before, after = observed
     if before["user_seconds"] is None or after["user_seconds"] is None:
-        user = sum(number(run, "user", zero=True) for run in runs)
-        total = user + sum(number(run, "system", zero=True) for run in runs)
+        user = sum(get_number(run, "user", zero=True) for run in runs)
+        total = user + sum(get_number(run, "system", zero=True) for run in runs)
     else:
-        user = number(after, "user_seconds", True) - number(before, "user_seconds", True)
-        system = number(after, "system_seconds", True) - number(before, "system_seconds", True)
+        user = get_number(after, "user_seconds", True) - get_number(before, "user_seconds", True)
+        system = get_number(after, "system_seconds", True) - get_number(
+            before, "system_seconds", True
+        )
         total = user + system
         # Their sum is exact.  Version 1 splits it by all ticks so far, so that one of both may
         # become smaller in a short run.
@@ -86,14 +88,14 @@ def _measure_resources(runs: list[Object], observed: list[Object]) -> list[Value
     user_mean = max(user / len(runs), LEAST_SECONDS)
     system_mean = max((total - user) / len(runs), LEAST_SECONDS)
     if after["peak_bytes"] is None:
-        peak = max(number(run, "rss_bytes", zero=True) for run in runs)
+        peak = max(get_number(run, "rss_bytes", zero=True) for run in runs)
     else:
-        peak = number(after, "peak_bytes")
+        peak = get_number(after, "peak_bytes")
     return [
-        value("cpu", "s", user_mean + system_mean),
-        value("user", "s", user_mean),
-        value("system", "s", system_mean),
-        value("memory", "MB", 1e-6 * peak),
+        build_value("cpu", "s", user_mean + system_mean),
+        build_value("user", "s", user_mean),
+        build_value("system", "s", system_mean),
+        build_value("memory", "MB", 1e-6 * peak),
     ]
 
 
@@ -122,7 +124,7 @@ def _extract_values(runs: list[Object], patterns: list[str]) -> list[Value]:
             require(matches, reason + last_text)
             numbers.append(_parse_number(name, matches[-1]))
         require(numbers, f"{name}: nothing was kept of what the command printed")
-        values.append(value(name, unit, sum(numbers) / len(numbers)))
+        values.append(build_value(name, unit, sum(numbers) / len(numbers)))
     return values
 
 

@@ -8,8 +8,8 @@ from kit.applications import (
     require_growth,
     sum_events,
 )
-from kit.checks import number, require, require_equal
-from kit.logs import Object, Value, value
+from kit.checks import get_number, require, require_equal
+from kit.logs import Object, Value, build_value
 
 # The operation "order" is all pages of one order, from the entrance to the purchase.
 OPERATIONS = ["order", "login", "new", "browse", "purchase"]
@@ -61,15 +61,15 @@ def list_values(results: LoadResults, users: int) -> list[Value]:
     require(abs(entered - orders) <= results.users, reason)
     results.require_idle()
     throughput = 60 * orders / results.seconds
-    committed = 100 * number(counted, "orders") / orders
+    committed = 100 * get_number(counted, "orders") / orders
     values = [
-        value("throughput", "orders/min", throughput, customers=users),
-        value("committed", "%", committed, customers=users),
-        value("driver_share", "%", results.driver_share, customers=users),
+        build_value("throughput", "orders/min", throughput, customers=users),
+        build_value("committed", "%", committed, customers=users),
+        build_value("driver_share", "%", results.driver_share, customers=users),
     ]
     # In a short run an operation may never occur, for example that of a new customer.
     timed = {name: line for name, line in results.operations.items() if line["count"]}
     for metric, key in (("latency", "mean_ms"), ("p95", "p95_ms")):
         for name, line in timed.items():
-            values.append(value(metric, "ms", line[key], operation=name, customers=users))
+            values.append(build_value(metric, "ms", line[key], operation=name, customers=users))
     return values

@@ -2,8 +2,8 @@
 
 import math
 
-from kit.checks import number, require, require_close, require_equal, require_parameters
-from kit.logs import Object, Value, read, value
+from kit.checks import get_number, require, require_close, require_equal, require_parameters
+from kit.logs import Object, Value, build_value, read_objects
 
 STEPS = ["unpack", "stat", "read", "run", "delete"]
 # How many files session.py puts into a package: five parts of ten.
@@ -17,7 +17,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     of the measured session with its steps.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
-    log = read(lines, " archive( session( step){5}){2}")
+    log = read_objects(lines, " archive( session( step){5}){2}")
     [archive], steps = log.objects["archive"], log.objects["step"]
     require_parameters(archive, parameters, "files")
     require_equal("the steps", [step["step"] for step in steps], 2 * STEPS)
@@ -36,8 +36,10 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         require_equal("whether files are left", session["left"], False)
         first = len(STEPS) * index
         steps_of_session = steps[first : first + len(STEPS)]
-        seconds_of_step = {step["step"]: number(step, "seconds") for step in steps_of_session}
-        require_close("seconds", number(session, "seconds"), sum(seconds_of_step.values()))
+        seconds_of_step = {step["step"]: get_number(step, "seconds") for step in steps_of_session}
+        require_close("seconds", get_number(session, "seconds"), sum(seconds_of_step.values()))
     # The last session is the measured one.
     seconds_of_step["whole"] = sum(seconds_of_step.values())
-    return [value("time", "s", seconds, step=step) for step, seconds in seconds_of_step.items()]
+    return [
+        build_value("time", "s", seconds, step=step) for step, seconds in seconds_of_step.items()
+    ]

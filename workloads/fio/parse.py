@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from kit.checks import (
-    number,
+    get_number,
     require,
     require_close,
     require_duration,
     require_equal,
     require_parameters,
 )
-from kit.logs import Object, Point, Value, decode_object, read, value
+from kit.logs import Object, Point, Value, build_value, decode_object, read_objects
 
 # The options that job.sh gives fio: operation, block size in bytes, queue depth, threads.  Both
 # files must agree.
@@ -58,7 +58,7 @@ def parse_jobs(lines: list[str], parameters: Object, file: str) -> list[Value]:
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     jobs = parameters["jobs"]
-    log = read(lines, f" layout( point end){{{len(jobs)}}}")
+    log = read_objects(lines, f" layout( point end){{{len(jobs)}}}")
     [layout] = log.objects["layout"]
     require(layout["tool"].startswith("fio-"), "this is not a log of fio")
     require_equal("the file", layout["layout"], file)
@@ -138,15 +138,15 @@ def check_side(name: str, side: Object, block: int, threads: int, seconds: float
     """
     failed = (side["short_ios"], side["drop_ios"])
     require_equal(f"{name}: incomplete and dropped operations", failed, (0, 0))
-    longest = number(side["clat_ns"], "max")
+    longest = get_number(side["clat_ns"], "max")
     require(longest < LONGEST, f"{name}: a latency is longer than fio's distribution holds")
-    milliseconds = number(side, "runtime")
-    done = number(side, "io_bytes")
+    milliseconds = get_number(side, "runtime")
+    done = get_number(side, "io_bytes")
     require_duration(f"{name}: it ran for", milliseconds / 1000, seconds)
-    require_close(f"{name}: rate × time", number(side, "bw_bytes") * milliseconds, 1000 * done)
+    require_close(f"{name}: rate × time", get_number(side, "bw_bytes") * milliseconds, 1000 * done)
     # At the ramp's end each thread may have one operation under way, whose bytes fio counts and
     # whose latency it does not.
-    uncounted = abs(done / block - number(side["clat_ns"], "N"))
+    uncounted = abs(done / block - get_number(side["clat_ns"], "N"))
     require(uncounted <= threads, f"{name}: the bytes are not those of the operations")
 
 
@@ -172,9 +172,9 @@ def measure_rate(sides: list[Object], block: int, factors: Object) -> Value:
     """
     if block == SMALL_BLOCK:
         rates = [1000 * (side["io_bytes"] / block) / side["runtime"] for side in sides]
-        return value("iops", "IOPS", sum(rates), **factors)
+        return build_value("iops", "IOPS", sum(rates), **factors)
     [side] = sides
-    return value("bandwidth", "MB/s", side["io_bytes"] / side["runtime"] / 1000, **factors)
+    return build_value("bandwidth", "MB/s", side["io_bytes"] / side["runtime"] / 1000, **factors)
 
 
 def measure_latencies(latencies: Object, job: str, direction: str) -> list[Value]:
@@ -184,10 +184,12 @@ def measure_latencies(latencies: Object, job: str, direction: str) -> list[Value
     Percentiles beyond which there are too few operations are left out.
     """
     factors = {"job": job, "direction": direction}
-    values = [value("latency", "us", number(latencies, "mean") / 1000, **factors)]
+    values = [build_value("latency", "us", get_number(latencies, "mean") / 1000, **factors)]
     for hundredths, middle in iterate_percentiles(latencies):
         name = f"{hundredths / 100:.2f}"
-        values.append(value("latency_percentile", "us", middle / 1000, **factors, percentile=name))
+        values.append(
+            build_value("latency_percentile", "us", middle / 1000, **factors, percentile=name)
+        )
     return values
 
 
@@ -199,11 +201,11 @@ def measure_fsyncs(synced: Object, written: Object, factors: Object) -> list[Val
     Raises BrokenLogError unless each write was followed by an fsync.
     """
     # At both ends of the measured time one of the two may be under way.
-    paired = abs(number(synced, "N") - number(written, "N")) <= 1
+    paired = abs(get_number(synced, "N") - get_number(written, "N")) <= 1
     require(paired, f"{synced['N']} fsyncs do not follow {written['N']} writes")
-    require(number(synced, "max") < LONGEST, "an fsync is longer than fio's distribution holds")
+    require(get_number(synced, "max") < LONGEST, "an fsync is longer than fio's distribution holds")
     p99 = dict(iterate_percentiles(synced)).get(9900)
-    return [] if p99 is None else [value("p99", "ms", p99 / 1e6, **factors)]
+    return [] if p99 is None else [build_value("p99", "ms", p99 / 1e6, **factors)]
 
 
 def iterate_percentiles(latencies: Object) -> Iterator[tuple[int, int]]:

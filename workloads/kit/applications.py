@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable
 
 from kit.checks import (
     Object,
-    number,
-    numbers,
+    get_number,
+    get_numbers,
     require,
     require_close,
     require_equal,
     require_numbered,
     require_parameters,
 )
-from kit.logs import Log, Point, read
+from kit.logs import Log, Point, read_objects
 
 # The load generator counts as the bottleneck if one of its processes used a CPU for this share of
 # the time or more.
@@ -67,22 +67,22 @@ class LoadResults:
         self.operations = {line["operation"]: line for line in lines}
         self.counts = {}
         for operation, line in self.operations.items():
-            self.counts[operation] = int(number(line, "count", zero=True))
+            self.counts[operation] = int(get_number(line, "count", zero=True))
             _check_mean(line)
         self.total = self.counts[total_operation] if total_operation else sum(self.counts.values())
         self.users = settings["users"] * settings["sites"]
         self.seconds = settings["seconds"]
         totals = {"total": self.total, "came": self.users, "seconds": self.seconds}
         require_parameters(self.totals, totals, *totals)
-        require_close("rate × time", number(self.totals, "rate") * self.seconds, self.total)
-        self.driver_share = 100 * number(self.totals, "share")
+        require_close("rate × time", get_number(self.totals, "rate") * self.seconds, self.total)
+        self.driver_share = 100 * get_number(self.totals, "share")
 
     def require_idle(self) -> None:
         """Raise BrokenLogError if a process of the load generator may have been the bottleneck.
 
         Each process has one thread: its share of a CPU matters, not their mean.
         """
-        busiest = number(self.totals, "busiest_share")
+        busiest = get_number(self.totals, "busiest_share")
         reason = f"one of its processes was busy for {100 * busiest:.3g} % of the time"
         users = f"with {self.users} users"
         is_idle = busiest < BOTTLENECK_SHARE
@@ -126,8 +126,8 @@ def _check_mean(line: Object) -> None:
     line: the log's object of the operation; an operation that was not timed has no mean.
     """
     if line["count"] and "mean_ms" in line:
-        milliseconds = 1000 * number(line, "sum_seconds")
-        require_close("mean × count", number(line, "mean_ms") * line["count"], milliseconds)
+        milliseconds = 1000 * get_number(line, "sum_seconds")
+        require_close("mean × count", get_number(line, "mean_ms") * line["count"], milliseconds)
 
 
 def read_log(
@@ -152,7 +152,7 @@ def read_log(
     count = len(list(operations))
     point = f"{observed} point( operation){{{count}}} drove end{observed}"
     before = f"( checked){{{sites}}}( opened){{{sites}}}"
-    log = read(lines, f"{before}({point}){points}( closed){{{sites}}}{last}")
+    log = read_objects(lines, f"{before}({point}){points}( closed){{{sites}}}{last}")
     for kind in ("checked", "opened", "closed"):
         require_numbered(log.objects[kind], kind, 0)
     for check in log.objects["checked"]:
@@ -180,8 +180,8 @@ def require_growth(log: Log, key: str, added: float) -> None:
     key: the key of a number in the books, which is summed over all sites.
     added: by how much the load generator says that the sum grew.
     """
-    before = sum(numbers(log.objects["opened"], key, zero=True))
-    after = sum(numbers(log.objects["closed"], key, zero=True))
+    before = sum(get_numbers(log.objects["opened"], key, zero=True))
+    after = sum(get_numbers(log.objects["closed"], key, zero=True))
     require_equal(f"new {key} in the databases", after - before, added)
 
 
@@ -192,4 +192,4 @@ def sum_events(log: Log, event: str) -> float:
     an event that never occurred is missing there.
     """
     counters = [{event: 0, **line["in_all"]} for line in log.objects["drove"]]
-    return sum(numbers(counters, event, zero=True))
+    return sum(get_numbers(counters, event, zero=True))

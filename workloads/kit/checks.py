@@ -39,7 +39,7 @@ def format_plain(value: object) -> str:
     return f"{value:.15g}" if isinstance(value, int | float) else str(value)
 
 
-def number(content: Object, key: str, zero: bool = False) -> float:
+def get_number(content: Object, key: str, zero: bool = False) -> float:
     """Return the number that an object of the log has at a key.
 
     zero: whether the number may be 0.
@@ -54,9 +54,9 @@ def number(content: Object, key: str, zero: bool = False) -> float:
     return float(value)
 
 
-def numbers(objects: Iterable[Object], key: str, zero: bool = False) -> list[float]:
-    """Return the number that each object has at a key, checked as by :func:`number`."""
-    return [number(content, key, zero) for content in objects]
+def get_numbers(objects: Iterable[Object], key: str, zero: bool = False) -> list[float]:
+    """Return the number that each object has at a key, checked as by :func:`get_number`."""
+    return [get_number(content, key, zero) for content in objects]
 
 
 def require_equal(name: str, logged: object, expected: object) -> None:
@@ -91,7 +91,7 @@ def require_parameters(content: Object, parameters: Object, *keys: str) -> None:
     keys: the keys to compare, which both must have.
     """
     for key in keys:
-        require_equal(key, number(content, key, zero=True), parameters[key])
+        require_equal(key, get_number(content, key, zero=True), parameters[key])
 
 
 def require_close(name: str, logged: float, expected: float, tolerance: float = 1e-5) -> None:

@@ -23,8 +23,8 @@ from collections.abc import Callable
 from kit.checks import (
     BrokenLogError,
     format_plain,
-    number,
-    numbers,
+    get_number,
+    get_numbers,
     require,
     require_close,
     require_duration,
@@ -111,7 +111,7 @@ def guard_parser(parse: Parser) -> Parser:
     return guarded_parse
 
 
-def value(metric: str, unit: str, number: float, **factors: object) -> Value:
+def build_value(metric: str, unit: str, number: float, **factors: object) -> Value:
     """Return a value with its factors; factors that are None are left out.
 
     metric, unit: as workload.yaml declares them; Strata refuses others.
@@ -137,13 +137,13 @@ def decode_object(text: str, name: str) -> Object:
     raise BrokenLogError(f"{name} is not a complete JSON object: {text[:60]}")
 
 
-def read(lines: list[str], order: str) -> Log:
+def read_objects(lines: list[str], order: str) -> Log:
     """Decode the objects of a log, and check that they are complete and in the expected order.
 
     order: regular expression for the first keys of all objects, each after a space, without the
     last one, "done".  A program that prints another first key needs another order here.
     A point goes from an object "point" to the object "end" of the same name.  A run that went on in
-    slices (:func:`seconds_worked`) has an object "slices" after "done", which Strata adds.
+    slices (:func:`compute_worked_seconds`) has an object "slices" after "done", which Strata adds.
     Raises BrokenLogError if an object is incomplete, missing or out of order.
     """
     # The positions of the lines that hold an object.
@@ -186,7 +186,7 @@ def _split_points(
     return points
 
 
-def seconds_worked(log: Log, runs: list[Object], seconds: float) -> float:
+def compute_worked_seconds(log: Log, runs: list[Object], seconds: float) -> float:
     """Return the seconds that runs were not frozen: all seconds if the log has no slices.
 
     runs: objects with the keys `seconds`, the duration, and `ended`, the moment of the end in
@@ -196,7 +196,7 @@ def seconds_worked(log: Log, runs: list[Object], seconds: float) -> float:
     freeze is seen.
     Raises BrokenLogError if runs and slices contradict each other.
     """
-    require_close("seconds", seconds, sum(numbers(runs, "seconds")))
+    require_close("seconds", seconds, sum(get_numbers(runs, "seconds")))
     if "slices" not in log.objects:
         return seconds
     [marker] = log.objects["slices"]
@@ -229,7 +229,7 @@ def _is_in_slice(moment: float, slices: list[list[float]]) -> bool:
     return any(thawed - ROUNDING_US <= moment <= frozen for thawed, _, frozen in slices)
 
 
-def settings(lines: list[str]) -> Object:
+def parse_settings(lines: list[str]) -> Object:
     """Return the values of lines KEY=value by their keys; skip other lines.
 
     A key is of capital letters, digits and underscores.  A value is a number if it is written as
@@ -259,10 +259,12 @@ def check_cpu_usage(observed: list[Object], seconds: float) -> tuple[float, floa
     Raises BrokenLogError if the observations contradict each other or the duration.
     """
     before, after = observed
-    elapsed = number(after, "seconds") - number(before, "seconds")
-    busy = number(after, "busy_seconds", zero=True) - number(before, "busy_seconds", zero=True)
-    cpus = number(before, "cpus")
-    require_equal("the number of processors", number(after, "cpus"), cpus)
+    elapsed = get_number(after, "seconds") - get_number(before, "seconds")
+    busy = get_number(after, "busy_seconds", zero=True) - get_number(
+        before, "busy_seconds", zero=True
+    )
+    cpus = get_number(before, "cpus")
+    require_equal("the number of processors", get_number(after, "cpus"), cpus)
     require_duration("the processors were observed for", elapsed, seconds)
     # Busy time is counted in hundredths of a second, in several sums for each CPU: 0.05 s more are
     # accepted for each CPU, at least 0.1 s in all, and 2 % of the elapsed time.

@@ -2,14 +2,14 @@
 
 from kit.checks import (
     Object,
-    number,
+    get_number,
     require,
     require_duration,
     require_equal,
     require_parameters,
     require_pinned,
 )
-from kit.logs import Point, settings
+from kit.logs import Point, parse_settings
 
 # The ports of each further system that is up are higher by a multiple of this number, which is
 # MAX_SYSTEMS of strata/experiment/plan.py.
@@ -31,11 +31,11 @@ def read_netperf(
     require(point.head["tool"].startswith("Netperf "), "this is not a log of netperf")
     require_parameters(point.head, parameters, "seconds")
     require_pinned(point.head, cpu)
-    printed = settings(point.lines)
+    printed = parse_settings(point.lines)
     for key, value in expected.items():
         require_equal(key, printed[key], value)
-    offset = number(printed, "DEST_PORT") - port
+    offset = get_number(printed, "DEST_PORT") - port
     reason = f"the port should be {port}, and was {printed['DEST_PORT']:.0f}"
     require(offset >= 0 and offset % PORT_STEP == 0, reason)
-    require_duration("the test took", number(printed, "ELAPSED_TIME"), parameters["seconds"])
+    require_duration("the test took", get_number(printed, "ELAPSED_TIME"), parameters["seconds"])
     return printed

@@ -1,15 +1,15 @@
 """Linpack: the rate over all solutions of each size, and of the matrix's first write."""
 
 from kit.checks import (
-    number,
-    numbers,
+    get_number,
+    get_numbers,
     require,
     require_close,
     require_equal,
     require_numbered,
     require_parameters,
 )
-from kit.logs import Log, Object, Value, read, seconds_worked, value
+from kit.logs import Log, Object, Value, build_value, compute_worked_seconds, read_objects
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -19,7 +19,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     # linpack.c prints for each size the first write, its trials, and the result of all trials.
-    log = read(lines, " tool( first( n)+)+")
+    log = read_objects(lines, " tool( first( n)+)+")
     [header] = log.objects["tool"]
     require_equal("the program", header["tool"], "strata-linpack")
     require_parameters(header, parameters, "threads")
@@ -35,7 +35,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         check_size(line, trials, parameters)
         orders.append(line["n"])
         gflops = correct_rate(line["gflops_of_all"], log, trials, line["seconds"])
-        values.append(value("gflops", "GFLOPS", gflops, order=line["n"]))
+        values.append(build_value("gflops", "GFLOPS", gflops, order=line["n"]))
         trials = []
     require_equal("the sizes", orders, parameters["sizes"])
     require(not trials, "the last size has no result")
@@ -43,23 +43,23 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     written = [line["first"] for line in first_writes]
     require_equal("the sizes that were written first", written, parameters["sizes"])
     for line in first_writes:
-        seconds = number(line, "seconds")
+        seconds = get_number(line, "seconds")
         # A square matrix of numbers of eight bytes.
-        gigabytes = 8e-9 * number(line, "first") ** 2
-        printed = number(line, "gb_per_second")
+        gigabytes = 8e-9 * get_number(line, "first") ** 2
+        printed = get_number(line, "gb_per_second")
         require_close("rate × time of the first write", printed * seconds, gigabytes)
         rate = correct_rate(printed, log, [line], seconds)
-        values.append(value("first", "GB/s", rate, order=line["first"]))
+        values.append(build_value("first", "GB/s", rate, order=line["first"]))
     return values
 
 
 def correct_rate(printed: float, log: Log, runs: list[Object], seconds: float) -> float:
     """Correct a printed rate for the time that its runs were frozen.
 
-    runs: their objects in the log, with `seconds` and `ended` (:func:`seconds_worked`).
+    runs: their objects in the log, with `seconds` and `ended` (:func:`compute_worked_seconds`).
     seconds: duration of all runs, in which the frozen time is included.
     """
-    return printed * seconds / seconds_worked(log, runs, seconds)
+    return printed * seconds / compute_worked_seconds(log, runs, seconds)
 
 
 def check_size(result: Object, trials: list[Object], parameters: Object) -> None:
@@ -69,16 +69,16 @@ def check_size(result: Object, trials: list[Object], parameters: Object) -> None
     The count of floating-point operations: J. Dongarra, P. Luszczek, A. Petitet, The LINPACK
     benchmark: past, present and future, Concurrency and Computation 15, 2003.
     """
-    n, count = number(result, "n"), number(result, "trials")
-    seconds = number(result, "seconds")
+    n, count = get_number(result, "n"), get_number(result, "trials")
+    seconds = get_number(result, "seconds")
     require_equal("the sizes of the trials", {trial["n"] for trial in trials}, {result["n"]})
     require_numbered(trials, "trial")
     require_equal("the number of trials", count, len(trials))
-    worst = max(numbers(trials, "residual", zero=True))
-    is_verified = result["verified"] is True and worst < number(result, "limit")
+    worst = max(get_numbers(trials, "residual", zero=True))
+    is_verified = result["verified"] is True and worst < get_number(result, "limit")
     require(is_verified, f"the solution of size {n:.0f} was not verified")
     operations = count * (2 / 3 * n**3 + 2 * n**2)
-    require_close("rate × time", number(result, "gflops_of_all") * seconds, 1e-9 * operations)
+    require_close("rate × time", get_number(result, "gflops_of_all") * seconds, 1e-9 * operations)
     # Times are printed with nine digits.
     is_long_enough = seconds >= parameters["min_seconds"] * (1 - 1e-8)
     is_enough = count >= parameters["min_trials"] and is_long_enough

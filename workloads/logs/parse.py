@@ -1,7 +1,7 @@
 """Logs: the lines that a system takes in a second."""
 
-from kit.checks import number, require, require_close, require_equal
-from kit.logs import Object, Value, read, value
+from kit.checks import get_number, require, require_close, require_equal
+from kit.logs import Object, Value, build_value, read_objects
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -11,12 +11,12 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     # logs.c prints the objects.
-    log = read(lines, " tool lines")
+    log = read_objects(lines, " tool lines")
     [header], [written] = log.objects["tool"], log.objects["lines"]
     require_equal("the program", header["tool"], "strata-logs")
     require_equal("the bytes of a line", header["bytes"], 80)
     require(header["to"] in ("engine", "reader"), "the log does not say who took the lines")
     require_equal("the number of lines", written["lines"], parameters["count"])
-    rate, seconds = number(written, "rate"), number(written, "seconds")
+    rate, seconds = get_number(written, "rate"), get_number(written, "seconds")
     require_close("rate × time", rate * seconds, written["lines"])
-    return [value("rate", "lines/s", rate)]
+    return [build_value("rate", "lines/s", rate)]

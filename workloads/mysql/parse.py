@@ -1,14 +1,14 @@
 """sysbench's OLTP transactions on MariaDB, by number of threads: rate, latency, and CPU use."""
 
 from kit.checks import (
-    number,
+    get_number,
     require,
     require_close,
     require_duration,
     require_equal,
     require_parameters,
 )
-from kit.logs import Object, Point, Value, check_cpu_usage, read, value
+from kit.logs import Object, Point, Value, build_value, check_cpu_usage, read_objects
 
 # Queries of one transaction, by kind.
 QUERIES = {
@@ -36,7 +36,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """
     grid = [(test, threads) for test in parameters["tests"] for threads in parameters["threads"]]
     order_of_point = " warmed observed point sysbench end observed accounted"
-    log = read(lines, f" server({order_of_point}){{{len(grid)}}} rows_left")
+    log = read_objects(lines, f" server({order_of_point}){{{len(grid)}}} rows_left")
     check_table(log.objects["server"][0], log.objects["rows_left"][0], parameters)
     values = []
     for i, (test, threads) in enumerate(grid):
@@ -51,10 +51,12 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         _, utilisation = check_cpu_usage(observed, report["seconds"])
         factors = {"test": None if test == "read-only" else test, "threads": threads}
         values += [
-            value("throughput", "tx/s", report["transactions"] / report["seconds"], **factors),
-            value("latency", "ms", report["sum_ms"] / report["transactions"], **factors),
-            value("p95", "ms", report["p95_ms"], **factors),
-            value("cpu", "%", 100 * utilisation, **factors),
+            build_value(
+                "throughput", "tx/s", report["transactions"] / report["seconds"], **factors
+            ),
+            build_value("latency", "ms", report["sum_ms"] / report["transactions"], **factors),
+            build_value("p95", "ms", report["p95_ms"], **factors),
+            build_value("cpu", "%", 100 * utilisation, **factors),
         ]
     return values
 
@@ -68,13 +70,15 @@ def check_table(filled: Object, finished: Object, parameters: Object) -> None:
     server = filled["server"]
     require("MariaDB" in server, f"the server should be MariaDB, and is {server}")
     for content, key in ((filled, "rows"), (filled, "rows_of_index"), (finished, "rows_left")):
-        require_equal(key, number(content, key), parameters["rows"])
-    require_equal("rows_left_of_index", number(finished, "rows_left_of_index"), parameters["rows"])
+        require_equal(key, get_number(content, key), parameters["rows"])
+    require_equal(
+        "rows_left_of_index", get_number(finished, "rows_left_of_index"), parameters["rows"]
+    )
     require_parameters(filled, parameters, "log_bytes")
     # The server rounds the size of its buffer pool, some versions up to a multiple of 128 MiB.
-    excess = number(filled, "buffer_bytes") - parameters["buffer_bytes"]
+    excess = get_number(filled, "buffer_bytes") - parameters["buffer_bytes"]
     require(-(2**20) < excess < 2**27, f"buffer_bytes is off by {excess:.0f}")
-    is_held = number(filled, "table_bytes") <= filled["buffer_bytes"]
+    is_held = get_number(filled, "table_bytes") <= filled["buffer_bytes"]
     require(is_held, "the buffer pool does not hold the table")
     for key, expected in SETTINGS.items():
         require_equal(key, filled[key], expected)
@@ -90,8 +94,8 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
     name = point.head["point"]
     errors = [line for line in point.lines if "FATAL" in line or "ERROR" in line]
     require(not errors, f"sysbench reports an error of {name}")
-    count, duration = number(report, "transactions"), number(report, "seconds")
-    ignored = number(report, "ignored", zero=True)
+    count, duration = get_number(report, "transactions"), get_number(report, "seconds")
+    ignored = get_number(report, "ignored", zero=True)
     require_parameters(report, point.head, "threads", "seed")
     require_equal("reconnects", report["reconnects"], 0)
     most_ignored = MAX_IGNORED * count if test == "read-write" else 0
@@ -104,7 +108,7 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
         require(is_possible, reason)
     require_duration(f"the time of {name} is", duration, seconds)
     # The mean has six decimals: down to 0.005 ms they are exact enough for this tolerance.
-    product, total = number(report, "mean_ms") * count, number(report, "sum_ms")
+    product, total = get_number(report, "mean_ms") * count, get_number(report, "sum_ms")
     require_close("mean latency × transactions", product, total, 1e-4)
     return report
 

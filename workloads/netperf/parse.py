@@ -1,7 +1,7 @@
 """netperf: the latency of round trips, by test."""
 
-from kit.checks import number, require, require_close, require_equal, require_parameters
-from kit.logs import Object, Point, Value, read, value
+from kit.checks import get_number, require, require_close, require_equal, require_parameters
+from kit.logs import Object, Point, Value, build_value, read_objects
 from kit.netperf import read_netperf
 
 # The lines with the latencies, in µs.
@@ -17,7 +17,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """
     tests = parameters["tests"]
     grid = [(test, placement) for placement in parameters["placements"] for test in tests]
-    log = read(lines, f"( warmup warmed){{{len(tests)}}}( point end){{{len(grid)}}}")
+    log = read_objects(lines, f"( warmup warmed){{{len(tests)}}}( point end){{{len(grid)}}}")
     values = []
     for point, (test, placement) in zip(log.points, grid, strict=True):
         values += read_point(point, test, placement, parameters)
@@ -43,11 +43,14 @@ def read_point(point: Point, test: str, placement: str, parameters: Object) -> l
     }
     cpu = parameters["server_cpu" if placement == "together" else "client_cpu"]
     printed = read_netperf(point, settings, parameters["data_port"], cpu, parameters)
-    elapsed = number(printed, "ELAPSED_TIME")
-    sent, received = number(printed, "LOCAL_SEND_CALLS"), number(printed, "LOCAL_RECV_CALLS")
+    elapsed = get_number(printed, "ELAPSED_TIME")
+    sent, received = (
+        get_number(printed, "LOCAL_SEND_CALLS"),
+        get_number(printed, "LOCAL_RECV_CALLS"),
+    )
     require(abs(sent - received) <= 1, f"{sent:.0f} requests had {received:.0f} responses")
     # The first is the elapsed time by the number of transactions, the second of timed transactions.
-    mean, timed_mean = number(printed, "RT_LATENCY"), number(printed, "MEAN_LATENCY")
+    mean, timed_mean = get_number(printed, "RT_LATENCY"), get_number(printed, "MEAN_LATENCY")
     # The time is printed in hundredths of a second, and the mean in thousandths of a microsecond.
     tolerance = 0.006 / elapsed + 2 / received + 6e-4 / mean
     require_close("time per transaction", mean, 1e6 * elapsed / received, tolerance)
@@ -56,5 +59,8 @@ def read_point(point: Point, test: str, placement: str, parameters: Object) -> l
     reason = f"round trips took {timed_mean} µs, and by their number {mean} µs: was a packet lost?"
     require(timed_mean <= 1 + 1.05 * mean and mean <= 1 + 2 * timed_mean, reason)
     if placement == "together":
-        return [value("latency_together", "us", mean, test=test)]
-    return [value(metric, "us", number(printed, key), test=test) for metric, key in METRICS.items()]
+        return [build_value("latency_together", "us", mean, test=test)]
+    return [
+        build_value(metric, "us", get_number(printed, key), test=test)
+        for metric, key in METRICS.items()
+    ]

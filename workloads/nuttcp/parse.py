@@ -3,7 +3,7 @@
 import re
 
 from kit.checks import (
-    number,
+    get_number,
     require,
     require_close,
     require_duration,
@@ -11,7 +11,15 @@ from kit.checks import (
     require_parameters,
     require_pinned,
 )
-from kit.logs import Object, Point, Value, check_cpu_usage, parse_number_or_text, read, value
+from kit.logs import (
+    Object,
+    Point,
+    Value,
+    build_value,
+    check_cpu_usage,
+    parse_number_or_text,
+    read_objects,
+)
 from kit.netperf import read_netperf
 
 
@@ -30,7 +38,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         "stream": " point end",
     }
     order = "".join(text for name, text in lines_of_measure.items() if name in measures)
-    log = read(lines, f"( warmup warmed){{{len(directions)}}}({order}){{{len(directions)}}}")
+    log = read_objects(
+        lines, f"( warmup warmed){{{len(directions)}}}({order}){{{len(directions)}}}"
+    )
     observed = log.objects.get("observed", [])
     require(all(line["observed"] == "cpu" for line in observed), "not only CPUs were observed")
     points, cpu_lines = iter(log.points), iter(observed)
@@ -39,18 +49,18 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         if "throughput" in measures:
             transfer = read_transfer(next(points), "throughput", direction, None, parameters)
             gigabits = transfer["rate_Mbps"] / 1000
-            factors = make_factors(direction, parameters)
-            values.append(value("throughput", "Gbit/s", gigabits, **factors))
+            factors = build_factors(direction, parameters)
+            values.append(build_value("throughput", "Gbit/s", gigabits, **factors))
         if "cost" in measures:
             before, point, after = next(cpu_lines), next(points), next(cpu_lines)
             values += read_cost(point, before, after, direction, parameters)
         if "stream" in measures:
             gigabits = read_stream(next(points), direction, parameters) / 1000
-            values.append(value("stream", "Gbit/s", gigabits, direction=direction))
+            values.append(build_value("stream", "Gbit/s", gigabits, direction=direction))
     return values
 
 
-def make_factors(direction: str, parameters: Object) -> Object:
+def build_factors(direction: str, parameters: Object) -> Object:
     """Return the factors of a transfer by nuttcp: its direction, and its connections if several.
 
     A factor that is None is left out of the value.
@@ -77,15 +87,17 @@ def read_cost(
     # A megabyte of nuttcp has 2^20 bytes.
     copied_bytes = paced["megabytes"] * 2**20
     busy_seconds, _ = check_cpu_usage([before, after], paced["real_seconds"])
-    factors = make_factors(direction, parameters)
+    factors = build_factors(direction, parameters)
     factors["rate"] = "not-reached" if reached < 0.9 * rate else None
     values = []
     is_consistent = (before["cycles"] is None) == (after["cycles"] is None)
     require(is_consistent, "the cycles were not counted both before and after")
     if before["cycles"] is not None:
         cycles = (after["cycles"] - before["cycles"]) / copied_bytes
-        values.append(value("cycles_per_byte", "cycles/B", cycles, **factors))
-    values.append(value("cpu_seconds_per_gb", "s/GB", busy_seconds / copied_bytes * 1e9, **factors))
+        values.append(build_value("cycles_per_byte", "cycles/B", cycles, **factors))
+    values.append(
+        build_value("cpu_seconds_per_gb", "s/GB", busy_seconds / copied_bytes * 1e9, **factors)
+    )
     return values
 
 
@@ -111,12 +123,12 @@ def read_transfer(
     require_equal(f"the number of lines of the form {form}", len(reports), 1)
     pairs = re.findall(r"(\w+)=(\S+)", reports[0])
     report: Object = {key: parse_number_or_text(text) for key, text in pairs}
-    seconds = number(report, "real_seconds")
+    seconds = get_number(report, "real_seconds")
     require_duration("the transfer took", seconds, parameters["seconds"])
-    megabits = number(report, "megabytes") * 8 * 2**20 / 1e6
+    megabits = get_number(report, "megabytes") * 8 * 2**20 / 1e6
     # The time is printed in hundredths of a second.
     tolerance = 0.006 / seconds + 1e-5
-    require_close("rate × time", number(report, "rate_Mbps") * seconds, megabits, tolerance)
+    require_close("rate × time", get_number(report, "rate_Mbps") * seconds, megabits, tolerance)
     return report
 
 
@@ -133,13 +145,13 @@ def read_stream(point: Point, direction: str, parameters: Object) -> float:
     settings = {"PROTOCOL": "TCP", "THROUGHPUT_UNITS": "10^6bits/s", "DIRECTION": sends}
     port, cpu = parameters["netserver_data_port"], parameters["client_cpu"]
     report = read_netperf(point, settings, port, cpu, parameters)
-    seconds = number(report, "ELAPSED_TIME")
-    copied_bytes = number(report, "LOCAL_BYTES_XFERD")
-    rate = number(report, "THROUGHPUT")
+    seconds = get_number(report, "ELAPSED_TIME")
+    copied_bytes = get_number(report, "LOCAL_BYTES_XFERD")
+    rate = get_number(report, "THROUGHPUT")
     # The time is printed in hundredths of a second, and the rate in hundredths of a Mbit/s.
     require_close("rate × time", rate * seconds, copied_bytes * 8 / 1e6, 0.006 / seconds + 1e-4)
     # Bytes in the sockets' buffers at the end, at most 16 MiB, are counted at one end only.
     tolerance = max(0.02, 2**24 / copied_bytes)
-    remote_bytes = number(report, "REMOTE_BYTES_XFERD")
+    remote_bytes = get_number(report, "REMOTE_BYTES_XFERD")
     require_close("REMOTE_BYTES_XFERD", remote_bytes, copied_bytes, tolerance)
     return rate

@@ -3,14 +3,14 @@
 import re
 
 from kit.checks import (
-    number,
+    get_number,
     require,
     require_close,
     require_duration,
     require_equal,
     require_parameters,
 )
-from kit.logs import Object, Point, Value, read, value
+from kit.logs import Object, Point, Value, build_value, read_objects
 
 # pgbench's names of the tests.
 TESTS = {"select": "<builtin: select only>", "tpcb": "<builtin: TPC-B (sort of)>"}
@@ -24,14 +24,14 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = [(test, clients) for test in parameters["tests"] for clients in parameters["clients"]]
-    log = read(lines, f" server( point history end){{{len(grid)}}} accounts_left")
+    log = read_objects(lines, f" server( point history end){{{len(grid)}}} accounts_left")
     [filled], [finished] = log.objects["server"], log.objects["accounts_left"]
     require("PostgreSQL" in filled["server"], "this is not a log of PostgreSQL")
     require_parameters(filled, parameters, "branches", "buffer_bytes")
     # pgbench makes 100,000 accounts for each branch.
     for content, key in ((filled, "accounts"), (finished, "accounts_left")):
-        require_equal(key, number(content, key), 100_000 * parameters["branches"])
-    is_held = number(filled, "database_bytes") <= filled["buffer_bytes"]
+        require_equal(key, get_number(content, key), 100_000 * parameters["branches"])
+    is_held = get_number(filled, "database_bytes") <= filled["buffer_bytes"]
     require(is_held, "the server's buffers do not hold the database")
     require_equal("durability", (filled["fsync"], filled["commit"]), ("on", "on"))
     # Each transaction adds one number to an account, to a teller, and to a branch.
@@ -42,10 +42,10 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         require_equal("the point", point.head["point"], f"{test}-{clients}")
         require_parameters(point.head, {**parameters, "clients": clients}, "clients", "seconds")
         rate = read_rate(point, test)
-        values.append(value("rate", "transactions/s", rate, test=test, clients=clients))
+        values.append(build_value("rate", "transactions/s", rate, test=test, clients=clients))
         # By Little's law: each client has one transaction under way.
         latency = 1000 * clients / rate
-        values.append(value("latency", "ms", latency, test=test, clients=clients))
+        values.append(build_value("latency", "ms", latency, test=test, clients=clients))
     return values
 
 

@@ -1,14 +1,14 @@
 """Parallel xz: the bytes of text that are compressed in a second, over all passes."""
 
 from kit.checks import (
-    number,
-    numbers,
+    get_number,
+    get_numbers,
     require,
     require_equal,
     require_numbered,
     require_parameters,
 )
-from kit.logs import Object, Value, read, seconds_worked, value
+from kit.logs import Object, Value, build_value, compute_worked_seconds, read_objects
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -18,7 +18,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     the metric.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
-    log = read(lines, " corpus round_trip tool( pass)+ passes")
+    log = read_objects(lines, " corpus round_trip tool( pass)+ passes")
     [corpus], [header], [total] = log.objects["corpus"], log.objects["tool"], log.objects["passes"]
     passes = log.objects["pass"]
     require(header["tool"].startswith("xz "), "this is not a log of xz")
@@ -33,15 +33,18 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     # A given corpus has the size of its file.
     if not is_given:
         require_parameters(corpus, parameters, "bytes")
-    require_equal("bytes", number(header, "bytes"), number(corpus, "bytes"))
+    require_equal("bytes", get_number(header, "bytes"), get_number(corpus, "bytes"))
     require_numbered(passes, "pass")
-    require_equal("the number of passes", number(total, "passes"), len(passes))
-    compressed, microseconds = number(total, "bytes_of_all"), number(total, "microseconds_of_all")
+    require_equal("the number of passes", get_number(total, "passes"), len(passes))
+    compressed, microseconds = (
+        get_number(total, "bytes_of_all"),
+        get_number(total, "microseconds_of_all"),
+    )
     require_equal("bytes_of_all", compressed, header["bytes"] * len(passes))
-    require_equal("microseconds_of_all", microseconds, sum(numbers(passes, "microseconds")))
+    require_equal("microseconds_of_all", microseconds, sum(get_numbers(passes, "microseconds")))
     # The program's limit is in whole microseconds.
     is_long_enough = microseconds >= int(parameters["min_seconds"] * 1e6)
     require(is_long_enough, f"the passes took {microseconds:.0f} µs, less than the parameters say")
     runs = [line | {"seconds": 1e-6 * line["microseconds"]} for line in passes]
-    seconds = seconds_worked(log, runs, 1e-6 * microseconds)
-    return [value("throughput", "MB/s", 1e-6 * compressed / seconds)]
+    seconds = compute_worked_seconds(log, runs, 1e-6 * microseconds)
+    return [build_value("throughput", "MB/s", 1e-6 * compressed / seconds)]

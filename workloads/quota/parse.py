@@ -2,8 +2,8 @@
 
 import math
 
-from kit.checks import number, require, require_equal, require_parameters
-from kit.logs import Object, Point, Value, read, value
+from kit.checks import get_number, require, require_equal, require_parameters
+from kit.logs import Object, Point, Value, build_value, read_objects
 
 # With fewer requests a 99th percentile is little more than the longest one.
 LEAST_OF_P99 = 100
@@ -26,7 +26,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     loads, busy_loads = parameters["loads"], parameters["busy"]
     order = f"( observed point latencies_ms end observed){{{len(loads)}}}"
     order += f"( observed point latencies_ms end neighbour observed){{{len(busy_loads)}}}"
-    log = read(lines, order)
+    log = read_objects(lines, order)
     grid: list[tuple[object, str | None]] = [(load, None) for load in loads]
     grid += [(load, "busy") for load in busy_loads]
     values = []
@@ -35,8 +35,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         values += read_point(point, load, neighbour, observed, parameters)
     for usage in log.objects.get("neighbour", []):
         require_equal("the neighbour", usage["neighbour"], "busy")
-        possible = number(usage, "processors") * number(usage, "seconds")
-        share = number(usage, "cpu_seconds") / possible
+        possible = get_number(usage, "processors") * get_number(usage, "seconds")
+        share = get_number(usage, "cpu_seconds") / possible
         # The clock ticks and the times of two readings explain up to 5 % more than all.
         reason = f"the neighbour used {share:.0%} of the processors' time"
         require(LEAST_OF_NEIGHBOUR <= share <= 1.05, reason)
@@ -61,19 +61,19 @@ def read_point(
     require_parameters(head, parameters, "request_ms", "share", "workers")
     latencies = content["latencies_ms"]
     require_equal("the number of latencies", len(latencies), count)
-    shortest = min(number({"latency": latency}, "latency") for latency in latencies)
+    shortest = min(get_number({"latency": latency}, "latency") for latency in latencies)
     is_possible = shortest >= LEAST_OF_REQUEST * head["request_ms"]
     require(is_possible, "a request took less than its CPU time")
-    check_rate(number(content, "due_seconds"), count, is_single, head)
+    check_rate(get_number(content, "due_seconds"), count, is_single, head)
     factors = {"load": load, "neighbour": neighbour}
-    values = [value("p50", "ms", find_percentile(latencies, 0.5), **factors)]
+    values = [build_value("p50", "ms", find_percentile(latencies, 0.5), **factors)]
     if count >= LEAST_OF_P99:
-        values.append(value("p99", "ms", find_percentile(latencies, 0.99), **factors))
+        values.append(build_value("p99", "ms", find_percentile(latencies, 0.99), **factors))
     before, after = (usage["throttled"] for usage in observed)
     if before is not None and after is not None:
         require(after >= before, "the periods with the quota used up became fewer")
         periods = after - before + HALF_PERIOD
-        values.append(value("throttled", "periods/request", periods / count, **factors))
+        values.append(build_value("throttled", "periods/request", periods / count, **factors))
     return values
 
 

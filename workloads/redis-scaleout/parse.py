@@ -1,15 +1,15 @@
 """Redis at scale: requests per second of one server and of many, and the client's load."""
 
 from kit.checks import (
-    number,
-    numbers,
+    get_number,
+    get_numbers,
     require,
     require_close,
     require_equal,
     require_numbered,
     require_parameters,
 )
-from kit.logs import Object, Point, Value, read, value
+from kit.logs import Object, Point, Value, build_value, read_objects
 
 # Processes of the load generator for each server, as point.py starts them.
 PROCESSES_OF_SERVER = 4
@@ -33,7 +33,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     servers = len(parameters["ports"]) * int(parameters["systems"])
     counts = [1 if setup == "baseline" else servers for setup in setups]
     orders = [f" point checked( server){{{count}}} total client end" for count in counts]
-    points = read(lines, "".join(orders)).points
+    points = read_objects(lines, "".join(orders)).points
     values, rates = [], {}
     for point, setup, count in zip(points, setups, counts, strict=True):
         check_settings(point, setup, count, parameters)
@@ -43,7 +43,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         # `half` shows whether servers or load generators are the bottleneck: no speed-up.
         if setup in ("scale-out", "pinned"):
             speedup = rates[setup] / rates["baseline"]
-            values.append(value("speedup", "×", speedup, setup=setup, servers=servers))
+            values.append(build_value("speedup", "×", speedup, setup=setup, servers=servers))
     return values
 
 
@@ -66,7 +66,7 @@ def check_settings(point: Point, setup: str, servers: int, parameters: Object) -
     kept = checked["kept"]
     require_equal("the number of servers with keys", len(kept), servers)
     require(min(kept) > 0, "a server holds none of the keys, so that it would take no part")
-    require_equal("the keys that were tried", number(checked, "checked"), CHECKED_KEYS)
+    require_equal("the keys that were tried", get_number(checked, "checked"), CHECKED_KEYS)
     require_equal("the keys in all servers", sum(kept), CHECKED_KEYS)
 
 
@@ -80,9 +80,9 @@ def read_rate(point: Point, servers: int, seconds: float) -> float:
     require_numbered(lines, "server", 0)
     for line in lines:
         check_server(line, seconds)
-    rate = number(total, "total")
-    require_close("the rate of all", rate, sum(numbers(lines, "rate")))
-    get_share = number(total, "get_share")
+    rate = get_number(total, "total")
+    require_close("the rate of all", rate, sum(get_numbers(lines, "rate")))
+    get_share = get_number(total, "get_share")
     reason = f"the share of GET should be {GET_SHARE} %, and is {get_share:.3g} %"
     require(abs(get_share - GET_SHARE) <= GET_SHARE_TOLERANCE, reason)
     require_parameters(client, {"processes": PROCESSES_OF_SERVER * servers}, "processes")
@@ -98,14 +98,14 @@ def list_values(point: Point, setup: str, servers: int, rate: float) -> list[Val
     *_, total, client = point.objects
     factors = {"setup": setup, "servers": servers}
     values = [
-        value("throughput", "requests/s", rate, **factors),
-        value("get_share", "%", total["get_share"], **factors),
+        build_value("throughput", "requests/s", rate, **factors),
+        build_value("get_share", "%", total["get_share"], **factors),
     ]
     for name in ("driver_share", "proxy_share"):
-        percent = number(client, name, zero=True)
+        percent = get_number(client, name, zero=True)
         require(percent <= LARGEST_CPU_USAGE, f"{name} is more than all of the time")
         if percent > 0:
-            values.append(value(name, "%", percent, **factors))
+            values.append(build_value(name, "%", percent, **factors))
     return values
 
 
@@ -116,9 +116,11 @@ def check_server(server: Object, seconds: float) -> None:
     and the `seconds` between these.
     seconds: the least time, in seconds, that is accepted.
     """
-    gets, sets = number(server, "gets"), number(server, "sets")
-    require_equal("failed requests", number(server, "failed", zero=True), 0)
-    is_long_enough = number(server, "seconds") >= seconds
+    gets, sets = get_number(server, "gets"), get_number(server, "sets")
+    require_equal("failed requests", get_number(server, "failed", zero=True), 0)
+    is_long_enough = get_number(server, "seconds") >= seconds
     require(is_long_enough, f"a server was observed for less than {seconds} s")
     require_equal("the keys that a server looked up", server["hits"] + server["misses"], gets)
-    require_close("a server's rate × time", number(server, "rate") * server["seconds"], gets + sets)
+    require_close(
+        "a server's rate × time", get_number(server, "rate") * server["seconds"], gets + sets
+    )

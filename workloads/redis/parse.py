@@ -5,7 +5,7 @@ import math
 import re
 
 from kit.checks import require, require_equal, require_parameters, require_pinned
-from kit.logs import Object, Point, Value, read, value
+from kit.logs import Object, Point, Value, build_value, read_objects
 
 # The columns of redis-benchmark's table, as its option --csv prints them.
 LATENCIES = ("avg", "min", "p50", "p95", "p99", "max")
@@ -27,7 +27,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = list(itertools.product(parameters["connections"], parameters["pipelines"]))
-    points = read(lines, f" warmup warmed( point end){{{len(grid)}}}").points
+    points = read_objects(lines, f" warmup warmed( point end){{{len(grid)}}}").points
     values = []
     for point, (connections, pipeline) in zip(points, grid, strict=True):
         values += read_point(point, connections, pipeline, parameters)
@@ -60,7 +60,7 @@ def read_point(point: Point, connections: int, pipeline: int, parameters: Object
     values = []
     for metric, (unit, column) in METRICS.items():
         for test, row in rows.items():
-            values.append(value(metric, unit, row[column], test=test, **factors))
+            values.append(build_value(metric, unit, row[column], test=test, **factors))
     return values
 
 

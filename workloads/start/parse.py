@@ -3,8 +3,8 @@
 import math
 import re
 
-from kit.checks import number, require, require_equal, require_numbered
-from kit.logs import Object, Value, read, value
+from kit.checks import get_number, require, require_equal, require_numbered
+from kit.logs import Object, Value, build_value, read_objects
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -15,7 +15,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     # start.py prints the objects.
-    log = read(lines, "( runtime)+( start)*( together)*").objects
+    log = read_objects(lines, "( runtime)+( start)*( together)*").objects
     require_equal("runtimes", [row["runtime"] for row in log["runtime"]], parameters["runtimes"])
     values = []
     for row in log["runtime"]:
@@ -24,7 +24,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
             # A factor must be equal in all laps and repetitions, and numbers, for example of
             # processes, differ from run to run.
             reason = re.sub("[0-9]{2,}", "N", " ".join(row["unavailable"].split()))[:200]
-            values.append(value("unavailable", "runtimes", 1, runtime=runtime, reason=reason))
+            values.append(build_value("unavailable", "runtimes", 1, runtime=runtime, reason=reason))
         else:
             values += summarize_starts(log["start"], runtime, parameters)
             values += read_rates(log["together"], runtime, parameters)
@@ -44,8 +44,8 @@ def summarize_starts(rows: list[Object], runtime: str, parameters: Object) -> li
     starts = [row for row in rows if row["runtime"] == runtime]
     require_numbered(starts, "start", 0)
     require_equal("the starts", len(starts), parameters["starts"])
-    whole = sorted(number(row, "seconds") for row in starts)
-    first = sorted(number(row, "first_seconds") for row in starts)
+    whole = sorted(get_number(row, "seconds") for row in starts)
+    first = sorted(get_number(row, "first_seconds") for row in starts)
     removal = sorted(row["seconds"] - row["first_seconds"] for row in starts)
     require(removal[0] > 0, "a start ended before its command began")
     # Metric → per cent, and the sorted times.
@@ -59,7 +59,7 @@ def summarize_starts(rows: list[Object], runtime: str, parameters: Object) -> li
     values = []
     for metric, (percent, seconds) in series.items():
         rank = math.ceil(percent / 100 * len(seconds))
-        values.append(value(metric, "ms", 1000 * seconds[rank - 1], runtime=runtime))
+        values.append(build_value(metric, "ms", 1000 * seconds[rank - 1], runtime=runtime))
     return values
 
 
@@ -77,6 +77,8 @@ def read_rates(rows: list[Object], runtime: str, parameters: Object) -> list[Val
     require_equal("the starts at once", counts, expected)
     values = []
     for row in points:
-        rate = row["starts"] / number(row, "seconds")
-        values.append(value("rate", "starts/s", rate, runtime=runtime, together=row["together"]))
+        rate = row["starts"] / get_number(row, "seconds")
+        values.append(
+            build_value("rate", "starts/s", rate, runtime=runtime, together=row["together"])
+        )
     return values

@@ -1,7 +1,7 @@
 """Start-up: from the request for a system to the end of its first command, and its removal."""
 
-from kit.checks import number, require
-from kit.logs import Object, Value, decode_object, value
+from kit.checks import get_number, require
+from kit.logs import Object, Value, build_value, decode_object
 
 # The ways in which a system comes up: in the log, and as the factor `start`.
 WAYS = {"created": "created", "boot": "booted", "snapshot": "restored"}
@@ -22,11 +22,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     way = WAYS[start["start"]]
     is_good = way in ("created", "booted", parameters["way"])
     require(is_good, f"it was {way}, not {parameters['way']}")
-    seconds = number(start, "up_seconds") + number(start, "command_seconds")
-    values = [value("first_command", "s", seconds, start=way)]
+    seconds = get_number(start, "up_seconds") + get_number(start, "command_seconds")
+    values = [build_value("first_command", "s", seconds, start=way)]
     if start.get("memory_bytes") is not None:
-        megabytes = number(start, "memory_bytes") / 1e6
-        values.append(value("memory", "MB", megabytes, start=way))
+        megabytes = get_number(start, "memory_bytes") / 1e6
+        values.append(build_value("memory", "MB", megabytes, start=way))
     if "removal_seconds" in start:
-        values.append(value("removal", "s", number(start, "removal_seconds"), start=way))
+        values.append(build_value("removal", "s", get_number(start, "removal_seconds"), start=way))
     return values

@@ -2,8 +2,8 @@
 
 import itertools
 
-from kit.checks import number, require, require_close, require_equal, require_pinned
-from kit.logs import Object, Point, Value, read, value
+from kit.checks import get_number, require, require_close, require_equal, require_pinned
+from kit.logs import Object, Point, Value, build_value, read_objects
 
 # Bytes of each page; the head of an answer adds some hundreds.
 BYTES = {"small": 1000, "100kB": 100_000}
@@ -21,7 +21,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """
     grid = list(itertools.product(parameters["pages"], parameters["connections"]))
     warmups = f"( warmup closed paced warmed){{{len(parameters['pages'])}}}"
-    points = read(lines, f"{warmups}( point closed paced end){{{len(grid)}}}").points
+    points = read_objects(lines, f"{warmups}( point closed paced end){{{len(grid)}}}").points
     values = []
     for point, (page, connections) in zip(points, grid, strict=True):
         values += read_point(point, page, connections, parameters)
@@ -41,21 +41,24 @@ def read_point(point: Point, page: str, connections: int, parameters: Object) ->
     require_pinned(head, parameters["client_cpu"])
     is_good = 0 < head["bytes"] - BYTES[page] < 1000
     require(is_good, f"an answer had {head['bytes']} bytes, and the page has {BYTES[page]}")
-    rate, offered = number(closed, "rate"), number(paced, "offered")
+    rate, offered = get_number(closed, "rate"), get_number(paced, "offered")
     require_close("the constant rate", offered, rate * head["percent"] / 100)
     for name, result in (("closed", closed), ("paced", paced)):
-        requests = number(result, "rate") * number(result, "seconds")
-        require_close("rate × time", requests, number(result, name))
+        requests = get_number(result, "rate") * get_number(result, "seconds")
+        require_close("rate × time", requests, get_number(result, name))
     # The last request may begin just before the end.
     seconds = parameters["seconds"]
     require(closed["seconds"] >= seconds, "the closed loop ended before its time")
     due = offered * seconds
     is_complete = abs(paced["paced"] - due) <= 1
     require(is_complete, f"{due:.0f} requests were due, not {paced['paced']}")
-    p50, p99 = number(paced, "p50"), number(paced, "p99")
+    p50, p99 = get_number(paced, "p50"), get_number(paced, "p99")
     require(p50 <= p99, "the median is above the 99th percentile")
     factors = {"page": page, "connections": connections}
-    values = [value("rate", "requests/s", rate, **factors), value("p50", "ms", p50, **factors)]
+    values = [
+        build_value("rate", "requests/s", rate, **factors),
+        build_value("p50", "ms", p50, **factors),
+    ]
     if paced["paced"] >= FEWEST:
-        values.append(value("p99", "ms", p99, **factors))
+        values.append(build_value("p99", "ms", p99, **factors))
     return values

@@ -15,7 +15,7 @@ from strata.host import daemons, firewall
 from strata.host.daemons import find_program
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 # Options of a bridge network: the name of its bridge, and the largest packet that it carries.
 BRIDGE = "com.docker.network.bridge.name"
@@ -61,7 +61,7 @@ def list_second_sockets() -> list[str]:
     ]
 
 
-def make_client_command(socket: str | None) -> list[str]:
+def build_client_command(socket: str | None) -> list[str]:
     """Return the command of Docker's client for a daemon.
 
     socket: the socket of a second daemon; None for the usual daemon.
@@ -97,9 +97,9 @@ def _read_info(socket: str | None) -> Fields:
     socket: the socket of a second daemon; None for the usual daemon.
     A process asks each daemon once.
     """
-    argv = [*make_client_command(socket), "info", "--format", "{{json .}}"]
+    argv = [*build_client_command(socket), "info", "--format", "{{json .}}"]
     try:
-        info = json.loads(capture(argv, 20, check=False).stdout)
+        info = json.loads(capture_output(argv, 20, check=False).stdout)
     except (UserError, ValueError):
         # It took too long, or printed no JSON.
         return {}
@@ -136,8 +136,8 @@ def inspect_network(name: str, socket: str | None) -> Fields:
     socket: the socket of a second daemon; None for the usual daemon.
     A process reads each network once, even if it was missing.
     """
-    argv = [*make_client_command(socket), "network", "inspect", name]
-    printed = capture(argv, check=False).stdout
+    argv = [*build_client_command(socket), "network", "inspect", name]
+    printed = capture_output(argv, check=False).stdout
     networks: list[Fields] = json.loads(printed or "[]")
     return networks[0] if networks else {}
 
@@ -299,9 +299,9 @@ def explain_refused_options(options: Fields) -> str | None:
     passed = options.get("options", ())
     if not passed or not find_program("docker"):
         return None
-    client = make_client_command(find_second_socket(options))
+    client = build_client_command(find_second_socket(options))
     argv = [*client, "create", "--pull", "never", *passed, "strata.invalid/none"]
-    printed = capture(argv, check=False).stderr
+    printed = capture_output(argv, check=False).stderr
     match = REFUSAL.search(printed)
     return f"Docker refuses {' '.join(passed)}: {match[1]}" if match else None
 

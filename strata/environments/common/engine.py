@@ -19,7 +19,7 @@ from strata.host.observe import NOT_AVAILABLE
 from strata.util import paths
 from strata.util.data_types import Any, Described, Fields, HostFacts, Image
 from strata.util.errors import UserError
-from strata.util.process import capture
+from strata.util.process import capture_output
 from strata.util.progress import count_one_off, report_step
 
 # Argument: the mode of /data.  Makes /data and /tmp where the user's own image lacks them,
@@ -43,23 +43,23 @@ NAT, PROXY, NOTHING = "destination NAT", "docker-proxy alone", "nothing seen"
 PROXIED = "bridge, user-land proxy"
 
 
-def name_image(image: Image | Described) -> str:
+def format_image_name(image: Image | Described) -> str:
     """Return the name of an image in an engine, which has 12 digits of its recipe's hash.
 
     image: a description of the image, whose key `recipe` is this hash.
     :meth:`Container.remove_images` finds images by the beginning of this name.
     """
     short_hash = image["recipe"][:12]
-    return f"{paths.name_prefix()}/image:{short_hash}"
+    return f"{paths.get_name_prefix()}/image:{short_hash}"
 
 
-def name_base(base: str) -> str:
+def format_base_name(base: str) -> str:
     """Return the name that Docker gives to a base root filesystem of images.
 
     base: the base's hash, as :func:`strata.experiment.recipe.describe_image` gives it.
     Under another name, every existing base is bootstrapped again, which takes about a minute.
     """
-    return f"{paths.name_prefix()}/base:{base[:12]}"
+    return f"{paths.get_name_prefix()}/base:{base[:12]}"
 
 
 @functools.cache
@@ -70,7 +70,7 @@ def _read_engine_info(*argv: str) -> Fields:
     Raises UserError if the command fails.
     """
     with count_one_off():
-        info: Fields = json.loads(capture(argv).stdout)
+        info: Fields = json.loads(capture_output(argv).stdout)
     return info
 
 
@@ -100,22 +100,22 @@ def explain_missing_runtime(runtime: str) -> str | None:
     return None
 
 
-def make_container_schema(**more: Fields) -> Fields:
+def build_container_schema(**engine_schemas: Fields) -> Fields:
     """Return the JSON schema of a container's options.
 
-    more: schemas of the options that only this engine has, by their names.
+    engine_schemas: schemas of the options that only this engine has, by their names.
     Every container has `network`: bridge (with NAT) or host; `data`: volume (a folder of the layer
     below), layered (the container's own layered file system) or tmpfs (memory); and the limits in
     :mod:`strata.environments.common.limits`.
     """
     # One of an engine's own options, which `options` passes on, may name another network.
-    required = ["data"] if "options" in more else ["network", "data"]
-    return layer.options_schema(
+    required = ["data"] if "options" in engine_schemas else ["network", "data"]
+    return layer.build_options_schema(
         *required,
         network={"enum": list(NETWORKS), "description": "bridge or host"},
         data={"enum": list(DATA), "description": "volume, layered or tmpfs"},
         **limits.PROPERTIES,
-        **more,
+        **engine_schemas,
     )
 
 
@@ -123,7 +123,7 @@ class Container(layer.Layer):
     """A container that an engine runs; a subclass gives the engine's commands.
 
     Commands for the containers of all systems on the host begin as :meth:`list_host_commands` says,
-    commands for one system come from :meth:`make_engine_command`.
+    commands for one system come from :meth:`build_engine_command`.
     """
 
     engine_name: str
@@ -162,7 +162,7 @@ class Container(layer.Layer):
         return limits.explain_excess(resolved, cpus, machine["memory_bytes"])
 
     @classmethod
-    def keeps_data_on_host(cls, resolved: Fields) -> bool:
+    def has_data_on_host(cls, resolved: Fields) -> bool:
         """Return whether /data is a volume, which is a folder of the layer below."""
         return bool(resolved["data"] == "volume")
 
@@ -183,12 +183,14 @@ class Container(layer.Layer):
         Returns the engine's IDs of the removed containers; an empty list if the engine cannot be
         used now.  A second call removes nothing.
         """
-        mark = f"label={label}={paths.home_mark()}"
+        mark = f"label={label}={paths.compute_home_mark()}"
         removed: list[str] = []
         for command in cls.list_host_commands():
-            ids = capture([*command, "ps", "--all", "--quiet", "--filter", mark]).stdout.split()
+            ids = capture_output(
+                [*command, "ps", "--all", "--quiet", "--filter", mark]
+            ).stdout.split()
             if ids:
-                capture([*command, "rm", "--force", "--volumes", *ids])
+                capture_output([*command, "rm", "--force", "--volumes", *ids])
             removed += ids
         return removed
 
@@ -198,34 +200,34 @@ class Container(layer.Layer):
         return [f"container {container}" for container in cls.remove_containers()]
 
     @classmethod
-    def remove_images(cls, kept: Collection[str]) -> list[str]:
+    def remove_images(cls, kept_images: Collection[str]) -> list[str]:
         """Remove the engine's images of this home and return a phrase for each removed image.
 
-        kept: names and ids of images that stay.  Images of existing containers stay, too.  Nothing
-        is removed if the engine cannot be used now.
+        kept_images: names and ids of images that stay.  Images of existing containers stay, too.
+        Nothing is removed if the engine cannot be used now.
         """
         removed = []
         for command in cls.list_host_commands():
-            names = cls._remove_images(command, kept)
+            names = cls._remove_images(command, kept_images)
             removed += [f"the image {name} of {cls.engine_name}" for name in names]
         return removed
 
     @classmethod
-    def _remove_images(cls, command: list[str], kept: Collection[str]) -> list[str]:
+    def _remove_images(cls, command: list[str], kept_images: Collection[str]) -> list[str]:
         """Remove this home's images from one daemon, and return their names or ids.
 
         command: the beginning of the commands for this daemon.
-        kept: names and ids of images that stay.
+        kept_images: names and ids of images that stay.
         """
         columns = ["--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
         lines: set[str] = set()
         # The user's own image has no label, but a name if it was loaded here.
         for mark in (
-            f"label=strata.image={paths.home_mark()}",
-            f"reference={paths.name_prefix()}/image",
+            f"label=strata.image={paths.compute_home_mark()}",
+            f"reference={paths.get_name_prefix()}/image",
         ):
             argv = [*command, "image", "ls", "--filter", mark, *columns]
-            lines.update(capture(argv, check=False).stdout.splitlines())
+            lines.update(capture_output(argv, check=False).stdout.splitlines())
         removed = []
         for line in sorted(lines):
             image_id, _, name = line.partition(" ")
@@ -233,17 +235,17 @@ class Container(layer.Layer):
             short_name = "/".join(name.split("/")[-2:])
             is_named = short_name.startswith("strata")
             is_ours = is_named or short_name.startswith("<none>")
-            if not is_ours or image_id in kept or short_name in kept:
+            if not is_ours or image_id in kept_images or short_name in kept_images:
                 continue
             image = name if is_named else image_id
             # The engine refuses to remove an image that a container uses; that is not an error
             # here.
-            if capture([*command, "image", "rm", image], 600, check=False).returncode == 0:
+            if capture_output([*command, "image", "rm", image], 600, check=False).returncode == 0:
                 removed.append(image)
         return removed
 
     @abstractmethod
-    def make_engine_command(self, *arguments: str) -> list[str]:
+    def build_engine_command(self, *arguments: str) -> list[str]:
         """Return the command, for the layer below, that runs the engine with these arguments."""
 
     @abstractmethod
@@ -286,8 +288,8 @@ class Container(layer.Layer):
         records; later steps add `settings` and `network` to them.
         Raises UserError if the engine does not answer.
         """
-        argv = self.below.make_plain_command(
-            self.make_engine_command("info", "--format", "{{json .}}")
+        argv = self.below.build_plain_command(
+            self.build_engine_command("info", "--format", "{{json .}}")
         )
         self.info = _read_engine_info(*argv)
         self._facts: Fields = {}
@@ -302,17 +304,19 @@ class Container(layer.Layer):
         """
         if self.find_virtual_machine() is not None:
             return []
-        return [self.make_cleanup_entry(self.context.id)]
+        return [self.build_cleanup_entry(self.context.id)]
 
-    def make_cleanup_entry(self, name: str) -> Fields:
+    def build_cleanup_entry(self, name: str) -> Fields:
         """Return the journal's entry that removes the container with this name.
 
         Its format is in :mod:`strata.testbed.journal`, which may run its commands in a later
         process: each must be complete in itself.
         """
         # Podman's names begin without the slash that Docker's have.
-        find = self.make_engine_command("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
-        remove = self.complete_command(self.make_engine_command("rm", "--force", "--volumes", name))
+        find = self.build_engine_command("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
+        remove = self.complete_command(
+            self.build_engine_command("rm", "--force", "--volumes", name)
+        )
         return {"kind": "container", "id": name, "find": find, "remove": [remove]}
 
     def start(self) -> None:
@@ -327,7 +331,7 @@ class Container(layer.Layer):
         if self.find_virtual_machine() is None:
             options += ["--cidfile", self.id_file]
         start = self.complete_command(
-            self.make_start_command(options, self.list_passed_options(), HOLDER)
+            self.build_start_command(options, self.list_passed_options(), HOLDER)
         )
         try:
             self.run_below(start)
@@ -336,11 +340,11 @@ class Container(layer.Layer):
             if not self._load_image():
                 raise
             self.run_below(start)
-        if self.context.own_image or self._serves_user:
-            mode = "1777" if self._serves_user else "0755"
+        if self.context.own_image or self._can_run_as_user:
+            mode = "1777" if self._can_run_as_user else "0755"
             make_folders = ["sh", "-euc", MAKE_FOLDERS, "strata", mode]
             self.run_below(
-                self.make_engine_command("exec", "--user", "0", self.context.id, *make_folders)
+                self.build_engine_command("exec", "--user", "0", self.context.id, *make_folders)
             )
         if "cpu-burst" in self.options:
             # Engines have no option for it.
@@ -358,7 +362,7 @@ class Container(layer.Layer):
         """
         return list(self.options.get("options", ()))
 
-    def make_start_command(
+    def build_start_command(
         self, options: Sequence[str], passed: Sequence[str], argv: Sequence[str]
     ) -> list[str]:
         """Return the engine's command that starts a container of this layer's image and options.
@@ -385,17 +389,24 @@ class Container(layer.Layer):
         if self.context.programs:
             settings += ["--volume", f"{self.context.programs}:/opt/strata:ro"]
         settings += [*limits.list_run_options(self.options), *passed]
-        fixed = ["--init", "--pull", "never", "--label", f"{LABEL}={paths.home_mark()}", *options]
+        fixed = [
+            "--init",
+            "--pull",
+            "never",
+            "--label",
+            f"{LABEL}={paths.compute_home_mark()}",
+            *options,
+        ]
         if self.context.own_image:
             fixed.append("--no-healthcheck")
         program = ["--entrypoint", argv[0], self._image_id, *argv[1:]]
         # Of an option that is given twice, the last counts.
-        return self.make_engine_command("run", *network_options, *settings, *fixed, *program)
+        return self.build_engine_command("run", *network_options, *settings, *fixed, *program)
 
     @property
-    def _serves_user(self) -> bool:
+    def _can_run_as_user(self) -> bool:
         """Whether programs may run as a user other than root, who then writes to /data, too."""
-        return bool(self.context.user) or passed_options.sets_user(self.options)
+        return bool(self.context.user) or passed_options.has_user_option(self.options)
 
     @property
     def _image_id(self) -> str:
@@ -408,19 +419,21 @@ class Container(layer.Layer):
         The image's folder has it as image.tar, which strata.image.build writes.  Returns whether it
         was missing.  Raises UserError if it cannot be loaded.
         """
-        inspect = self.make_engine_command(
+        inspect = self.build_engine_command(
             "image", "inspect", "--format", "{{.Id}}", self._image_id
         )
         if self.run_below(inspect, check=False).strip():
             return False
         archive = os.path.join(self.image["folder"], "image.tar")
         with count_one_off(), report_step(self.name, "loading the image"):
-            load = self.below.make_plain_command(self.make_load_command(), fed=True)
-            capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
+            load = self.below.build_plain_command(self.build_load_command(), fed=True)
+            capture_output(
+                ["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT
+            )
             if self.context.own_image:
                 # By this name, `remove_images` finds an image without Strata's label.
                 self.run_below(
-                    self.make_engine_command("tag", self._image_id, name_image(self.image))
+                    self.build_engine_command("tag", self._image_id, format_image_name(self.image))
                 )
         return True
 
@@ -449,7 +462,7 @@ class Container(layer.Layer):
         """
         # -1: no limit, which native programs do not have either.
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
-        options += starting_state.make_container_limit_options()
+        options += starting_state.build_container_limit_options()
         # The experiment's mask is of the host's CPUs: a virtual machine numbers its own.
         is_masked = self.context.mask and self.find_virtual_machine() is None
         if is_masked and "cpuset-cpus" not in self.options:
@@ -486,8 +499,8 @@ class Container(layer.Layer):
         else:
             rules = firewall.PacketFilter(self.run_below(firewall.LIST_COMMAND, check=False))
         port = min(self.context.ports)
-        has_nat = rules.translates_port(self._bridge_address, port, self.context.id)
-        has_proxy = rules.proxies_port(self._bridge_address, port)
+        has_nat = rules.is_port_translated(self._bridge_address, port, self.context.id)
+        has_proxy = rules.is_port_proxied(self._bridge_address, port)
         if has_nat is None:
             path = NOT_AVAILABLE
         elif has_nat:
@@ -498,9 +511,9 @@ class Container(layer.Layer):
         proxy_texts = {True: "runs", False: "none", None: NOT_AVAILABLE}
         return {"ports": path, "docker_proxy": proxy_texts[has_proxy], **rules.collect_facts()}
 
-    def make_load_command(self) -> list[str]:
+    def build_load_command(self) -> list[str]:
         """Return the command, for the layer below, that loads image.tar from standard input."""
-        return self.make_engine_command("load", "--quiet")
+        return self.build_engine_command("load", "--quiet")
 
     def complete_command(self, argv: list[str]) -> list[str]:
         """Return a command of the engine in a form that no signal interrupts; here, unchanged.
@@ -533,7 +546,7 @@ class Container(layer.Layer):
         fed: whether `argv` reads standard input, which is empty otherwise.
         """
         interactive = ["--interactive"] if fed else []
-        return self.make_engine_command("exec", *interactive, self.context.id, *argv)
+        return self.build_engine_command("exec", *interactive, self.context.id, *argv)
 
     def get_listen_address(self) -> str:
         """Return the container's IP address on its bridge, or the lower layer's without a bridge.
@@ -551,7 +564,7 @@ class Container(layer.Layer):
         Raises UserError if the container has none.
         """
         template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-        inspect = self.make_engine_command("inspect", "--format", template, self.context.id)
+        inspect = self.build_engine_command("inspect", "--format", template, self.context.id)
         address = self.run_below(inspect).strip()
         if not address:
             raise UserError(

@@ -6,7 +6,7 @@ import re
 from strata.host.daemons import find_program
 from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Fields
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 # runsc's option that prints its version, and the one that prints its default platform (the way to
 # catch system calls), each with the pattern that finds the value.
@@ -29,7 +29,7 @@ def read_runsc_fact(option: str, pattern: str, program: str = "runsc") -> str | 
     """
     if not find_program(program):
         return None
-    result = capture([program, option], check=False)
+    result = capture_output([program, option], check=False)
     match = re.search(pattern, result.stdout + result.stderr)
     return match[1] if match else None
 

@@ -12,7 +12,7 @@ from strata.host.context import Context
 from strata.host.daemons import find_program
 from strata.util.data_types import Fields, HostFacts, Image
 from strata.util.errors import UserError
-from strata.util.process import ROOT_NEEDED, capture, has_root
+from strata.util.process import ROOT_NEEDED, capture_output, has_root
 
 # Importing typing would take a cell's time, and only type checkers need it.
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ CONTAINER_DIFFERENCES: Mapping[str, str] = MappingProxyType(
 )
 
 
-def options_schema(*required: str, **properties: Fields) -> Fields:
+def build_options_schema(*required: str, **properties: Fields) -> Fields:
     """Return the JSON schema of a layer's options; it rejects unknown options.
 
     required: names of the options that must be given.  properties: the schema of each option; its
@@ -85,7 +85,7 @@ class Layer(ABC):
     stands_on: ClassVar[tuple[str, ...]] = ("host",)
     """Names of the layers that it can stand on."""
 
-    options_schema: ClassVar[Fields] = options_schema()
+    options_schema: ClassVar[Fields] = build_options_schema()
     """JSON schema of its options."""
 
     image_forms: ClassVar[tuple[str, ...]] = ("container",)
@@ -217,7 +217,7 @@ class Layer(ABC):
         return machine
 
     @classmethod
-    def keeps_data_on_host(cls, resolved: Fields) -> bool:
+    def has_data_on_host(cls, resolved: Fields) -> bool:
         """Return whether /data is the data folder of the layer below, and so of the host at last.
 
         resolved: as :meth:`resolve_options` returns them.
@@ -261,11 +261,11 @@ class Layer(ABC):
         return []
 
     @classmethod
-    def remove_images(cls, kept: Collection[str]) -> list[str]:
+    def remove_images(cls, kept_images: Collection[str]) -> list[str]:
         """Remove this layer's stored images of Strata; return a phrase for each, for people.
 
-        kept: names (:func:`strata.environments.common.engine.name_image`) and ids of images that
-        stay.
+        kept_images: names (:func:`strata.environments.common.engine.format_image_name`) and ids of
+        images that stay.
         """
         return []
 
@@ -324,11 +324,11 @@ class Layer(ABC):
         """
         return {}
 
-    def stack(self) -> Iterator[Layer]:
+    def iterate_layers(self) -> Iterator[Layer]:
         """Yield this layer and all layers below it, from the top to the bottom."""
         yield self
         if self.below is not self:
-            yield from self.below.stack()
+            yield from self.below.iterate_layers()
 
     @property
     def image(self) -> Image:
@@ -403,8 +403,8 @@ class Layer(ABC):
         """
         mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
         script = ["sh", "-euc", WRITE_INPUT, "strata", target, mode]
-        write_command = self.make_plain_command(script, fed=True)
-        capture(["sh", "-euc", READ_FILE, "strata", source, *write_command], COPY_TIMEOUT)
+        write_command = self.build_plain_command(script, fed=True)
+        capture_output(["sh", "-euc", READ_FILE, "strata", source, *write_command], COPY_TIMEOUT)
 
     def copy_out(self, source: str, target: str) -> None:
         """Copy a file of this layer to the host.
@@ -412,29 +412,29 @@ class Layer(ABC):
         source: the file's path in the layer.  target: its path on the host, which is overwritten.
         Raises UserError if the copy fails.
         """
-        read_command = self.make_plain_command(["cat", source])
-        capture(["sh", "-euc", SAVE_OUTPUT, "strata", target, *read_command], COPY_TIMEOUT)
+        read_command = self.build_plain_command(["cat", source])
+        capture_output(["sh", "-euc", SAVE_OUTPUT, "strata", target, *read_command], COPY_TIMEOUT)
 
-    def make_measured_command(self, argv: list[str]) -> list[str]:
+    def build_measured_command(self, argv: list[str]) -> list[str]:
         """Return the host's command that runs `argv` in this layer as a measured command.
 
         The command gets the environment variables of measured commands and no others.  Every
         environment must measure by it: the variables are part of what is equal everywhere.
         """
-        return self.make_plain_command(self.context.with_variables(argv))
+        return self.build_plain_command(self.context.wrap_with_variables(argv))
 
-    def make_plain_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def build_plain_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in this layer.
 
         The command gets the environment variables of the layer.  fed: whether `argv` reads standard
         input.
         """
         wrapped = self.wrap_command(argv, fed)
-        return wrapped if self.below is self else self.below.make_plain_command(wrapped, fed)
+        return wrapped if self.below is self else self.below.build_plain_command(wrapped, fed)
 
     def run_below(self, argv: list[str], check: bool = True) -> str:
         """Run a command in the layer below and return its standard output.
 
         Raises UserError if the command takes too long, or if it fails and `check` is set.
         """
-        return capture(self.below.make_plain_command(argv), check=check).stdout
+        return capture_output(self.below.build_plain_command(argv), check=check).stdout

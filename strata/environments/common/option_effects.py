@@ -23,7 +23,7 @@ ON_THE_HOST = {
     "cpuset-cpus": "processors on the host",
     "cpuset-mems": "memory nodes on the host",
 }
-# Argument: the script of starting_state.make_state_command.  Prints the state in which a program
+# Argument: the script of starting_state.build_state_command.  Prints the state in which a program
 # starts, and then the limits, system parameters, devices and mounts that it finds, in the form of
 # strata.host.observe.split_files.  (`tail` ends at the first file that cannot be read, and a
 # program for each file would take a sandbox seconds.)
@@ -51,21 +51,21 @@ exit 0
 ContainerState = dict[str, str]
 
 
-def state_command() -> list[str]:
+def build_container_state_command() -> list[str]:
     """Return the command that prints, in a container, what :func:`parse_state` reads.
 
     A change of the command makes the states again that docker.py keeps in files.
     """
     # The command is sh, -c, its script, and the script's arguments.
-    script = starting_state.make_state_command()[2]
+    script = starting_state.build_state_command()[2]
     return ["sh", "-c", PRINT_STATE, "strata", script]
 
 
 def parse_state(text: str) -> ContainerState:
-    """Return the state inside a container from the output of :func:`state_command`.
+    """Return the state inside a container from the output of :func:`build_container_state_command`.
 
     Parts of the starting state have the names of :mod:`strata.host.starting_state`, mounts are
-    called ``mount FOLDER``, and files as :func:`_name_file` says.
+    called ``mount FOLDER``, and files as :func:`_derive_file_name` says.
     """
     files = observe.split_files(text)
     state = starting_state.parse_state(files)
@@ -73,7 +73,7 @@ def parse_state(text: str) -> ContainerState:
     for path, content in files.items():
         if path == "/proc/mounts":
             state |= _parse_mounts(content)
-        elif name := _name_file(path):
+        elif name := _derive_file_name(path):
             lines = content.splitlines()
             if path == "/etc/hosts":
                 # The line of the container's own address differs in each container.
@@ -83,7 +83,7 @@ def parse_state(text: str) -> ContainerState:
     return state
 
 
-def _name_file(path: str) -> str | None:
+def _derive_file_name(path: str) -> str | None:
     """Return the name of a file's content in a container's state; None if it is left out.
 
     Left out are secrets that only root may read, and files of the printing process.  The names are

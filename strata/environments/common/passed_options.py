@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from strata.host.daemons import find_program
 from strata.util.data_types import Fields
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 SCHEMA: Fields = {
     "type": "array",
@@ -97,7 +97,7 @@ def find_network(options: Fields) -> str | None:
     return None
 
 
-def sets_user(options: Fields) -> bool:
+def has_user_option(options: Fields) -> bool:
     """Return whether a passed option ``--user`` decides as which user programs run.
 
     options: all of a container's, as in config.yaml or resolved.
@@ -126,7 +126,7 @@ def read_known_options() -> Mapping[str, bool]:
     """
     if not find_program("docker"):
         return {}
-    text = capture(["docker", "run", "--help"], check=False).stdout
+    text = capture_output(["docker", "run", "--help"], check=False).stdout
     # A line of the help is, for example, "  -c, --cpu-shares int     CPU shares".
     rows = re.findall(r"(?m)^\s+(?:-\w, )?--([a-z][\w-]*)(?: ([\w-]+))?(?:\s{2,}|$)", text)
     return {name: bool(value_type) for name, value_type in rows}
@@ -172,12 +172,12 @@ def _find_mistake(option: str) -> str | None:
             f"write it in its long form, --{long_name}=VALUE, or --{long_name} if it has no value"
         )
     # Empty without Docker's client: the name cannot be checked then.
-    known = read_known_options()
-    if known and name not in known:
+    known_options = read_known_options()
+    if known_options and name not in known_options:
         from strata.util.validation import suggest_name
 
-        return f"`docker run` has no such option; {suggest_name(name, sorted(known))}"
-    if known and known[name] and value is None:
+        return f"`docker run` has no such option; {suggest_name(name, sorted(known_options))}"
+    if known_options and known_options[name] and value is None:
         return f"it needs a value: write --{name}=VALUE in one text"
     return None
 

@@ -56,7 +56,7 @@ def collect_declared_differences(top: Layer) -> dict[str, str]:
     if user := top.context.user:
         set_by_user = ("user", "group", "groups", "capabilities")
         declared = dict.fromkeys(set_by_user, f"image: USER {user['name']}")
-    for layer in top.stack():
+    for layer in top.iterate_layers():
         for name, reason in layer.differences.items():
             declared.setdefault(name, f"{layer.name}: {reason}")
         for option, set_values in layer.option_differences.items():

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from strata.environments.common import layer
 from strata.host import addresses
 from strata.util.data_types import Fields
-from strata.util.process import capture
+from strata.util.process import capture_output
 
 TUN = "/dev/net/tun"
 # The third byte of the first network that is tried: clients and machines have lower ones.
@@ -34,7 +34,7 @@ class UserNetwork(layer.Layer):
     needs_root = True
     peers_are_clients = True
     refuses_own_images = "its programs are in Strata’s image; images of your own lack them"
-    options_schema = layer.options_schema(
+    options_schema = layer.build_options_schema(
         mtu={"enum": [1500, 65520], "description": "of the interface: 1500 or 65520 (default)"}
     )
 
@@ -68,9 +68,9 @@ class UserNetwork(layer.Layer):
         """
         # The namespace's network must not overlap with the client's, which exists by now.
         self.network = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
-        self.guest_address = addresses.address_in(self.network, self.guest_number)
-        hold_command = self.below.make_plain_command(["sh", "-uc", HOLD_NAMESPACE])
-        self.holder = capture(hold_command, timeout=10).stdout.strip()
+        self.guest_address = addresses.compute_address(self.network, self.guest_number)
+        hold_command = self.below.build_plain_command(["sh", "-uc", HOLD_NAMESPACE])
+        self.holder = capture_output(hold_command, timeout=10).stdout.strip()
         self.join_namespace(f"/proc/{self.holder}/ns/net")
 
     @abstractmethod

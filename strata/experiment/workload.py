@@ -133,7 +133,7 @@ def _list_condition_mistakes(declared: Fields) -> Iterator[Finding]:
     """
     for key, step in _iterate_steps(declared):
         for name, value in step.get("when", {}).items():
-            accepted = validation.make_validator(
+            accepted = validation.build_validator(
                 declared["parameters"][name]["schema"].get("items", {})
             )
             yield from validation.find_faults(accepted, value, f"{key}.when.{name}")

@@ -114,6 +114,12 @@ def test_a_published_claim_is_tested_by_the_results_that_are_there(folder):
     assert foreign["id"] not in done.stdout
     assert "other workloads: 1" in done.stdout
     assert "docker · No operation Rate" in done.stdout
+    for options in (["--width", "4%"], ["--decide", "--seal"], ["--decide", "--width", "0.04"]):
+        done = projects.run(folder, "strata", "plan", *options)
+        assert (done.returncode, options[-2] in done.stderr) == (1, True), done.stderr
+    assert not (folder / "results/sealed.json").exists()
+    status, printed = claim(folder, "equal", "--width", "1.5")
+    assert (status, "--width: is '1.5'; must be a percentage" in printed) == (4, True), printed
 
 
 def test_a_program_that_fails_gives_no_verdict(folder):

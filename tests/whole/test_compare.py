@@ -80,6 +80,11 @@ def test_a_side_may_be_a_folder_of_three_sessions(sides, tmp_path, monkeypatch):
     done = compare(tmp_path, "old", "new")
     assert done.returncode == 1, done.stdout + done.stderr
     assert {row["n_to"] for row in rows(tmp_path / "comparison")} == {"9"}
+    # The folders of results count as their projects do.
+    for number in range(3):
+        shutil.copytree(tmp_path / f"new/{3 + number}/results", tmp_path / f"copies/{number}")
+    done = compare(tmp_path, "old", "copies")
+    assert done.returncode == 1, done.stdout + done.stderr
     for other, says in (
         (sides / "before", "holds 1 of at least 3"),
         ("old", "the same values"),

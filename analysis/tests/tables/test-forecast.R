@@ -14,6 +14,13 @@ test_that("a forecast of the width of now is the width of now, and blocks reach 
   expect_true(is.na(forecast_blocks(compare_pairs(c(1, 1)), 0.1)))
 })
 
+test_that("three blocks forecast the width that as many independent ones have later", {
+  row <- compare_pairs(exp(c(-0.02, 0.03, -0.01)))
+  independent <- 20 * (1 - LEAST_CORRELATION) / (1 + LEAST_CORRELATION)
+  later <- sinh(stats::qt(0.975, independent - 1) * row$scatter / sqrt(independent))
+  expect_equal(forecast_half_width(row, 20), later)
+})
+
 # Results as read_results returns them, whose cells take so many seconds.
 make_timed <- function(values, seconds = 10) {
   results <- make_results(values)

@@ -6,8 +6,9 @@
 #' @param sources list of lists: name, results (folder with ratios.csv and sessions.csv), scale,
 #'   environments (layers of each, by its name)
 #' @return list: pairs (rows of ratios.csv of valid headline series, with the labels of the first
-#'   source that has them, and `headline` TRUE), sessions (rows of sessions.csv with source; and
-#'   `mark`, a letter for each machine)
+#'   source that has them, and `headline` TRUE), sessions (rows of sessions.csv with `source`; and
+#'   `mark`, a letter for each machine); parts of one session that several sources hold are one row
+#'   of join_parts, and its session is that of their pairs
 #' @section Errors: scales or options of an environment differ; a session is in two sources; two
 #'   sessions of a machine overlap; no ratio is of a valid size
 read_sources <- function(sources) {
@@ -26,9 +27,12 @@ read_sources <- function(sources) {
          "; name one of them", call. = FALSE)
   }
   require_disjoint(sessions)
+  sessions$whole <- find_whole_sessions(sessions)
   machines <- unique(sessions$machine)
   sessions$mark <- make_marks(length(machines))[match(sessions$machine, machines)]
   pairs <- read_rows("ratios.csv")
+  pairs$session <- sessions$whole[match(pairs$session, sessions$session)]
+  sessions <- join_parts(sessions)
   pairs <- pairs[pairs$headline == "yes" & pairs$valid == "yes", ]
   if (NROW(pairs) == 0) {
     stop("no ratio to native in ", join_words(vapply(sources, `[[`, "", "name")),
@@ -47,8 +51,40 @@ read_sources <- function(sources) {
 # ratios.csv and sessions.csv.
 POOL_LABELS <- c("title", "question", "metric_label", "series")
 POOL_TEXTS <- c(POOL_LABELS, "workload", "metric", "unit", "better", "environment", "label",
-                "reference", "family", "session", "machine", "from", "to", SESSION_FACTS,
-                names(ENGINE_FACTS))
+                "reference", "family", "session", "machine", "from", "to", "boot",
+                "docker_start", SESSION_FACTS, names(ENGINE_FACTS))
+
+# Returns for each row the session that it is a part of, by the name of that session's first part:
+# two archives that were measured one after the other are one session unless a boot, a start of
+# Docker or an hour lies between them.
+# sessions: rows of sessions.csv.
+find_whole_sessions <- function(sessions) {
+  get_known <- function(texts) replace(texts, texts == "", NA)
+  parts <- data.frame(machine = sessions$machine, session = sessions$session,
+                      started = parse_moments(sessions$from), ended = parse_moments(sessions$to),
+                      boot = get_known(sessions$boot), docker = get_known(sessions$docker_start))
+  wholes <- stack_rows(lapply(split(parts, parts$machine), function(parts) {
+    parts <- parts[order(parts$started), ]
+    begins <- is_session_begin(parts)
+    data.frame(session = parts$session, whole = parts$session[begins][cumsum(begins)])
+  }))
+  wholes$whole[match(sessions$session, wholes$session)]
+}
+
+# Joins the rows of parts of one session: its machine and facts are those of the first part, `from`
+# and `to` enclose all of them, `cells` is their sum, and `source` names all.
+# sessions: rows of sessions.csv with source, and with `whole` of find_whole_sessions, which goes.
+join_parts <- function(sessions) {
+  parts <- split(sessions, factor(sessions$whole, unique(sessions$whole)))
+  joined <- stack_rows(lapply(parts, function(rows) {
+    row <- rows[match(rows$whole[[1]], rows$session), ]
+    row$to <- max(rows$to)
+    row$cells <- sum(as.numeric(rows$cells))
+    row$source <- paste(rows$source, collapse = "; ")
+    row
+  }))
+  joined[names(joined) != "whole"]
+}
 
 # Stops if two sessions of one machine overlap: they are of clones of one disk, which have one name.
 # sessions: rows of sessions.csv with `source`; their moments are texts that sort by time.

@@ -176,15 +176,22 @@ assign_sessions <- function(records) {
   rownames(runs) <- NULL
   by_machine <- split(runs, factor(runs$machine, unique(runs$machine)))
   sessions <- stack_rows(lapply(by_machine, function(runs) {
-    last_end <- c(-Inf, cummax(runs$ended)[-nrow(runs)])
-    begins <- runs$started - last_end > SESSION_GAP | is_changed(runs$boot) |
-      is_changed(runs$docker)
+    begins <- is_session_begin(runs)
     session_start <- runs$started[begins][cumsum(begins)]
     moment <- as.POSIXct(session_start, origin = "1970-01-01", tz = "UTC")
     session <- paste0(runs$machine, "-", format(moment, "%Y-%m-%dT%H:%M:%SZ"))
     data.frame(log = runs$log, session = session, machine = runs$machine)
   }))
   sessions %or% data.frame(log = character(), session = character(), machine = character())
+}
+
+# Tells for each run, or each part of a session, whether a session begins with it.  The first begins
+# one.
+# runs: of one machine, sorted by started: started, ended (seconds since 1970), boot (the boot's ID)
+# and docker (the daemon's start); NA where one is unknown.
+is_session_begin <- function(runs) {
+  last_end <- c(-Inf, cummax(runs$ended)[-nrow(runs)])
+  runs$started - last_end > SESSION_GAP | is_changed(runs$boot) | is_changed(runs$docker)
 }
 
 # Tells whether each value differs from the last known one before it; the first known value, and NA,
@@ -199,7 +206,11 @@ is_changed <- function(values) {
 # Returns the moments that records have under a key, such as "started", in seconds since 1970; NA
 # where one is missing.
 get_moments <- function(records, key) {
-  texts <- vapply(records, function(record) record[[key]] %or% NA_character_, "")
+  parse_moments(vapply(records, function(record) record[[key]] %or% NA_character_, ""))
+}
+
+# Converts moments as records and tables write them (UTC, ISO 8601) to seconds since 1970.
+parse_moments <- function(texts) {
   as.numeric(as.POSIXct(texts, format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC"))
 }
 
@@ -208,8 +219,9 @@ get_moments <- function(records, key) {
 #' The table sessions.csv is made of it; its facts join several values by "; ".
 #'
 #' @param results list of read_results
-#' @return data frame, one row for each session: session, machine, from, to (UTC texts), cells
-#'   (number), and the facts of SESSION_FACTS and ENGINE_FACTS as texts; an unknown fact is ""
+#' @return data frame, one row for each session: session, machine, from, to (UTC texts), boot and
+#'   docker_start (the boot's ID and the start of Docker's daemon, as texts), cells (number), and
+#'   the facts of SESSION_FACTS and ENGINE_FACTS as texts; an unknown fact is ""
 describe_sessions <- function(results) {
   # Joins the distinct known values of a fact, sorted, by semicolons.
   join_facts <- function(records, get_value) {
@@ -228,8 +240,11 @@ describe_sessions <- function(results) {
     engines <- lapply(ENGINE_FACTS, function(get_value) join_facts(records, get_value))
     moments <- range(vapply(records, `[[`, "", "started"), vapply(records, `[[`, "", "ended"))
     machine <- results$sessions$machine[[match(session, results$sessions$session)]]
+    node <- lapply(c(boot = "boot", docker_start = "docker"), function(key) {
+      join_facts(records, function(record) record$node[[key]])
+    })
     data.frame(session = session, machine = machine, from = moments[[1]], to = moments[[2]],
-               cells = length(logs), stats::setNames(host, SESSION_FACTS), engines)
+               node, cells = length(logs), stats::setNames(host, SESSION_FACTS), engines)
   }, names(logs), logs))
 }
 

@@ -39,7 +39,8 @@ TABLES <- c(
   blocks = "workload,title,series,blocks,share,p",
   runs = paste("environment,label,workload,title,repetition,round,order,session,counts,how,paired",
                "flags,emulated,seconds,log,record", sep = ","),
-  sessions = paste("session,machine,from,to,cells", paste(SESSION_FACTS, collapse = ","),
+  sessions = paste("session,machine,from,to,boot,docker_start,cells",
+                   paste(SESSION_FACTS, collapse = ","),
                    paste(names(ENGINE_FACTS), collapse = ","), sep = ",")
 )
 

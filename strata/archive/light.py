@@ -20,7 +20,7 @@ from strata.util.errors import UserError
 
 FACTS = "light.json"
 # The format of light archives: this version reads this one only.
-FORMAT = 2
+FORMAT = 3
 RATIOS, SESSIONS = get_result_path("ratios"), get_result_path("sessions")
 FILES = (RATIOS, SESSIONS)
 NOTE = "A light archive holds no logs, from which its tables could be made again."
@@ -49,6 +49,7 @@ _FORMS = {
         "machine": _MACHINE,
         "from": _MOMENT,
         "to": _MOMENT,
+        **dict.fromkeys(("boot", "docker_start"), _TEXT),
         "cells": "[1-9][0-9]{0,8}",
         **dict.fromkeys(("cpu_model", "cpus", "memory_bytes", "cache_bytes", "kernel"), _TEXT),
         **dict.fromkeys(("os", "virtualization", "docker", "gvisor", "vm"), _TEXT),

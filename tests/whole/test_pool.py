@@ -146,6 +146,46 @@ def test_five_machines_give_an_interval_for_machines(root, tmp_path):
     }
 
 
+@pytest.mark.parametrize(
+    ("begin", "boot", "docker_start", "sessions"),
+    [
+        ("00:30:00", "x", "100", 1),
+        ("00:30:00", "x", "", 1),
+        ("00:30:00", "", "", 1),
+        ("00:30:00", "x", "200", 2),
+        ("00:30:00", "y", "100", 2),
+        ("02:30:00", "x", "100", 2),
+    ],
+)
+def test_archives_of_one_sitting_are_one_session(
+    root, tmp_path, begin, boot, docker_start, sessions
+):
+    folders = [unpack(root / "0.zip", tmp_path / name) for name in ("first", "second")]
+    for folder, start in zip(folders, (("x", "100"), (boot, docker_start)), strict=True):
+        for column, text in zip(("boot", "docker_start"), start, strict=True):
+            edit_row(light.SESSIONS, column, text)(folder)
+        if folder == folders[1]:
+            [session] = projects.table(folder / light.SESSIONS)
+            name = f"{session['machine']}-2026-01-02T{begin}Z"
+            text = (folder / light.RATIOS).read_text().replace(session["session"], name)
+            (folder / light.RATIOS).write_text(text)
+            edit_row(light.SESSIONS, "session", name)(folder)
+            for column in ("from", "to"):
+                edit_row(light.SESSIONS, column, f"2026-01-02T{begin}.000Z")(folder)
+        checksums.write_checksums(str(folder))
+    # The order of the arguments does not matter.
+    done = run(tmp_path, "pool", *reversed(folders))
+    assert done.returncode == 0, done.stderr
+    table = projects.table(tmp_path / "pool/sessions.csv")
+    assert len(table) == sessions
+    assert sum(int(row["cells"]) for row in table) == 2 * len(
+        [*(root / "0/results/raw").glob("*/*/*.json")]
+    )
+    found = rows(tmp_path / "pool/pool.csv", environment="docker", metric="triad")
+    assert {row["n"] for row in found} == {str(12 // sessions)}
+    assert len(found) == sessions
+
+
 def test_the_readmes_table_is_what_its_sessions_give(root):
     path = projects.ROOT / "scripts/readme_table.py"
     script = types.SimpleNamespace(**runpy.run_path(str(path)))

@@ -19,7 +19,7 @@ judge_budgets <- function(request) {
   lapply(request$budgets, function(budget) {
     if (budget$workload %in% now$invalid) {
       why <- "its sizes break a rule, or are those of tests: see docs/sizes.md"
-      return(make_not_comparable(why))
+      return(make_not_comparable_verdict(why))
     }
     by_session <- length(budget$baseline) > 0
     rows <- if (by_session) {
@@ -28,8 +28,9 @@ judge_budgets <- function(request) {
       compare_side_by_side(now, budget)
     }
     if (is.null(rows)) {
-      return(make_not_comparable(paste0("no run of ", budget$workload, " in ", budget$environment,
-                                  " is paired with one in ", budget$reference)))
+      why <- paste0("no run of ", budget$workload, " in ", budget$environment,
+                    " is paired with one in ", budget$reference)
+      return(make_not_comparable_verdict(why))
     }
     # Looks share the error rate; failures share it among the gate's budgets, too.
     judge_budget(rows, budget$at_most, ALPHA / request$looks,
@@ -39,7 +40,7 @@ judge_budgets <- function(request) {
 
 # Returns the verdict on a budget that cannot be judged.  why: the reason, which the gate's report
 # shows unchanged.
-make_not_comparable <- function(why) list(verdict = "not comparable", why = why)
+make_not_comparable_verdict <- function(why) list(verdict = "not comparable", why = why)
 
 # Selects the rows of a budget's metric; if it names none, the headline rows of its workload.
 select_budget_rows <- function(rows, budget) {
@@ -51,8 +52,8 @@ select_budget_rows <- function(rows, budget) {
 #'
 #' @param session list that read_session returns
 #' @param budget list: environment, reference, workload, metric (NULL: all), blocks (how many count)
-#' @return data frame, one row for each series: COMPARISON_KEYS, then the columns of compare_pairs;
-#'   NULL if there are no pairs
+#' @return data frame, one row for each series: COMPARISON_KEYS, then the columns of
+#'   estimate_mean_ratio; NULL if there are no pairs
 compare_side_by_side <- function(session, budget) {
   rows <- select_budget_rows(session$tidy, budget)
   # Repetitions number the blocks.  Later blocks wait for the next look: each look has its share of
@@ -61,7 +62,7 @@ compare_side_by_side <- function(session, budget) {
   pairs <- pair_environments(rows[rows$environment == budget$environment, ],
                              rows[rows$environment == budget$reference, ])
   if (is.null(pairs)) return(NULL)
-  map_groups(pairs, COMPARISON_KEYS, function(series) compare_pairs(series$ratio))
+  map_groups(pairs, COMPARISON_KEYS, function(series) estimate_mean_ratio(series$ratio))
 }
 
 #' Compare an environment's ratio to native with its ratio in a baseline, session by session
@@ -81,7 +82,7 @@ compare_with_baseline <- function(baseline, current, budget) {
   rows <- compare_two_sides(make_side("baseline", baseline), make_side("now", current))
   rows <- select_budget_rows(rows, budget)
   rows <- rows[rows$environment == budget$environment & rows$basis == BY_NATIVE, ]
-  if (nrow(rows) > 0) cbind(rows["series"], get_decisive(rows), rows[c("n", "se", "df")])
+  if (nrow(rows) > 0) cbind(rows["series"], get_decisive_estimates(rows), rows[c("n", "se", "df")])
 }
 
 #' Judge whether all series of a budget stay within it
@@ -111,7 +112,7 @@ judge_budget <- function(rows, at_most, within_alpha, beyond_alpha, by_session =
   if (any(judged$outside)) verdict <- "beyond"
   # A series that has enough samples and no interval would not get one by further samples.
   why <- rows$why[rows$why != "" & rows$n >= needed_samples]
-  if (verdict == "undecided" && length(why) > 0) return(make_not_comparable(why[[1]]))
+  if (verdict == "undecided" && length(why) > 0) return(make_not_comparable_verdict(why[[1]]))
   # More performance than native's is not a cost: it counts as none.
   needed <- mapply(estimate_blocks_needed, pmin(rows$ratio, 1), rows$se * sqrt(rows$n), at_most,
                    within_alpha)

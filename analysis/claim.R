@@ -18,7 +18,7 @@ write_claim_page <- function(folder, claims, out) {
   published <- jsonlite::read_json(claims)
   rows <- forecast_claims(results, published)
   claim <- published$claims[[1]]
-  parts <- list_part_intervals(claim, published, results$tidy, describe_run(results))
+  parts <- list_part_intervals(claim, published, results$tidy, make_claim_context(results))
   values <- list(results = results, rows = rows, claim = claim, parts = parts)
   render_document(ROOT, "claim.Rmd", out, values = values)
   cat(jsonlite::toJSON(rows, na = "null", digits = NA))

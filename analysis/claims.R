@@ -19,7 +19,7 @@ INNER_LEVEL <- 1 - 2 * ALPHA
 #'   emulation only); otherwise (names of environments that a daemon or options made others of);
 #'   paired (whether values are paired in blocks; by default TRUE) and exact (whether values have no
 #'   error, as printed ones; by default FALSE, and only unpaired values may be exact)
-#' @return data frame of describe_claim, one row for each claim, and after it a second row for a
+#' @return data frame of make_claim_row, one row for each claim, and after it a second row for a
 #'   claim about a product that another environment stands for; strata/claim/command.py takes the
 #'   last row of a claim
 test_claims <- function(published, values, context) {
@@ -34,7 +34,7 @@ test_claims <- function(published, values, context) {
 #'
 #' @param results list of read_results
 #' @return the `context` of test_claims; sockets are the most of all records
-describe_run <- function(results) {
+make_claim_context <- function(results) {
   sockets <- lapply(results$records, function(record) record$observed$host$static$sockets)
   sockets <- unlist(Filter(is.numeric, sockets))
   environments <- results$environments
@@ -73,19 +73,20 @@ transfer_claim <- function(claim, published) {
   list(claim = claim, published = published, from = paste(unique(origins), collapse = ", "))
 }
 
-# Tells whether a part of list_claim_parts can be tested: refuse_part gives the others a reason.
+# Returns whether a part of list_claim_parts can be tested; make_untestable_part gives every other
+# part its `reason`.
 is_testable <- function(part) is.null(part$reason)
 
 #' Test one claim by all its parts
 #'
 #' @inheritParams test_claims
 #' @param claim an entry of published/claims.json
-#' @return row of describe_claim; environment, reference, series, n, ratio, low, high, level and
+#' @return row of make_claim_row; environment, reference, series, n, ratio, low, high, level and
 #'   the tolerance are of the part that decides, reason and because of the first part that cannot be
 #'   tested.  The verdicts are VERDICTS (format.R) and "not tested"; strata/claim/command.py has an
 #'   exit status for each.
 test_claim <- function(claim, published, values, context) {
-  row <- describe_claim(claim, published)
+  row <- make_claim_row(claim, published)
   parts <- list_claim_parts(claim, published, values, context)
   untested <- Filter(Negate(is_testable), parts)
   tested <- Filter(is_testable, parts)
@@ -131,7 +132,7 @@ add_published_verdict <- function(row, part, refine) {
 
 # Returns the row of a claim before it is tested.  Its columns are the format of claims.csv, which
 # analysis/tables.R lists too.
-describe_claim <- function(claim, published) {
+make_claim_row <- function(claim, published) {
   bounds <- read_tolerance(claim)
   data.frame(
     id = claim$id, publication = published$publications[[claim$publication]]$label,
@@ -191,7 +192,7 @@ compare_part <- function(part, level, value = 1) {
 #' @return list of lists: environment, reference ("" if a level is claimed), series and bounds
 #'   (see read_tolerance); of paired values workload, and ratio, session and machine (vectors, an
 #'   element for each block); of others x, y and how (see compare_samples) and exact (no errors).
-#'   A part that cannot be tested is the list of refuse_part with bounds.
+#'   A part that cannot be tested is the list of make_untestable_part with bounds.
 list_claim_parts <- function(claim, published, values, context) {
   tests <- claim$tests %or% list(list())
   parts <- lapply(tests, function(test) {
@@ -231,18 +232,18 @@ list_part_intervals <- function(claim, published, values, context) {
 # claim: with the keys of the test in place of its own.
 list_test_parts <- function(claim, published, values, context) {
   if (!is.null(claim$untestable)) {
-    return(list(refuse_part(claim$untestable$reason, claim$untestable$because)))
+    return(list(make_untestable_part(claim$untestable$reason, claim$untestable$because)))
   }
   workloads <- unlist(published$workload_groups[[claim$workload]] %or% claim$workload)
   rows <- values[claim$workload == "*" | values$workload %in% workloads, ]
   if (nrow(rows) == 0) {
-    return(list(refuse_part("workload", claim$workload, " was not measured")))
+    return(list(make_untestable_part("workload", claim$workload, " was not measured")))
   }
   is_invalid <- rows$workload %in% context$invalid
   refused <- NULL
   if (any(is_invalid)) {
     workload_names <- toString(unique(rows$workload[is_invalid]))
-    refused <- list(refuse_part("size", workload_names, " broke a rule of its size"))
+    refused <- list(make_untestable_part("size", workload_names, " broke a rule of its size"))
   }
   rows <- rows[!is_invalid, ]
   if (nrow(rows) == 0) return(refused)
@@ -251,13 +252,14 @@ list_test_parts <- function(claim, published, values, context) {
     available <- context[[hardware]]
     # A number that is not known, NA, is not enough.
     if (needed > 0 && !(available >= needed) %in% TRUE) {
-      return(list(refuse_part("hardware", "it needs ", needed, " ", hardware, ", and here are ",
-                              available)))
+      return(list(make_untestable_part("hardware", "it needs ", needed, " ", hardware,
+                                       ", and here are ", available)))
     }
   }
   if (!is.null(claim$metrics)) rows <- rows[rows$metric %in% unlist(claim$metrics), ]
   if (nrow(rows) == 0) {
-    return(list(refuse_part("metric", toString(unlist(claim$metrics)), " was not measured")))
+    metrics <- toString(unlist(claim$metrics))
+    return(list(make_untestable_part("metric", metrics, " was not measured")))
   }
   parts <- lapply(claim$pairs, list_pair_parts, claim, published, rows, context)
   c(unlist(parts, recursive = FALSE), refused)
@@ -265,7 +267,7 @@ list_test_parts <- function(claim, published, values, context) {
 
 # Returns a part that cannot be tested: the code of its reason, for which REASONS of
 # analysis/markdown_tables.R has a text, and the clause that the texts in `...` make.
-refuse_part <- function(reason, ...) list(reason = reason, because = paste0(...))
+make_untestable_part <- function(reason, ...) list(reason = reason, because = paste0(...))
 
 # Lists the parts of one pair of environments of a claim, as list_test_parts does.
 # pair: keys of two published environments, or of one where a level is claimed; rows: tidy rows of
@@ -296,7 +298,7 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
   common <- intersect(first$matched, second$matched)
   if (length(common) == 0) {
     series <- paste(utils::head(unique(rows$series), 6), collapse = "; ")
-    return(list(refuse_part("size", "its size or load was not measured, but: ", series)))
+    return(list(make_untestable_part("size", "its size or load was not measured, but: ", series)))
   }
   # A claim over all series has one part, which holds them all.
   if (identical(claim$over, "all")) common <- list(common)
@@ -313,14 +315,15 @@ explain_missing_environment <- function(entry, context) {
   # None of these environments has values that count: one that is in emulation is all there is.
   measured_as <- unlist(entry$measured_as)
   if (any(measured_as %in% context$emulated)) {
-    return(refuse_part("emulation", entry$label, " was measured in emulation alone"))
+    return(make_untestable_part("emulation", entry$label, " was measured in emulation alone"))
   }
   if (any(measured_as %in% context$otherwise)) {
-    return(refuse_part("environment", entry$label, " was measured with a daemon or options that ",
-                       "make another environment of it"))
+    return(make_untestable_part("environment", entry$label, " was measured with a daemon or ",
+                                "options that make another environment of it"))
   }
   is_product <- length(measured_as) == 0 && !is.null(entry$transferred)
-  refuse_part(if (is_product) "other-product" else "environment", entry$label, " was not measured")
+  make_untestable_part(if (is_product) "other-product" else "environment", entry$label,
+                       " was not measured")
 }
 
 # Selects the tidy rows of an environment that have the factors of a claim.  Factors that the claim

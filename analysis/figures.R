@@ -39,7 +39,7 @@ choose_label_width <- function(columns) {
 }
 
 # Makes a function, for labels of ggplot, that wraps texts at a width in letters.
-make_wrapper <- function(width) function(texts) stringr::str_wrap(texts, width)
+make_text_wrapper <- function(width) function(texts) stringr::str_wrap(texts, width)
 
 # Formats ratios as numbers in per cent, under an axis whose title names the unit.
 format_percent <- function(ratios) format(100 * ratios, trim = TRUE, drop0trailing = TRUE)
@@ -48,7 +48,7 @@ format_percent <- function(ratios) format(100 * ratios, trim = TRUE, drop0traili
 include_zero <- function(limits) c(min(0, limits[1]), limits[2])
 
 # Returns the labels of the environments with these names; NA for an unknown one.
-get_labels <- function(paper, names) {
+get_environment_labels <- function(paper, names) {
   paper$environments$label[match(names, paper$environments$environment)]
 }
 
@@ -66,7 +66,7 @@ make_environment_scales <- function(paper) {
   }
   shapes <- c(16, 17, 15, 18, 8, 3, 4, 1, 2)
   shown <- intersect(environments, paper$measured$environment)
-  labels <- get_labels(paper, shown)
+  labels <- get_environment_labels(paper, shown)
   list(scale_colour_manual(values = assign_values(COLOURS), labels = labels, breaks = shown),
        scale_fill_manual(values = assign_values(COLOURS), labels = labels, breaks = shown),
        scale_shape_manual(values = assign_values(shapes), labels = labels, breaks = shown),
@@ -154,8 +154,8 @@ draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
                    filter(rows, !is.na(low)), linewidth = 0.6, show.legend = FALSE) +
     geom_point(size = 1.7) +
     facet_grid(rows = vars(workload), cols = vars(label), scales = "free_y", space = "free_y",
-               labeller = labeller(label = make_wrapper(max(7, 48 %/% columns)))) +
-    scale_y_discrete(limits = rev, labels = make_wrapper(choose_label_width(columns))) +
+               labeller = labeller(label = make_text_wrapper(max(7, 48 %/% columns)))) +
+    scale_y_discrete(limits = rev, labels = make_text_wrapper(choose_label_width(columns))) +
     scale_x_log10(labels = format_percent,
                   breaks = choose_ratio_breaks(limits, if (columns > 3) 2 else 4),
                   guide = guide_axis(check.overlap = TRUE)) +
@@ -264,7 +264,7 @@ clip_intervals <- function(rows) {
 make_axis_title <- function(rows) {
   if (n_distinct(rows$metric_label, rows$unit) > 1) return(NULL)
   title <- glue("{rows$metric_label[1]} ({rows$unit[1]}), {rows$better[1]} is better")
-  make_wrapper(if (knitr::is_html_output()) 48 else 80)(title)
+  make_text_wrapper(if (knitr::is_html_output()) 48 else 80)(title)
 }
 
 #' Draw the ratios to native of a workload, block by block, with their means and 95 % intervals
@@ -274,7 +274,7 @@ make_axis_title <- function(rows) {
 #' @param figure entry of the workload's `figures` in the plan: kind, title, metric or metrics,
 #'   where, along, against, scale
 #' @return ggplot
-draw_runs <- function(paper, name, figure) {
+draw_block_ratios <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$comparisons, name, figure)
   rows$panel <- name_panels(rows)
   rows$environment <- factor(rows$environment, rev(paper$measured$environment))
@@ -295,8 +295,10 @@ draw_runs <- function(paper, name, figure) {
                    linewidth = 0.6) +
     geom_point(data = rows, position = below, size = 1.5, shape = 18) +
     facet_wrap(vars(panel), scales = "free_x", ncol = choose_columns(rows$panel),
-               labeller = labeller(panel = make_wrapper(RUNS_TITLE_WIDTH))) +
-    scale_y_discrete(labels = function(names) make_wrapper(28)(get_labels(paper, names))) +
+               labeller = labeller(panel = make_text_wrapper(RUNS_TITLE_WIDTH))) +
+    scale_y_discrete(labels = function(names) {
+      make_text_wrapper(28)(get_environment_labels(paper, names))
+    }) +
     scale_x_log10(labels = format_percent,
                   breaks = function(limits) choose_ratio_breaks(limits, 3),
                   guide = guide_axis(check.overlap = TRUE)) +
@@ -304,7 +306,7 @@ draw_runs <- function(paper, name, figure) {
     labs(x = SHARE_OF_NATIVE, y = NULL)
 }
 
-# The number of letters in a line of a panel's title in draw_runs.
+# The number of letters in a line of a panel's title in draw_block_ratios.
 RUNS_TITLE_WIDTH <- 22
 
 # Returns the number of columns in which panels are arranged: 3 on paper and 2 on the web at most,
@@ -319,7 +321,7 @@ choose_columns <- function(panels) {
 #'
 #' Rows whose factor figure$along is not a number are left out.
 #'
-#' @inheritParams draw_runs
+#' @inheritParams draw_block_ratios
 #' @return ggplot
 draw_curves <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$summary, name, figure)
@@ -346,10 +348,10 @@ draw_curves <- function(paper, name, figure) {
     geom_path(linewidth = 0.4, show.legend = FALSE) +
     geom_point(size = 1.5) +
     facet_wrap(vars(panel), scales = "free", ncol = choose_columns(rows$panel),
-               labeller = labeller(panel = make_wrapper(40))) +
+               labeller = labeller(panel = make_text_wrapper(40))) +
     scale_y_continuous(labels = scales::label_comma(), limits = include_zero) +
     make_environment_scales(paper) +
-    labs(x = x_title, y = make_wrapper(26)(y_title)) +
+    labs(x = x_title, y = make_text_wrapper(26)(y_title)) +
     HORIZONTAL_GRID
   if (identical(figure$scale, "log")) {
     return(plot + scale_x_log10(breaks = sort(unique(rows$along))))
@@ -361,7 +363,7 @@ draw_curves <- function(paper, name, figure) {
 #'
 #' The factor that figure$along names has to hold percentiles, above 0 and below 100.
 #'
-#' @inheritParams draw_runs
+#' @inheritParams draw_block_ratios
 #' @return ggplot
 draw_cdf <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$summary, name, figure)
@@ -373,7 +375,7 @@ draw_cdf <- function(paper, name, figure) {
     geom_path(linewidth = 0.4, show.legend = FALSE) +
     geom_point(size = 1) +
     facet_wrap(vars(panel), scales = "free_x", ncol = choose_columns(rows$panel),
-               labeller = labeller(panel = make_wrapper(24))) +
+               labeller = labeller(panel = make_text_wrapper(24))) +
     scale_x_log10(labels = scales::label_comma(drop0trailing = TRUE),
                   guide = guide_axis(check.overlap = TRUE)) +
     scale_y_continuous(trans = "logit", breaks = c(0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999),
@@ -386,16 +388,17 @@ draw_cdf <- function(paper, name, figure) {
 #'
 #' A new kind also needs a caption and a height (write_caption, compute_figure_height).
 #'
-#' @inheritParams draw_runs
+#' @inheritParams draw_block_ratios
 #' @return ggplot
-draw_workload <- function(paper, name, figure) {
-  switch(figure$kind, runs = draw_runs(paper, name, figure), cdf = draw_cdf(paper, name, figure),
+draw_workload_figure <- function(paper, name, figure) {
+  switch(figure$kind, runs = draw_block_ratios(paper, name, figure),
+         cdf = draw_cdf(paper, name, figure),
          draw_curves(paper, name, figure))
 }
 
-#' Compute the height of a workload's figure, as draw_workload draws it
+#' Compute the height of a workload's figure, as draw_workload_figure draws it
 #'
-#' @inheritParams draw_runs
+#' @inheritParams draw_block_ratios
 #' @return inches: of axes and titles, of each line of panels, and of the legend
 compute_figure_height <- function(paper, name, figure) {
   table <- if (figure$kind == "runs") paper$comparisons else paper$summary
@@ -410,14 +413,15 @@ compute_figure_height <- function(paper, name, figure) {
 
 #' Write the caption of a workload's figure
 #'
-#' @inheritParams draw_runs
+#' @inheritParams draw_block_ratios
 #' @return text, which is not marked: the hook of set_chunk_options escapes it
 write_caption <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$summary, name, figure)
   n <- paste(unique(range(rows$n)), collapse = " to ")
   # A figure may have no title.
-  title <- paste(c(paper$plan$workloads[[name]]$title, lower_first(figure$title)), collapse = ", ")
-  metric <- lower_first(rows$metric_label[1])
+  titles <- c(paper$plan$workloads[[name]]$title, lower_first_letter(figure$title))
+  title <- paste(titles, collapse = ", ")
+  metric <- lower_first_letter(rows$metric_label[1])
   subject <- if (n_distinct(rows$metric_label) == 1) paste0(": ", metric) else ""
   switch(
     figure$kind,
@@ -446,7 +450,7 @@ select_drawn_claims <- function(claims) {
 #' @return ggplot
 draw_claims <- function(claims) {
   rows <- select_drawn_claims(claims) |>
-    mutate(claim = make_wrapper(if (knitr::is_html_output()) 34 else 58)(statement),
+    mutate(claim = make_text_wrapper(if (knitr::is_html_output()) 34 else 58)(statement),
            verdict = factor(verdict, VERDICTS))
   published <- rows$published[rows$unit == "ratio"]
   limits <- range(rows$ratio, published, 0.9, 1.1, na.rm = TRUE) * c(0.8, 1.25)
@@ -477,7 +481,7 @@ draw_claims <- function(claims) {
 #'
 #' @param paper list of read_paper
 #' @return ggplot
-draw_order <- function(paper) {
+draw_measurement_order <- function(paper) {
   rows <- filter(paper$all, headline, environment %in% paper$measured$environment)
   run <- match(rows$log, paper$runs$log)
   mutate(rows, order = paper$runs$order[run], disturbed = paper$runs$flags[run] != "",
@@ -501,14 +505,15 @@ draw_order <- function(paper) {
     labs(x = "Place in the order of measurement", y = "Deviation from the mean")
 }
 
-# Writes the caption of draw_order.
+# Writes the caption of draw_measurement_order.
 write_order_caption <- function(paper) {
   paste0("Every value behind the levels of the appendix, in the order of measurement.",
          if (paper$facts$disturbed > 0) " Circles: something else used the machine.",
          if (any(paper$runs$counts == "no")) " Pale: set aside, and in no table or ratio.")
 }
 
-# Computes the height of draw_order's figure in inches: at most 8, so that it fits on a page.
+# Computes the height in inches of the figure of draw_measurement_order: at most 8, so that it fits
+# on a page.
 compute_order_height <- function(paper) {
   lines <- ceiling(n_distinct(paper$tidy$title) / 2)
   min(0.6 + 1.35 * lines + compute_legend_height(paper), 8)
@@ -518,7 +523,7 @@ compute_order_height <- function(paper) {
 #'
 #' @param paper list of read_paper; records without a time are left out
 #' @return ggplot
-draw_up <- function(paper) {
+draw_startup_times <- function(paper) {
   rows <- lapply(paper$records, function(record) {
     tibble(environment = record$environment, seconds = record$system$up_seconds %or% NA_real_)
   })
@@ -531,7 +536,7 @@ draw_up <- function(paper) {
     geom_point(position = position_jitter(height = 0.2, width = 0, seed = 1), size = 0.8,
                alpha = 0.5) +
     stat_summary(fun = median, geom = "point", shape = 18, size = 2.4) +
-    scale_y_discrete(labels = function(names) get_labels(paper, names)) +
+    scale_y_discrete(labels = function(names) get_environment_labels(paper, names)) +
     scale_x_log10(labels = scales::label_comma(drop0trailing = TRUE)) +
     make_environment_scales(paper) +
     guides(colour = "none", fill = "none", shape = "none") +

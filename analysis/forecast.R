@@ -7,7 +7,7 @@ MAX_BLOCKS <- 1e6
 
 #' Forecast the half-width of a ratio's interval
 #'
-#' @param row of compare_pairs that has an interval
+#' @param row of estimate_mean_ratio that has an interval
 #' @param n number of all blocks, those of `row` included
 #' @return half-width of the interval of 95 % as a share of the ratio
 forecast_half_width <- function(row, n) {
@@ -25,7 +25,7 @@ forecast_df <- function(row, n) {
 
 #' Forecast how many blocks give a ratio's interval a half-width
 #'
-#' @param row of compare_pairs
+#' @param row of estimate_mean_ratio
 #' @param width relative half-width
 #' @return number of all blocks, INTERVAL_BLOCKS at least; NA if `row` has no interval, or if
 #'   MAX_BLOCKS are not enough
@@ -142,7 +142,7 @@ forecast_claim <- function(claim, published, values, context, forecast_seconds) 
 #' @return data frame of test_claims with more and seconds, see forecast_claim; both are NA of
 #'   claims that are decided or not tested.  strata/claim/ reads the columns as keys.
 forecast_claims <- function(results, published) {
-  context <- describe_run(results)
+  context <- make_claim_context(results)
   forecast_seconds <- make_block_clock(results)
   rows <- test_claims(published, results$tidy, context)
   forecasts <- lapply(seq_len(nrow(rows)), function(i) {

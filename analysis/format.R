@@ -115,7 +115,7 @@ restore_marks <- function(texts) {
 #' @param template text of this project with {expressions}, never a text of others
 #' @param .envir environment of the expressions; by default the caller's
 #' @return marked Markdown, an element for each element of the values
-write_markdown <- function(template, .envir = parent.frame()) {
+fill_markdown <- function(template, .envir = parent.frame()) {
   escape_value <- function(code, envir) {
     escape_text(eval(parse(text = code, keep.source = FALSE), envir))
   }
@@ -204,8 +204,10 @@ format_count <- function(count, noun, plural = paste0(noun, "s")) {
   paste0(format(count, big.mark = ",", scientific = FALSE), SPACE, if (count == 1) noun else plural)
 }
 
-# Returns a text with a small first letter, for the middle of a sentence.
-lower_first <- function(text) paste0(tolower(substr(text, 1, 1)), substr(text, 2, nchar(text)))
+# Returns a text with its first letter in lower case, for the middle of a sentence.
+lower_first_letter <- function(text) {
+  paste0(tolower(substr(text, 1, 1)), substr(text, 2, nchar(text)))
+}
 
 #' Name the workloads whose laps did not alternate because memory was short
 #'
@@ -227,10 +229,10 @@ describe_unshared_laps <- function(paper) {
 #' @return marked Markdown, which continues "the files of one image, " of report.Rmd
 describe_image <- function(image) {
   if (!identical(image$distribution, "docker")) {
-    return(write_markdown("which Packer [@packer] provisions once"))
+    return(fill_markdown("which Packer [@packer] provisions once"))
   }
-  write_markdown(paste("those of the Docker image {image$release}, exported once, with its",
-                       "variables, user, folder and volumes"))
+  fill_markdown(paste("those of the Docker image {image$release}, exported once, with its",
+                      "variables, user, folder and volumes"))
 }
 
 #' Name the workloads of a paper, or their number if they are six or more
@@ -283,14 +285,14 @@ describe_tested_claims <- function(paper) {
 #' @return sentences, marked as Markdown
 describe_broken_sizes <- function(paper) {
   if (!paper$valid) {
-    return(write_markdown(paste(
+    return(fill_markdown(paste(
       "The workloads ran at the scale *tiny*, which is made for tests. These sizes fit caches and",
       "end quickly: the runs validate the pipeline and are no performance results."
     )))
   }
   titles <- vapply(paper$plan$workloads[paper$invalid], `[[`, "", "title")
-  write_markdown(paste("{join_words(titles)} broke a rule of its size (\u2020, Table",
-                       "\\@ref(tab:sizes)): its results answer no question and test no claim."))
+  fill_markdown(paste("{join_words(titles)} broke a rule of its size (\u2020, Table",
+                      "\\@ref(tab:sizes)): its results answer no question and test no claim."))
 }
 
 #' Count the kinds of disturbances, for example "busy during a run (3 times)"
@@ -390,7 +392,7 @@ name_family <- function(rows, families = FAMILIES) {
 #' @param share_of phrase with a space before it that says of what the shares are, or ""
 #' @return clause
 describe_cost <- function(rows, verdicts, share_of = "") {
-  name <- name_family(rows, vapply(FAMILIES, lower_first, ""))
+  name <- name_family(rows, vapply(FAMILIES, lower_first_letter, ""))
   is_plural <- n_distinct(rows$label) > 1
   known <- !is.na(rows$low_all)
   if (!any(known)) return(glue("what {name} {if (is_plural) 'cost' else 'costs'} is not known"))
@@ -427,7 +429,7 @@ round_share <- function(share, round_units) {
 #'
 #' @param rows verdicts of the family, one for each workload and environment
 #' @return sentence
-describe_family <- function(rows) {
+describe_family_verdicts <- function(rows) {
   counts <- table(rows$outcome)
   # min and max warn if no row is slower or faster; the clause is then not shown.
   worst <- format_share(suppressWarnings(min(rows$ratio[rows$outcome == "slower"])))
@@ -448,7 +450,7 @@ describe_family <- function(rows) {
 #'
 #' @param paper list of read_paper
 #' @return sentence; "" if there are none
-describe_lost_pairs <- function(paper) {
+describe_unpaired_runs <- function(paper) {
   lost <- sum(paper$runs$paired %in% "no")
   if (lost == 0) return("")
   glue("That concerns {format_count(lost, 'run')} here.")
@@ -474,16 +476,16 @@ describe_session_count <- function(paper) {
 #'
 #' @param paper list of read_paper
 #' @return sentence, marked as Markdown; "" without laps
-describe_robust <- function(paper) {
+describe_robust_estimates <- function(paper) {
   with_laps <- sum(lengths(paper$tidy$laps) > 1)
   if (with_laps == 0 || nrow(paper$headlines) == 0) return("")
   differing <- sum(paper$headlines$robust_differs == "yes")
   if (differing == 0) {
     return("No ratio differs from its robust estimate, the pseudomedian of the ratios of laps.")
   }
-  write_markdown(paste("{differing} of {format_count(nrow(paper$headlines), 'ratio')}",
-                       "differ from their robust estimate (Table \\@ref(tab:robust)): rare slow",
-                       "laps move them."))
+  fill_markdown(paste("{differing} of {format_count(nrow(paper$headlines), 'ratio')}",
+                      "differ from their robust estimate (Table \\@ref(tab:robust)): rare slow",
+                      "laps move them."))
 }
 
 #' Say in which environments the machine was disturbed more or less often than natively
@@ -500,9 +502,9 @@ describe_disturbances <- function(rows) {
                  "native\u2019s."))
   }
   environments <- join_words(with(differing, glue("{label} ({disturbed} of {runs})")))
-  write_markdown(paste("Whole runs of {environments} were disturbed in another share than",
-                       "native\u2019s ({native$disturbed} of {native$runs}): an environment may",
-                       "itself make the machine do what laps are left out for."))
+  fill_markdown(paste("Whole runs of {environments} were disturbed in another share than",
+                      "native\u2019s ({native$disturbed} of {native$runs}): an environment may",
+                      "itself make the machine do what laps are left out for."))
 }
 
 #' Describe the outcomes of one workload, for example "Slower than native: KVM (80 %, 2 of 4)."
@@ -523,7 +525,7 @@ describe_workload_outcomes <- function(rows) {
            text = paste0(label, " (", range, share, ")")) |>
     group_by(outcome) |>
     summarise(heading = headings[as.character(outcome[1])],
-              text = write_markdown("**{heading}:** {join_words(text)}."), .groups = "drop")
+              text = fill_markdown("**{heading}:** {join_words(text)}."), .groups = "drop")
   mark_as_markdown(paste(sentences$text, collapse = " "))
 }
 
@@ -532,7 +534,7 @@ describe_workload_outcomes <- function(rows) {
 #' @param paper list of read_paper
 #' @param workload its name
 #' @return sentence; "" if no environment leaves it out
-describe_left_out <- function(paper, workload) {
+describe_omitting_environments <- function(paper, workload) {
   without <- Filter(function(workloads) workload %in% unlist(workloads), paper$plan$leave_out)
   labels <- paper$environments$label[paper$environments$environment %in% names(without)]
   if (length(labels) == 0) return("")

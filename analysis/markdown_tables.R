@@ -10,7 +10,7 @@
 #' @param caption Markdown of this project, which is not escaped
 #' @param runs whether the caption links to the table of runs, which only web pages have
 #' @return marked Markdown
-set_table <- function(table, caption, runs = FALSE) {
+format_table <- function(table, caption, runs = FALSE) {
   is_numeric <- vapply(table, function(column) {
     all(grepl("^[-+\u2212]?[0-9.,]*(\u00a0%.*)?$", column))
   }, NA)
@@ -74,7 +74,7 @@ drop_empty_columns <- function(table) {
 #' List the environments with their layers and numbers of runs
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each environment of the plan, unavailable ones too
+#' @return data frame for format_table, a row for each environment of the plan, unavailable ones too
 tabulate_environments <- function(paper) {
   # Both read what the layers of one environment say of themselves in the plan's `descriptions`.
   get_texts <- function(layers, key) vapply(layers, function(layer) layer[[key]] %or% "", "")
@@ -131,7 +131,7 @@ describe_ways <- function(paper, name) {
 #' List the measured workloads with their main parameters and how their runs were taken
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for format_table
 tabulate_workloads <- function(paper) {
   # An object counts as "all", and of a list of more than three only the length is shown.
   format_parameter <- function(value) {
@@ -160,7 +160,7 @@ tabulate_workloads <- function(paper) {
 #' List the size rules of the workloads and whether they held
 #'
 #' @param paper list of read_paper with `sizes` (not NULL)
-#' @return data frame for set_table
+#' @return data frame for format_table
 tabulate_sizes <- function(paper) {
   format_quantity <- function(values) {
     if_else(is.na(values), NO_VALUE, formatC(values, format = "fg", digits = 4, big.mark = ","))
@@ -174,7 +174,7 @@ tabulate_sizes <- function(paper) {
     mutate(title = unname(titles[workload]),
            note = if_else(unchecked == "", " ", paste0(" (not checked here: ", unchecked, ") "))) |>
     transmute(Workload = if_else(duplicated(title), "", title),
-              Rule = write_markdown("{rule}{note}{cited}"),
+              Rule = fill_markdown("{rule}{note}{cited}"),
               "At least" = format_quantity(least), Here = format_quantity(value),
               Holds = case_when(unchecked != "" ~ NO_VALUE, is.na(holds) ~ "not known",
                                 holds ~ "yes", TRUE ~ "no\u2020"))
@@ -186,7 +186,7 @@ tabulate_sizes <- function(paper) {
 #' environment has native's level times its ratio, with as many digits as its interval deserves.
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each series and a column for each environment
+#' @return data frame for format_table, a row for each series and a column for each environment
 tabulate_levels <- function(paper) {
   filter(paper$summary, headline == "yes") |>
     mutate(Series = paste0(series, ", ", unit),
@@ -200,8 +200,8 @@ tabulate_levels <- function(paper) {
 
 #' List comparisons with native
 #'
-#' @param rows of comparisons, as read_result returns them
-#' @return data frame for set_table
+#' @param rows of comparisons, as read_result_table returns them
+#' @return data frame for format_table
 tabulate_comparisons <- function(rows) {
   transmute(rows, Series = if_else(duplicated(series), "", series), Environment = label,
             Blocks = n, "Of native [95\u00a0%]" = format_share_interval(ratio, low, high),
@@ -214,7 +214,7 @@ tabulate_comparisons <- function(rows) {
 #' List the verdicts on each workload in each environment at several margins
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each workload whose sizes are valid and each
+#' @return data frame for format_table, a row for each workload whose sizes are valid and each
 #'   environment, and a column for each margin
 tabulate_margins <- function(paper) {
   shown <- filter(paper$decisions, !workload %in% paper$invalid)
@@ -239,7 +239,7 @@ tabulate_margins <- function(paper) {
 #' List the parts of the differences from native, in shares of native's time per unit of work
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each headline series that is slower or faster than
+#' @return data frame for format_table, a row for each headline series that is slower or faster than
 #'   native in an environment; without rows if there is none, or its costs are not known
 tabulate_costs <- function(paper) {
   differing <- filter(paper$headlines, outcome %in% c("slower", "faster"))
@@ -265,9 +265,9 @@ tabulate_costs <- function(paper) {
 #' List the ratios whose robust estimate differs from that of all work over all time
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table; "Without stalls" is the robust estimate; without rows if no
+#' @return data frame for format_table; "Without stalls" is the robust estimate; without rows if no
 #'   ratio differs
-tabulate_robust <- function(paper) {
+tabulate_robust_estimates <- function(paper) {
   filter(paper$headlines, robust_differs == "yes") |>
     transmute(Series = if_else(duplicated(series), "", series), Environment = label,
               "Work over time" = format_share_interval(ratio, low, high),
@@ -277,7 +277,7 @@ tabulate_robust <- function(paper) {
 #' List how many laps were left out in each environment, if any were
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table; without rows if no lap was left out
+#' @return data frame for format_table; without rows if no lap was left out
 tabulate_disturbances <- function(paper) {
   if (sum(paper$disturbances$left_out) == 0) return(tibble())
   transmute(paper$disturbances, Environment = label, Laps = laps, "Left out" = left_out,
@@ -288,7 +288,7 @@ tabulate_disturbances <- function(paper) {
 #' List how often laps stalled, where they stalled at all
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table; without rows if no lap stalled
+#' @return data frame for format_table; without rows if no lap stalled
 tabulate_stalls <- function(paper) {
   filter(paper$stalls, share > 0 | reference_share > 0) |>
     transmute(Series = if_else(duplicated(series), "", series), Environment = label, Laps = laps,
@@ -302,8 +302,8 @@ tabulate_stalls <- function(paper) {
 #' sections/expected.Rmd gives the reasons of the expectations, and has to follow their changes.
 #'
 #' @param paper list of read_paper; only workloads that publications report on count
-#' @return data frame for set_table, with a column for each outcome
-tabulate_expected <- function(paper) {
+#' @return data frame for format_table, with a column for each outcome
+tabulate_expected_outcomes <- function(paper) {
   filter(paper$headlines, workload %in% paper$originals) |>
     mutate(Environments = FAMILIES[family],
            computes = question %in% c("processor", "memory"),
@@ -319,7 +319,7 @@ tabulate_expected <- function(paper) {
 #' List the published claims that were tested
 #'
 #' @param claims table of claims
-#' @return data frame for set_table, in the order of VERDICTS
+#' @return data frame for format_table, in the order of VERDICTS
 tabulate_claims <- function(claims) {
   filter(claims, verdict != "not tested") |>
     arrange(match(verdict, VERDICTS)) |>
@@ -335,8 +335,8 @@ tabulate_claims <- function(claims) {
     drop_empty_columns()
 }
 
-# Why claims were not tested, by the codes in claims.csv: those of refuse_part (claims.R), and the
-# reasons of `untestable` in published/claims.json.
+# Why claims were not tested, by the codes in claims.csv: those of make_untestable_part (claims.R),
+# and the reasons of `untestable` in published/claims.json.
 REASONS <- c(statement = "It is not a statement about a measured difference between environments.",
              workload = "The workload was not measured.",
              environment = "An environment that it is about was not measured.",
@@ -349,8 +349,8 @@ REASONS <- c(statement = "It is not a statement about a measured difference betw
 #' Count the claims that were not tested by reason and publication
 #'
 #' @param claims table of claims
-#' @return data frame for set_table, a row for each reason and a column for each publication
-tabulate_untested <- function(claims) {
+#' @return data frame for format_table, a row for each reason and a column for each publication
+tabulate_untested_claims <- function(claims) {
   filter(claims, verdict == "not tested") |>
     count(Publication = publication, reason) |>
     tidyr::pivot_wider(names_from = Publication, values_from = n, values_fill = 0L) |>
@@ -361,8 +361,8 @@ tabulate_untested <- function(claims) {
 #' List the levels of emulated machines, with their shares of native's
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each series and a column for each environment
-tabulate_emulated <- function(paper) {
+#' @return data frame for format_table, a row for each series and a column for each environment
+tabulate_emulated_levels <- function(paper) {
   mutate(paper$emulated, Series = paste0(series, ", ", unit),
          spread = if_else(is.na(sd), "", paste0(SPACE, "\u00b1", SPACE, format_number(sd, sd))),
          share = if_else(is.na(ratio) | ratio == 1, "",
@@ -375,8 +375,8 @@ tabulate_emulated <- function(paper) {
 #' List planned runs that are missing
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each workload, environment and reason
-tabulate_missing <- function(paper) {
+#' @return data frame for format_table, a row for each workload, environment and reason
+tabulate_missing_runs <- function(paper) {
   titles <- vapply(paper$plan$workloads, `[[`, "", "title")
   transmute(paper$missing, Workload = unname(titles[workload]), Environment = label, Missing = n,
             Why = why)
@@ -391,7 +391,7 @@ select_shown_choices <- function(paper) {
 #' List the comparisons of environments that differ in one choice
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for format_table
 tabulate_choices <- function(paper) {
   select_shown_choices(paper) |>
     transmute(Choice = if_else(duplicated(choice), "", choice), Series = series,
@@ -415,7 +415,7 @@ HOST_FACTS <- c("cache_bytes", "governor", "turbo")
 #' List what records observed on the host and inside the environments
 #'
 #' @param records list of records; values that differ between them are all listed
-#' @return data frame for set_table: facts of the machine, then the rows of tabulate_engines
+#' @return data frame for format_table: facts of the machine, then the rows of tabulate_engines
 tabulate_testbed <- function(records) {
   # Returns the values of a fact as text, of one side: a function of a record's `observed`.
   join_values <- function(key, get_side) {
@@ -490,7 +490,7 @@ ENGINE_ROWS <- list(
 #' List the engines of containers, their storage and their network
 #'
 #' @param systems list of records' `system`, of engines on the host and in machines
-#' @return data frame for set_table, with the rows of ENGINE_ROWS that say something
+#' @return data frame for format_table, with the rows of ENGINE_ROWS that say something
 tabulate_engines <- function(systems) {
   in_machine <- !vapply(systems, function(system) is.null(system$vm), NA)
   engines <- lapply(systems, function(system) system$docker %or% system$container)
@@ -510,7 +510,7 @@ tabulate_engines <- function(systems) {
 
 # Lists distinct texts, in the order of their first places, with their numbers: "slices (9); alone
 # (1)", or only "slices" if all texts are equal.
-count_texts <- function(texts) {
+format_text_counts <- function(texts) {
   counts <- table(factor(texts, unique(texts)))
   if (length(counts) == 1) return(names(counts))
   paste0(names(counts), " (", counts, ")", collapse = "; ")
@@ -521,18 +521,18 @@ count_texts <- function(texts) {
 #' A star marks disturbed runs.  The links are relative to paper/, where the page is.
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each workload and environment
+#' @return data frame for format_table, a row for each workload and environment
 tabulate_runs <- function(paper) {
   # Returns Markdown in one text, which later steps would escape without a mark.
   link_runs <- function(number, path, mark) {
-    paste(write_markdown("[{number}{mark}](../{path})"), collapse = " ")
+    paste(fill_markdown("[{number}{mark}](../{path})"), collapse = " ")
   }
   labels <- paper$environments$label
   paper$runs |>
     arrange(match(workload, names(paper$plan$workloads)),
             match(environment, paper$environments$environment), repetition) |>
     group_by(Workload = factor(title, unique(title)), Environment = factor(label, labels)) |>
-    summarise(Runs = n(), Disturbed = sum(flags != ""), Taken = count_texts(how),
+    summarise(Runs = n(), Disturbed = sum(flags != ""), Taken = format_text_counts(how),
               "Raw logs" = link_runs(repetition, log, if_else(flags == "", "", "*")),
               Records = link_runs(repetition, record, ""), .groups = "drop") |>
     mutate(across(c("Raw logs", "Records"), mark_as_markdown))
@@ -541,9 +541,9 @@ tabulate_runs <- function(paper) {
 #' List how the state in which programs start differs from native's, and the option that declares it
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, in which environments with the same differences share rows;
+#' @return data frame for format_table, in which environments with the same differences share rows;
 #'   NULL if there are no differences
-tabulate_states <- function(paper) {
+tabulate_starting_states <- function(paper) {
   rows <- bind_rows(lapply(unname(paper$records), function(record) {
     bind_rows(lapply(record$starting_state$differences, as_tibble)) |>
       mutate(environment = record$environment)
@@ -563,8 +563,8 @@ tabulate_states <- function(paper) {
 #' List the options that were passed on to Docker, and the effects that were seen inside
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table; NULL if there are no options
-tabulate_options <- function(paper) {
+#' @return data frame for format_table; NULL if there are no options
+tabulate_docker_options <- function(paper) {
   rows <- bind_rows(lapply(unname(paper$records), function(record) {
     settings <- bind_rows(lapply(record$system$docker$settings, as_tibble))
     if (nrow(settings) == 0) return(NULL)

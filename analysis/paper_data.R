@@ -16,7 +16,7 @@ PAPER_TEXT_COLUMNS <- c("workload", "metric", "question", "environment", "series
 #' @param name one of PAPER_TABLES
 #' @param folder of results
 #' @return data frame; comparisons, verdicts and choices have their `outcome`
-read_result <- function(name, folder) {
+read_result_table <- function(name, folder) {
   rows <- read_table(file.path(folder, paste0(name, ".csv")), PAPER_TEXT_COLUMNS)
   if (name %in% c("comparisons", "verdicts", "choices")) rows$outcome <- classify_outcomes(rows)
   rows
@@ -30,7 +30,7 @@ read_result <- function(name, folder) {
 #' @param folder of results: plan.json, plan.csv, records and all tables
 #' @param root folder of the project, with published data and the constants of emulated hosts
 #' @return list of read_results with
-#'   the tables of PAPER_TABLES, as read_result returns them;
+#'   the tables of PAPER_TABLES, as read_result_table returns them;
 #'   decisions (the verdicts at MARGIN, with `minutes`: how long the blocks take that would decide);
 #'   headlines (the headline comparisons);
 #'   measured (environments whose values count and are not emulated);
@@ -44,7 +44,7 @@ read_result <- function(name, folder) {
 read_paper <- function(folder, root) {
   results <- read_results(folder)
   paper <- results
-  paper[PAPER_TABLES] <- lapply(PAPER_TABLES, read_result, folder)
+  paper[PAPER_TABLES] <- lapply(PAPER_TABLES, read_result_table, folder)
   paper$decisions <- filter(paper$verdicts, margin == MARGIN) |> add_minutes_needed(paper)
   paper$headlines <- filter(paper$comparisons, headline == "yes")
   paper$measured <- filter(paper$environments, environment %in% paper$tidy$environment)
@@ -54,10 +54,10 @@ read_paper <- function(folder, root) {
   paper[marked] <- lapply(paper[marked], mark_broken_sizes, paper)
   paper$catalogue <- read_published(folder, root)
   paper$statements <- join_statements(paper$claims, paper$catalogue) |>
-    add_remedies(results, paper$catalogue)
+    add_decision_forecasts(results, paper$catalogue)
   # Statements of today reproduce no original.
   candidates <- if (is.null(paper$statements)) unique(paper$runs$workload)
-  paper[c("originals", "publications")] <- find_originals(paper$catalogue, candidates)
+  paper[c("originals", "publications")] <- find_original_workloads(paper$catalogue, candidates)
   paper$published <- tibble()
   if (paper$valid && length(paper$originals) > 0) {
     paper$published <- read_published_ratios(file.path(root, "published"), paper$catalogue,
@@ -111,7 +111,7 @@ mark_broken_sizes <- function(rows, paper) {
 #' @param workloads names of measured workloads
 #' @return list of two, which read_paper assigns in this order: the names of the workloads that a
 #'   claim is about, and the titles of these claims' publications, named by their keys
-find_originals <- function(catalogue, workloads) {
+find_original_workloads <- function(catalogue, workloads) {
   # A claim names a workload or a group of them.
   list_workloads <- function(claim) {
     intersect(unlist(catalogue$workload_groups[[claim$workload]] %or% claim$workload), workloads)
@@ -158,7 +158,7 @@ join_statements <- function(claims, catalogue) {
 #' @param results list of read_results
 #' @param catalogue list as in published/today.json
 #' @return the data frame with `remedy` (a clause; "" of statements that are not undecided)
-add_remedies <- function(statements, results, catalogue) {
+add_decision_forecasts <- function(statements, results, catalogue) {
   if (is.null(statements)) return(NULL)
   # A claim has a second row if another product stands in for its own.
   forecasts <- forecast_claims(results, catalogue)[c("id", "transferred", "more", "seconds")]
@@ -285,7 +285,7 @@ describe_seal <- function(plan) {
 #'
 #' @param paper list of read_paper
 #' @return text
-make_title <- function(paper) {
+make_paper_title <- function(paper) {
   if (!is.null(paper$plan$title)) return(paper$plan$title)
   families <- unique(paper$measured$family)
   kinds <- c(if ("machines" %in% families) "Virtual Machines",
@@ -301,7 +301,7 @@ make_title <- function(paper) {
 #'
 #' @param paper list of read_paper
 #' @return one sentence, which also says if nothing can be compared
-describe_answer <- function(paper) {
+describe_family_costs <- function(paper) {
   if (nrow(paper$headlines) == 0) {
     return("No run can be compared with native\u2019s, so this paper reports levels.")
   }
@@ -329,7 +329,7 @@ describe_answer <- function(paper) {
 describe_verdicts <- function(paper) {
   verdicts <- filter(paper$decisions, !workload %in% paper$invalid)
   if (nrow(verdicts) == 0) return(NULL)
-  paste(vapply(split_families(verdicts), describe_family, ""), collapse = " ")
+  paste(vapply(split_families(verdicts), describe_family_verdicts, ""), collapse = " ")
 }
 
 # Splits rows by their column `family`: a list of data frames, named by family, in the order of
@@ -345,11 +345,11 @@ split_families <- function(rows) {
 suggest_next_step <- function(paper) {
   undecided <- filter(paper$decisions, outcome == "undecided", is.finite(more))
   if (!paper$valid) {
-    write_markdown("They check the pipeline; measure at the scale `standard` next.")
+    fill_markdown("They check the pipeline; measure at the scale `standard` next.")
   } else if (nrow(paper$headlines) == 0) {
     if (!NATIVE %in% paper$measured$environment) return("Measure native next.")
     if (nrow(paper$measured) > 1) return("Measure whole blocks next.")
-    write_markdown("Add an environment to `config.yaml` next.")
+    fill_markdown("Add an environment to `config.yaml` next.")
   } else if (any(paper$headlines$outcome == "no interval")) {
     glue("Measure more blocks next: an interval takes at least {INTERVAL_BLOCKS}, and a verdict ",
          "{VERDICT_BLOCKS}.")
@@ -369,7 +369,7 @@ suggest_next_step <- function(paper) {
 #'
 #' @param paper list of read_paper
 #' @return list of names of workloads, named by question
-group_by_question <- function(paper) {
+group_workloads_by_question <- function(paper) {
   rows <- distinct(paper$metrics, question, workload) |>
     filter(workload %in% paper$tidy$workload)
   split(rows$workload, factor(rows$question, unique(rows$question)))
@@ -404,10 +404,10 @@ choose_figures <- function(paper, name) {
 #' @param table data frame of summary or comparisons, of any workloads
 #' @param name of the workload
 #' @param figure entry of the workload's `figures` in the plan, which selects by its metrics and
-#'   its `where` (match_rows)
+#'   its `where` (is_selected)
 #' @return rows of the table
 select_figure_rows <- function(table, name, figure) {
   rows <- table[table$workload == name, ]
   selection <- list(metric = c(figure$metrics, figure$metric), where = figure$where)
-  rows[match_rows(selection, rows), ]
+  rows[is_selected(selection, rows), ]
 }

@@ -133,7 +133,7 @@ read_results <- function(folder, tables = folder) {
     stop(folder, "/tidy: ", unknown[[1]], " is not in ", plan_path, call. = FALSE)
   }
   rows <- label_rows(rows, metrics, environments)
-  rows$headline <- mark_headlines(rows, plan)
+  rows$headline <- is_headline(rows, plan)
   planned <- read_table(file.path(folder, "plan.csv"))
   planned$log <- do.call(sprintf, c("results/raw/%s/%s/%s.log",
                                     planned[c("environment", "workload", "repetition")]))
@@ -463,20 +463,20 @@ describe_factors <- function(rows, columns = list_factor_columns(rows)) {
 #' @param rows tidy rows
 #' @param plan contents of plan.json
 #' @return logical vector, for each row
-mark_headlines <- function(rows, plan) {
+is_headline <- function(rows, plan) {
   headline <- rep(FALSE, nrow(rows))
   for (workload in unique(rows$workload)) {
     positions <- which(rows$workload == workload)
     selections <- list_headlines(plan$workloads[[workload]])
-    marked <- lapply(selections, match_rows, rows = rows[positions, ])
+    marked <- lapply(selections, is_selected, rows = rows[positions, ])
     marked <- Reduce(`|`, marked, rep(FALSE, length(positions)))
     headline[positions] <- if (any(marked)) marked else TRUE
   }
   headline
 }
 
-# Lists the headlines of a workload as selections of match_rows.  entry: the workload's entry in the
-# plan's `workloads`.
+# Lists the headlines of a workload as selections, see is_selected.
+# entry: the workload's entry in the plan's `workloads`.
 list_headlines <- function(entry) {
   if (!is.null(entry$headline)) return(entry$headline)
   figures <- Filter(function(figure) figure$kind %in% c("runs", "sweep"), entry$figures)
@@ -494,7 +494,7 @@ list_headlines <- function(entry) {
 #'   the factors named before.
 #' @param rows data frame: metric, and columns of factors
 #' @return logical vector, for each row
-match_rows <- function(selection, rows) {
+is_selected <- function(selection, rows) {
   is_match <- is.null(selection$metric) | rows$metric %in% unlist(selection$metric)
   for (name in names(selection$where)) {
     value <- get_factor(rows, name)

@@ -153,7 +153,8 @@ test_original_claims <- function(published, printed, tidy) {
   test_by <- function(rows, source) {
     factors <- describe_factors(rows)
     rows$series <- paste0(rows$metric, ifelse(factors == "", "", ", "), factors)
-    # The keys are those of describe_run.  The original's machine had two sockets, 32 processors.
+    # The keys are those of make_claim_context.  The original's machine had two sockets and 32
+    # processors.
     context <- list(invalid = character(), sockets = 2, processors = 32, emulated = character(),
                     paired = FALSE, exact = source == "printed")
     tested <- test_claims(catalogue, rows, context)

@@ -40,8 +40,8 @@ estimate_side <- function(logs, sessions) {
 #'   shows how sessions vary), why (the reason if there is no prediction)
 predict_replication <- function(original, replication) {
   logs <- list(log(original$share), log(replication$share))
-  there <- compare_pairs(original$share)
-  here <- compare_pairs(replication$share)
+  there <- estimate_mean_ratio(original$share)
+  here <- estimate_mean_ratio(replication$share)
   row <- data.frame(there = there$ratio, there_low = there$low, there_high = there$high,
                     n_there = there$n, here = here$ratio, here_low = here$low,
                     here_high = here$high, n_here = here$n, se = NA_real_, df = NA_real_,
@@ -133,7 +133,7 @@ compare_replication <- function(original, replication, omitted, effect) {
     # The first row has what all rows of the series share.
     runs <- ratios[series_keys == key, ]
     series <- runs[1, ]
-    partner <- find_partner(runs, ratios, repeated)
+    partner <- find_repeated_series(runs, ratios, repeated)
     reason <- ""
     if (series$workload %in% invalid) {
       reason <- "its sizes break a rule: see docs/sizes.md"
@@ -176,7 +176,7 @@ list_ratios <- function(side) {
 # Where a factor follows the size of the machine, the only series of a metric repeats the original's
 # only one.
 # runs: rows of the series; ratios, repeated: list_ratios of the original and of the replication.
-find_partner <- function(runs, ratios, repeated) {
+find_repeated_series <- function(runs, ratios, repeated) {
   if (is.null(repeated)) return(NULL)
   # Keys are equal only between rows with the same columns of factors.
   aligned <- stack_rows(list(runs, repeated))
@@ -241,7 +241,7 @@ is_claim_due <- function(rows, published, omitted, replication) {
 #'   there_low, there_high, verdict_there, here, here_low, here_high, n_here, verdict_here,
 #'   outcome, why; NULL if there is none
 compare_claims <- function(published, original, replication, omitted) {
-  rows_there <- test_claims(published, original$tidy, describe_run(original))
+  rows_there <- test_claims(published, original$tidy, make_claim_context(original))
   decided <- c("reproduced", "same direction", "other size", "contradicted")
   rows_there <- rows_there[rows_there$verdict %in% decided, ]
   if (NROW(rows_there) == 0) return(NULL)
@@ -252,7 +252,7 @@ compare_claims <- function(published, original, replication, omitted) {
   rows_here[c("ratio", "low", "high", "n")] <- NA_real_
   if (!is.null(replication)) {
     session <- replication$sessions[[1]]
-    rows <- test_claims(published, session$tidy, describe_run(session))
+    rows <- test_claims(published, session$tidy, make_claim_context(session))
     # A claim may have a second row, for a product that stands in.
     partners <- match(paste(rows_there$id, rows_there$transferred),
                       paste(rows$id, rows$transferred))

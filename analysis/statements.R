@@ -37,7 +37,7 @@ draw_statements <- function(statements) {
                  label = paste0(id, ": ", format_claim_value(published, unit), here),
                  label = factor(label, rev(label)),
                  outcome = factor(outcome, names(STATEMENT_OUTCOMES)),
-                 question = make_wrapper(18)(as.character(question)),
+                 question = make_text_wrapper(18)(as.character(question)),
                  question = factor(question, unique(question)))
   ggplot(rows, aes(clip(ratio / base), label, colour = outcome)) +
     geom_vline(xintercept = 1, linewidth = 0.3, colour = "grey50") +
@@ -64,8 +64,8 @@ draw_statements <- function(statements) {
 
 #' Tabulate the statements under one question
 #'
-#' @param statements rows of add_remedies with this question
-#' @return data frame for set_table, one row for each statement: Statement, Published, Here
+#' @param statements rows of add_decision_forecasts with this question
+#' @return data frame for format_table, one row for each statement: Statement, Published, Here
 #'   [interval], Verdict
 tabulate_statements <- function(statements) {
   clauses <- if_else(statements$remedy == "", statements$because, statements$remedy)

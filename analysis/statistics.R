@@ -32,7 +32,7 @@ POWER_OF_TWO <- 0.9
 #' @param ratios numbers above 0, in the order of measurement
 #' @param level confidence level of the interval
 #' @return the row of estimate_difference, with scatter (standard deviation of the logarithms)
-compare_pairs <- function(ratios, level = 1 - ALPHA) {
+estimate_mean_ratio <- function(ratios, level = 1 - ALPHA) {
   logs <- suppressWarnings(log(ratios))
   row <- estimate_difference(list(logs), level, items = "blocks", quantity = "ratio")
   row$scatter <- if (length(logs) > 1 && all(is.finite(logs))) stats::sd(logs) else NA_real_
@@ -45,7 +45,7 @@ compare_pairs <- function(ratios, level = 1 - ALPHA) {
 #'
 #' @param x,y values in the order of measurement; y is NULL for one sample
 #' @param how "ratio" (x / y), "difference" (x - y) or "level" (x)
-#' @param level as in compare_pairs
+#' @param level as in estimate_mean_ratio
 #' @param items,estimate_error as in estimate_difference, for ratios
 #' @return the row of estimate_difference; `ratio` is the ratio, difference or level; se is on the
 #' scale
@@ -107,13 +107,13 @@ estimate_difference <- function(samples, level, transform_back = exp, items = "r
 #' holds for machines.  A session counts if it has INTERVAL_BLOCKS.  Otherwise the interval is of
 #' all blocks, and holds within these sessions.
 #'
-#' @param ratios,level see compare_pairs
+#' @param ratios,level see estimate_mean_ratio
 #' @param sessions,machines names, for each ratio
-#' @return the row of compare_pairs with sessions and machines (numbers), holds (the scope of the
-#'   interval: "session", "sessions", "machine" or "machines"), next_low and next_high (the interval
-#'   that holds another machine's ratio; NA unless the scope is "machines")
+#' @return the row of estimate_mean_ratio with sessions and machines (numbers), holds (the scope of
+#'   the interval: "session", "sessions", "machine" or "machines"), next_low and next_high (the
+#'   interval that holds another machine's ratio; NA unless the scope is "machines")
 compare_sessions <- function(ratios, sessions, machines, level = 1 - ALPHA) {
-  row <- compare_pairs(ratios, level)
+  row <- estimate_mean_ratio(ratios, level)
   row$sessions <- length(unique(sessions))
   row$machines <- length(unique(machines))
   row$holds <- if (row$sessions > 1) "sessions" else "session"
@@ -204,7 +204,7 @@ pool_machines <- function(means) {
 
 #' Compute the confidence intervals of ratios, by Student's t of their logarithms
 #'
-#' @param rows data frame: ratio, and se and df of its logarithm, as compare_pairs returns them
+#' @param rows data frame of estimate_mean_ratio: ratio, and se and df of its logarithm
 #' @param level confidence level
 #' @return data frame: low, high, one row for each of `rows`; NA if there is no interval
 compute_intervals <- function(rows, level) {
@@ -494,7 +494,7 @@ compare_environments <- function(pairs) {
   if (is.null(pairs)) return(NULL)
   map_groups(pairs, c(COMPARISON_KEYS, "reference"), function(series) {
     robust <- compare_sessions(series$robust, series$session, series$machine)
-    quotient <- compare_pairs(series$robust / series$ratio)
+    quotient <- estimate_mean_ratio(series$robust / series$ratio)
     cbind(compare_sessions(series$ratio, series$session, series$machine), robust = robust$ratio,
           robust_low = robust$low, robust_high = robust$high,
           robust_differs = (quotient$low > 1 | quotient$high < 1) %in% TRUE)

@@ -125,7 +125,7 @@ write_tables <- function(folder, out = folder) {
   write_result(list_runs(results), "runs")
   write_table(describe_sessions(results), "sessions", out, results$all)
   published <- read_published(folder, ROOT)
-  write_result(test_claims(published, results$tidy, describe_run(results)), "claims")
+  write_result(test_claims(published, results$tidy, make_claim_context(results)), "claims")
 }
 
 run_script(write_tables, "tables.R RESULTS [OUT]", 1, 2)

@@ -104,7 +104,7 @@ compare_sides <- function(sides, effect = MARGIN) {
   rows <- stack_rows(Map(function(from, to) {
     compare_two_sides(sides[[from]], sides[[to]])
   }, pairs$from, pairs$to))
-  decisive <- get_decisive(rows)
+  decisive <- get_decisive_estimates(rows)
   has_interval <- !is.na(decisive$low)
   keys <- make_keys(rows, c("from", "to", "emulated", "environment", "workload"))
   keys[!rows$headline | !has_interval] <- NA
@@ -122,7 +122,7 @@ compare_sides <- function(sides, effect = MARGIN) {
 #'
 #' @param rows data frame of compare_sides
 #' @return data frame: ratio, low, high, why
-get_decisive <- function(rows) {
+get_decisive_estimates <- function(rows) {
   by_native <- rows$basis == BY_NATIVE
   data.frame(ratio = ifelse(by_native, rows$change, rows$ratio),
              low = ifelse(by_native, rows$change_low, rows$low),
@@ -171,18 +171,20 @@ compare_two_sides <- function(first, second) {
 # runs: list of two data frames, see list_session_values; is_cost: whether lower is better;
 # by_session: see has_several_sessions.
 compare_series <- function(runs, is_cost, by_session) {
-  values <- lapply(runs, make_sample, "value", by_session)
+  values <- lapply(runs, select_sample_values, "value", by_session)
   # The ratio is of performance, so that of a cost the first side is divided by the second.
   value <- compare_side_samples(if (is_cost) values else rev(values), by_session, "runs")
-  shares <- lapply(runs, make_sample, "share", by_session)
+  shares <- lapply(runs, select_sample_values, "share", by_session)
   change <- compare_side_samples(rev(shares), by_session, "blocks")
   by_native <- all(vapply(runs, function(rows) any(rows$with_native), NA))
   decisive <- if (by_native) change else value
-  data.frame(n_from = nrow(runs[[1]]), mean_from = average(values[[1]]),
-             n_to = nrow(runs[[2]]), mean_to = average(values[[2]]),
+  data.frame(n_from = nrow(runs[[1]]), mean_from = compute_geometric_mean(values[[1]]),
+             n_to = nrow(runs[[2]]), mean_to = compute_geometric_mean(values[[2]]),
              value[c("ratio", "low", "high")],
-             blocks_from = sum(!is.na(runs[[1]]$share)), share_from = average(shares[[1]]),
-             blocks_to = sum(!is.na(runs[[2]]$share)), share_to = average(shares[[2]]),
+             blocks_from = sum(!is.na(runs[[1]]$share)),
+             share_from = compute_geometric_mean(shares[[1]]),
+             blocks_to = sum(!is.na(runs[[2]]$share)),
+             share_to = compute_geometric_mean(shares[[2]]),
              change = change$ratio, change_low = change$low, change_high = change$high,
              basis = if (by_native) BY_NATIVE else BY_VALUE, why = decisive$why,
              decisive[c("n", "se", "df")])
@@ -190,19 +192,19 @@ compare_series <- function(runs, is_cost, by_session) {
 
 # Returns the known values of a column of runs, or by session the geometric means of the sessions
 # that have INTERVAL_BLOCKS of them.  column: "value" or "share".
-make_sample <- function(runs, column, by_session) {
+select_sample_values <- function(runs, column, by_session) {
   runs <- runs[!is.na(runs[[column]]), ]
   values <- runs[[column]]
   if (!by_session) return(values)
   counts <- table(runs$session)
   counted <- runs$session %in% names(counts)[counts >= INTERVAL_BLOCKS]
   if (!any(counted)) return(values[0])
-  as.vector(tapply(values[counted], runs$session[counted], average))
+  as.vector(tapply(values[counted], runs$session[counted], compute_geometric_mean))
 }
 
 # Returns the geometric mean of values; NA if there are no values, and if one of them is not above
 # 0.
-average <- function(values) {
+compute_geometric_mean <- function(values) {
   is_positive <- (values > 0) %in% TRUE
   if (length(values) == 0 || !all(is_positive)) NA_real_ else exp(mean(log(values)))
 }
@@ -330,7 +332,8 @@ describe_outcome <- function(rows, sides, effect) {
                   "): nothing can be said."))
   }
   open <- judged[judged$outcome == "undecided", ]
-  need <- describe_need(open$more, if (has_several_sessions(sides)) "sessions" else "blocks")
+  unit <- if (has_several_sessions(sides)) "sessions" else "blocks"
+  need <- describe_samples_needed(open$more, unit)
   undecided <- paste(nrow(open), "of", nrow(judged), "undecided: ")
   by_value <- judged$basis == BY_VALUE
   if (nrow(open) == nrow(judged)) {
@@ -355,7 +358,7 @@ TOO_MANY <- 10000
 
 # Says in a clause how many more blocks or sessions would decide.
 # more: their number for each undecided row, or NA; unit: "blocks" or "sessions".
-describe_need <- function(more, unit) {
+describe_samples_needed <- function(more, unit) {
   known <- more[!is.na(more) & more < TOO_MANY]
   if (length(known) == 0) return(paste("they lie at the margin, where no number of", unit, "tells"))
   format_about <- function(number) paste("about", format(signif(number, 2), big.mark = ","))

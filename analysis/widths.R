@@ -50,7 +50,7 @@ list_headline_widths <- function(results) {
 # claim: an entry of published$claims; results: list of read_results.
 list_claim_widths <- function(claim, published, results) {
   only_claims <- is.null(results$plan$precision$target)
-  context <- describe_run(results)
+  context <- make_claim_context(results)
   parts <- list_claim_parts(claim, published, results$tidy, context)
   transferred <- transfer_claim(claim, published)
   if (only_claims && !is.null(transferred)) {

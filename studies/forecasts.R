@@ -19,13 +19,13 @@ NEAR <- 1.5
 compare_forecasts <- function(ratios, first) {
   n <- length(ratios)
   if (n < 1.5 * first) return(NULL)
-  whole <- compare_pairs(ratios)
-  pilot <- compare_pairs(ratios[seq_len(first)])
+  whole <- estimate_mean_ratio(ratios)
+  pilot <- estimate_mean_ratio(ratios[seq_len(first)])
   if (is.na(whole$se) || is.na(pilot$se)) return(NULL)
   width <- forecast_half_width(whole, n)
   # The half-width after each block, and the block from which on it stays within 110 % of the last.
   widths <- vapply(seq(INTERVAL_BLOCKS, n), function(i) {
-    row <- compare_pairs(ratios[seq_len(i)])
+    row <- estimate_mean_ratio(ratios[seq_len(i)])
     if (is.na(row$se)) Inf else forecast_half_width(row, i)
   }, 0)
   wanted <- 1.1 * width

@@ -45,7 +45,8 @@ for (scatter in c(0.02, 0.05)) {
                       c(0.1, 0.05))) {
       verdicts <- replicate(runs, {
         ratios <- (1 - case[[1]]) * exp(scatter * draw_noise(max(LOOKS), ar))
-        decide_by_looks(LOOKS, case[[2]], FALSE, function(n) compare_pairs(ratios[seq_len(n)]))
+        compare_first_blocks <- function(n) estimate_mean_ratio(ratios[seq_len(n)])
+        decide_by_looks(LOOKS, case[[2]], FALSE, compare_first_blocks)
       })
       print_rates(sprintf("%g %%, %g %%, %g %%, %g", 100 * case[[1]], 100 * case[[2]],
                           100 * scatter, ar), verdicts)
@@ -80,7 +81,7 @@ for (sessions in c(1, 3, 6)) {
         blocks <- lapply(stats::rnorm(sessions, 0, scatter), function(effect) {
           exp(effect + 0.03 * draw_noise(20, 0.3))
         })
-        if (sessions == 1) blocks[[1]] else vapply(blocks, average, 0)
+        if (sessions == 1) blocks[[1]] else vapply(blocks, compute_geometric_mean, 0)
       })
       row <- compare_side_samples(sides, sessions > 1, "blocks")
       row <- row[rep(1, ROWS), ]

@@ -28,7 +28,7 @@ for (noise in names(NOISE)) {
   for (blocks in c(5, 20)) {
     for (loss in c(0, 0.02, 0.05)) {
       rows <- stack_rows(lapply(seq_len(runs), function(i) {
-        compare_pairs(exp(log(1 - loss) + SD * NOISE[[noise]](blocks)))
+        estimate_mean_ratio(exp(log(1 - loss) + SD * NOISE[[noise]](blocks)))
       }))
       holds <- rows$low <= 1 - loss & rows$high >= 1 - loss
       judged <- judge_rows(rows, 1 - 2 * ALPHA)

@@ -28,7 +28,7 @@ simulate_try <- function(ratio, correlation, looks, last) {
   blocks <- rep(0, 2)
   for (look in LOOKS[LOOKS <= last]) {
     blocks[verdicts == "undecided"] <- look
-    rows <- stack_rows(Map(function(x, n) compare_pairs(x[seq_len(n)]), ratios, blocks))
+    rows <- stack_rows(Map(function(x, n) estimate_mean_ratio(x[seq_len(n)]), ratios, blocks))
     # As add_verdicts, without the blocks that would decide.
     judged <- judge_rows(rows, 1 - 2 * ALPHA / (2 * looks))
     verdicts <- ifelse(judged$outside, "different",

@@ -108,8 +108,8 @@ print_causes <- function(project) {
     best_lap <- find_comparison(best, row)
     is_first <- row$metric == "first" || get_factor(row, "call") %in% FIRST
     cause <- name_cause(row, page, cell, best_lap)
-    cells <- c(row$series, row$label, row$n, show_interval(row), show_interval(page),
-               show_interval(cell), show_interval(best_lap),
+    intervals <- vapply(list(row, page, cell, best_lap), format_ratio_interval, "")
+    cells <- c(row$series, row$label, row$n, intervals,
                paste0(if (is_first) "first touch: ", cause))
     cat("| ", paste(cells, collapse = " | "), " |\n", sep = "")
   }

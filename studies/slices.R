@@ -14,7 +14,7 @@ read_both_ways <- function(folder) {
   plan <- jsonlite::read_json(file.path(folder, "plan.json"))
   metrics <- stack_rows(Map(list_metrics, names(plan$workloads), plan$workloads))
   rows <- stack_rows(lapply(names(plan$workloads), read_values, folder))
-  rows <- rows[mark_headlines(rows, plan) & rows$counts == "yes", ]
+  rows <- rows[is_headline(rows, plan) & rows$counts == "yes", ]
   rows <- cbind(rows, get_run_times(rows, read_records(unique(rows$log), folder)))
   metric <- match(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric))
   rows$title <- metrics$title[metric]
@@ -31,7 +31,7 @@ read_both_ways <- function(folder) {
 }
 
 # Formats the mean of the ratios of blocks with its interval, for a cell of the table.
-show_ratios <- function(ratios) show_interval(compare_pairs(ratios))
+format_mean_ratio <- function(ratios) format_ratio_interval(estimate_mean_ratio(ratios))
 
 # Prints the values of docs/method.md.  project: folder of a project, whose tables exist.
 print_ways <- function(project) {
@@ -54,8 +54,8 @@ print_ways <- function(project) {
       slices <- if (is_level) chosen$slices else chosen$slices / base$slices
       whole <- if (is_level) chosen$whole else chosen$whole / base$whole
       cells <- c(chosen$title[[1]], chosen$label[[1]], nrow(chosen),
-                 if (is_level) "" else show_ratios(slices),
-                 if (is_level) "" else show_ratios(whole), show_ratios(slices / whole))
+                 if (is_level) "" else format_mean_ratio(slices),
+                 if (is_level) "" else format_mean_ratio(whole), format_mean_ratio(slices / whole))
       cat("| ", paste(cells, collapse = " | "), " |\n", sep = "")
     }
   }

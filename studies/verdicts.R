@@ -23,7 +23,7 @@ draw_series <- function(n, series, ar) {
 }
 
 # Simulates one paper in which every container has the share `truth` of native's performance.
-# Returns rows of compare_pairs, with workload and environment; neighbouring blocks have the
+# Returns rows of estimate_mean_ratio, with workload and environment; neighbouring blocks have the
 # correlation ar.
 simulate_paper <- function(truth, ar) {
   stack_rows(lapply(seq_len(nrow(WORKLOADS)), function(i) {
@@ -31,7 +31,7 @@ simulate_paper <- function(truth, ar) {
     native <- draw_series(workload$blocks, workload$series, ar)
     stack_rows(lapply(seq_len(CONTAINERS), function(container) {
       noise <- (draw_series(workload$blocks, workload$series, ar) - native) / sqrt(2)
-      rows <- apply(truth * exp(workload$sd * noise), 2, compare_pairs, simplify = FALSE)
+      rows <- apply(truth * exp(workload$sd * noise), 2, estimate_mean_ratio, simplify = FALSE)
       cbind(workload = workload$workload, environment = container, stack_rows(rows))
     }))
   }))
@@ -77,7 +77,7 @@ for (parts in c(2, 5, 10, 17)) {
         # Percentiles have wide tails: one block in ten has three times the noise.
         rows <- stack_rows(lapply(seq_len(parts), function(part) {
           wide <- ifelse(stats::runif(blocks) < 0.1, 3, 1)
-          compare_pairs(exp(0.05 * wide * draw_noise(blocks, ar)), 1 - ALPHA / parts)
+          estimate_mean_ratio(exp(0.05 * wide * draw_noise(blocks, ar)), 1 - ALPHA / parts)
         }))
         any(rows$low > 1 | rows$high < 1)
       }, NA)
@@ -98,7 +98,7 @@ draw_laps <- function(laps, blocks, share) {
 simulate_stalls <- function(laps, blocks, share) {
   native <- draw_laps(laps, blocks, 0)
   docker <- draw_laps(laps, blocks, share)
-  row <- compare_pairs(colSums(native) / colSums(docker))
+  row <- estimate_mean_ratio(colSums(native) / colSums(docker))
   judged <- judge_rows(row, 1 - 2 * ALPHA / VERDICTS)
   # The columns of tidy values that compare_stalls reads.
   tidy <- data.frame(environment = rep(c(NATIVE, "docker"), each = blocks), headline = TRUE,

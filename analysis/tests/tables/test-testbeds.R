@@ -30,7 +30,7 @@ test_that("whatever the values, an interval has two ends or a reason why there i
                  missing = function(n) c(NA, 1:9)[seq_len(n)])
   compare_case <- function(first, second, n, how) {
     x <- values[[first]](n)
-    if (second == "pairs") return(compare_pairs(x))
+    if (second == "pairs") return(estimate_mean_ratio(x))
     if (second == "none") return(compare_samples(x, NULL, how))
     compare_samples(x, values[[second]](if (n > 3) 7 else n), how)
   }
@@ -54,7 +54,7 @@ test_that("a sample that does not vary has no error, and two of them have no int
   columns <- c("ratio", "low", "high")
   rigid <- compare_samples(x, rep(2, 5))
   expect_equal(rigid$why, "")
-  expect_equal(rigid[columns], compare_pairs(x / 2)[columns])
+  expect_equal(rigid[columns], estimate_mean_ratio(x / 2)[columns])
   hardly_varies <- compare_samples(x, 2 * (1 + 1e-9 * c(0, 1, 0, 0, 1)))
   expect_equal(rigid, hardly_varies, tolerance = 1e-6)
   inverse <- compare_samples(rep(2, 5), x)
@@ -63,7 +63,7 @@ test_that("a sample that does not vary has no error, and two of them have no int
     expect_match(compare_samples(rep(2, 5), rep(1, 5), how)$why, "same")
   }
   # Values that have no ratio are not left out.
-  expect_match(compare_pairs(c(1, 1.1, 0, 1.2))$why, "not all")
+  expect_match(estimate_mean_ratio(c(1, 1.1, 0, 1.2))$why, "not all")
   # The unit does not matter.
   ends <- c("low", "high")
   small <- compare_samples(1e-200 * x, NULL, "level")

@@ -10,9 +10,9 @@ source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims", "forecast", "format", "markdown_tables", "figures",
            "render")
 
-# Writes the page of the claim in the file `claims`, and prints its rows.  The columns are the keys
-# that strata/claim/command.py reads; of two rows it takes the last.
-# folder: of results; claims: path of a file with one claim; out: path of the page.
+# Writes the page of a claim, and prints its rows as JSON.  strata/claim/command.py reads their
+# columns as keys, and takes the last row if there are two.
+# folder: of results.  claims: path of a file with one claim.  out: path of the page.
 write_claim_page <- function(folder, claims, out) {
   results <- read_results(folder)
   published <- jsonlite::read_json(claims)

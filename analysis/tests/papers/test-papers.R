@@ -173,11 +173,11 @@ test_that("a paper of today's statements answers, draws all and has a section fo
   load_analysis(c("read", "statistics", "claims", "forecast", "format", "paper_data",
                   "markdown_tables", "figures", "statements"))
   paper <- read_paper(folder, root)
-  expect_equal(paper$statements$remedy != "", paper$statements$outcome == "undecided")
+  expect_equal(paper$statements$forecast != "", paper$statements$outcome == "undecided")
   measured <- paper$statements[!is.na(paper$statements$n), ]
   for (n in c(1, 5)) {
     open <- transform(measured, n = n, outcome = "undecided")
-    expect_true(all(nzchar(add_decision_forecasts(open, read_results(folder), catalogue)$remedy)))
+    expect_true(all(nzchar(add_decision_forecasts(open, read_results(folder), catalogue)$forecast)))
   }
   at <- match(c("database-stream", "gvisor-memory-free"), paper$statements$id)
   expect_equal(paper$statements$outcome[at], c("reproduced", "contradicted"))

@@ -79,7 +79,7 @@ test_that("a forecast holds: so many blocks decide in most cases", {
     pilot <- make_values(native = 10, docker = 10, n = 40, noise = 0.03, seed = seed)
     results <- make_timed(pilot)
     row <- forecast_claim(make_claim(0.98, 1.02), published, pilot, CONTEXT,
-                          make_block_clock(results))
+                          make_block_time_forecaster(results))
     n <- 40 + row$more
     again <- make_values(native = 10, docker = 10, n = n, noise = 0.03, seed = seed + 1000)
     claims <- c(published, list(claims = list(make_claim(0.98, 1.02))))

@@ -99,10 +99,10 @@ test_claim <- function(claim, published, values, context) {
   tested <- Filter(is_testable, parts)
   if (length(untested) > 0) row[c("reason", "because")] <- untested[[1]][c("reason", "because")]
   if (length(tested) == 0) return(row)
-  inner <- stack_rows(lapply(tested, estimate_part, INNER_LEVEL))
+  inner <- stack_rows(lapply(tested, estimate_claim_part, INNER_LEVEL))
   # Any part outside contradicts the claim, so that the parts share the error rate (Bonferroni).
   outer_level <- 1 - ALPHA / length(tested)
-  outer <- stack_rows(lapply(tested, estimate_part, outer_level))
+  outer <- stack_rows(lapply(tested, estimate_claim_part, outer_level))
   low <- vapply(tested, function(part) part$bounds[[1]], 0)
   high <- vapply(tested, function(part) part$bounds[[2]], 0)
   low <- ifelse(is.na(low), 0, low)
@@ -175,7 +175,7 @@ read_tolerance <- function(claim) {
 # "undecided": the column against_published of claims.csv.
 # part: entry of list_claim_parts that can be tested.  value: the published ratio.
 compare_with_published <- function(part, value) {
-  row <- estimate_part(part, INNER_LEVEL, value)
+  row <- estimate_claim_part(part, INNER_LEVEL, value)
   n <- if (isTRUE(part$exact)) Inf else row$n
   judged <- judge_parts(row, row, n, 1 - MARGIN, 1 / (1 - MARGIN))
   if (judged$within) return("equal")
@@ -189,7 +189,7 @@ compare_with_published <- function(part, value) {
 #' @param divisor number that the part's values are divided by, for a comparison with this number
 #' @return row of compare_sessions, or of compare_samples if runs are not paired; the interval of
 #'   exact values has no width.  `ratio` is a difference or a level if the claim is about one
-estimate_part <- function(part, level, divisor = 1) {
+estimate_claim_part <- function(part, level, divisor = 1) {
   if (!is.null(part$ratio)) {
     return(compare_sessions(part$ratio / divisor, part$session, part$machine, level))
   }
@@ -237,7 +237,7 @@ list_part_intervals <- function(claim, published, values, context) {
     tested <- list_tested(transferred$claim, transferred$published)
   }
   stack_rows(lapply(tested, function(part) {
-    row <- estimate_part(part, INNER_LEVEL)[c("n", "ratio", "low", "high")]
+    row <- estimate_claim_part(part, INNER_LEVEL)[c("n", "ratio", "low", "high")]
     data.frame(part[c("environment", "reference", "series")], row,
                tolerance_low = part$bounds[[1]], tolerance_high = part$bounds[[2]])
   }))

@@ -20,7 +20,7 @@ write_comparison <- function(listing, out, effect = MARGIN) {
   sides <- lapply(jsonlite::read_json(listing), read_side)
   rows <- compare_sides(sides, effect)
   origins <- compare_origins(sides)
-  outcome <- summarise_outcome(rows, sides, effect)
+  outcome <- summarise_comparison(rows, sides, effect)
   dir.create(out, recursive = TRUE, showWarnings = FALSE)
   replace_table(file.path(out, "comparison.csv"), rows)
   replace_table(file.path(out, "provenance.csv"), origins)

@@ -399,7 +399,7 @@ draw_cdf <- function(paper, name, figure) {
 
 #' Draw a figure of a workload by its kind: "runs", "cdf", or the curves of "sweep" and "against"
 #'
-#' A new kind also needs a caption and a height (write_caption, compute_figure_height).
+#' A new kind also needs a caption and a height (write_workload_caption, compute_figure_height).
 #'
 #' @inheritParams draw_block_ratios
 #' @return ggplot
@@ -429,7 +429,7 @@ compute_figure_height <- function(paper, name, figure) {
 #'
 #' @inheritParams draw_block_ratios
 #' @return text, which is not marked: the hook of set_chunk_options escapes it
-write_caption <- function(paper, name, figure) {
+write_workload_caption <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$summary, name, figure)
   n <- paste(unique(range(rows$n)), collapse = " to ")
   # A figure may have no title.

@@ -114,7 +114,7 @@ forecast_ratios <- function(results, width, budget = NA) {
 forecast_claim <- function(claim, published, values, context, forecast_seconds) {
   parts <- Filter(is_testable, list_claim_parts(claim, published, values, context))
   estimates <- stack_rows(lapply(parts, function(part) {
-    row <- estimate_part(part, 1 - ALPHA)
+    row <- estimate_claim_part(part, 1 - ALPHA)
     # A tolerance may begin at 0, which has no logarithm.
     bounds <- log(pmax(part$bounds, 1e-9))
     ends <- ifelse(is.na(bounds), c(-Inf, Inf), bounds)

@@ -19,7 +19,7 @@ format_time <- function(seconds) {
   paste0(format(number, big.mark = ",", scientific = FALSE), SPACE, unit)
 }
 
-#' Make texts legible: without characters that control a device or the direction of writing
+#' Replace characters that control a device or the direction of writing, so that texts are legible
 #'
 #' A run of these characters becomes a space.  The joiners of Arabic and Indic scripts and of emoji
 #' are kept.
@@ -27,7 +27,7 @@ format_time <- function(seconds) {
 #' @param texts character vector; bytes that are not UTF-8 become replacement characters
 #' @param keep characters that are kept, for example the line ends of a label in a figure
 #' @return character vector
-make_legible <- function(texts, keep = "") {
+replace_control_characters <- function(texts, keep = "") {
   texts <- iconv(as.character(texts), "UTF-8", "UTF-8", sub = "\ufffd")
   controls <- paste0("(?:(?![\u200c\u200d", keep, "])[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}])+")
   gsub(controls, " ", texts, perl = TRUE)
@@ -47,7 +47,7 @@ STRAIGHT_QUOTES <- c("'" = "\\textquotesingle{}", "`" = "\\textasciigrave{}", ",
 #'   stays NA
 escape_text <- function(texts) {
   if (inherits(texts, "knit_asis")) return(as.character(texts))
-  texts <- make_legible(texts)
+  texts <- replace_control_characters(texts)
   # The marks of Markdown: brackets and other signs, the colon of an address, a dot, comma or dash
   # before another, and the signs that begin a block.  Each becomes a numeric character reference,
   # since rmarkdown would take a backslash before a bracket for the beginning of mathematics.
@@ -299,12 +299,12 @@ describe_broken_sizes <- function(paper) {
                       "\\@ref(tab:sizes)): its results answer no question and test no claim."))
 }
 
-#' Count the kinds of disturbances, for example "busy during a run (3 times)"
+#' Describe how often each kind of disturbance occurred, for example "busy during a run (3 times)"
 #'
 #' @param flags list of records' flags, each a list of what (for example "busy") and when
 #'   ("before" or "during")
 #' @return enumeration
-describe_flags <- function(flags) {
+describe_disturbance_kinds <- function(flags) {
   kinds <- table(vapply(flags, function(flag) paste(flag$what, flag$when), ""))
   join_words(glue("{names(kinds)} a run ({kinds} times)"))
 }
@@ -397,7 +397,7 @@ name_family <- function(rows, families = FAMILIES) {
 #' @param verdicts rows of `decisions` of the family, one for each workload and environment
 #' @param share_of phrase that says what the shares are shares of, with a space before it; or ""
 #' @return clause
-describe_cost <- function(rows, verdicts, share_of = "") {
+describe_cost_range <- function(rows, verdicts, share_of = "") {
   name <- name_family(rows, vapply(FAMILIES, lower_first_letter, ""))
   is_plural <- n_distinct(rows$label) > 1
   known <- !is.na(rows$low_all)

@@ -233,22 +233,26 @@ read_published_ratios <- function(folder, catalogue, headlines) {
 collect_run_facts <- function(paper) {
   records <- paper$records
   hosts <- lapply(records, function(record) record$observed$host)
-  list_known <- function(key) {
+  # Lists the distinct known values of a fact of the hosts.
+  list_host_facts <- function(key) {
     setdiff(unlist(lapply(hosts, function(host) host$static[[key]])), "not available")
   }
   steal <- unlist(lapply(hosts, function(host) host$during$steal_share))
   started <- vapply(records, function(record) record$started %or% "", "")
-  list_nodes <- function(key) unique(unlist(lapply(records, function(record) record$node[[key]])))
+  list_node_facts <- function(key) {
+    unique(unlist(lapply(records, function(record) record$node[[key]])))
+  }
   machine <- paper$plan$machine
   mask <- ""
   if (!is.null(machine$mask)) mask <- glue(" (the run was held to processors {machine$mask})")
-  processors <- list_known("cpu_model")
+  processors <- list_host_facts("cpu_model")
   if (length(processors) == 0) processors <- "a processor that was not recorded"
   list(
     processor = gsub("\\((R|TM)\\)", "", join_words(processors)),
-    hosts = list_known("machine"), nodes = list_nodes("name"), boots = length(list_nodes("boot")),
+    hosts = list_host_facts("machine"), nodes = list_node_facts("name"),
+    boots = length(list_node_facts("boot")),
     cpus = machine$cpus, mask = mask, memory = round(machine$memory_bytes / 2^30),
-    guest = "guest of a hypervisor" %in% list_known("virtualization"),
+    guest = "guest of a hypervisor" %in% list_host_facts("virtualization"),
     # A share that the kernel did not give is the text "not available".
     steal = suppressWarnings(as.numeric(steal)),
     days = if (length(started) > 0) unique(substr(range(started), 1, 10)) else "",
@@ -328,7 +332,7 @@ describe_family_costs <- function(paper) {
   clauses <- mapply(function(family, is_first) {
     pairs <- distinct(family, workload, environment)
     verdicts <- semi_join(paper$decisions, pairs, by = c("workload", "environment"))
-    describe_cost(family, verdicts, if (is_first) " of native\u2019s performance" else "")
+    describe_cost_range(family, verdicts, if (is_first) " of native\u2019s performance" else "")
   }, families, is_first)
   sentence <- paste(clauses, collapse = "; ")
   scope <- if (nrow(running) < nrow(rows)) ", start-up apart"

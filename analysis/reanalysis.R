@@ -9,14 +9,14 @@
 #' @param published folder of the printed values and of the claims
 #' @return list: tidy (values of the runs that the original shows), refused (lines or files of the
 #'   logs that cannot be used), source (revision of the logs, and number of files), differences
-#'   (table of compare_printed), claims (table of test_original_claims)
+#'   (table of compare_printed_values), claims (table of test_original_claims)
 read_reanalysis <- function(folder, published) {
   tidy <- read_table(file.path(folder, "tidy.csv"), text = "unit")
   tidy <- tidy[tidy$selection == "paper", ]
   printed <- read_printed_values(published)
   list(tidy = tidy, refused = read_table(file.path(folder, "unreadable.csv")),
        source = jsonlite::read_json(file.path(folder, "source.json")),
-       differences = compare_printed(printed, tidy),
+       differences = compare_printed_values(printed, tidy),
        claims = test_original_claims(published, printed, tidy))
 }
 
@@ -77,7 +77,7 @@ count_decimals <- function(printed) nchar(sub("^[^.]*[.]?", "", printed))
 #'   interval of a mean; NA for other statistics), difference (recomputed - printed), verdict
 #'   ("agrees", "label contradicted", "differs", "incomplete" or "not available"), files (of the
 #'   raw values, separated by ";")
-compare_printed <- function(printed, tidy) {
+compare_printed_values <- function(printed, tidy) {
   keys <- make_common_keys(printed, tidy)
   groups <- split(seq_len(nrow(tidy)), paste(tidy$environment, keys$tidy))
   # The figures show this metric in MB/s of 1000 KB/s, and the logs in KB/s.
@@ -111,7 +111,7 @@ compare_printed <- function(printed, tidy) {
 }
 
 # Makes keys that are equal for printed and raw values of the same workload, metric and factors.
-# printed, tidy: see compare_printed.
+# printed, tidy: see compare_printed_values.
 # Returns a list of printed and tidy: character vectors with a key for each row.
 make_common_keys <- function(printed, tidy) {
   columns <- c("workload", "metric", "factors")
@@ -157,7 +157,7 @@ test_original_claims <- function(published, printed, tidy) {
   levels <- levels[!duplicated(make_keys(levels, keys)), ]
   levels$value <- as.numeric(levels$published)
   # Tests all claims with values of one source, "printed" or "raw".
-  test_with <- function(rows, source) {
+  test_claims_with <- function(rows, source) {
     factors <- describe_factors(rows)
     rows$series <- paste0(rows$metric, ifelse(factors == "", "", ", "), factors)
     # The keys are those of make_claim_context.  The original's machine had two sockets and 32
@@ -169,7 +169,7 @@ test_original_claims <- function(published, printed, tidy) {
     if (context$exact) tested$n <- NA
     tested
   }
-  claims <- rbind(test_with(levels, "printed"), test_with(tidy, "raw"))
+  claims <- rbind(test_claims_with(levels, "printed"), test_claims_with(tidy, "raw"))
   has_label <- function(claim) !is.null(claim$label)
   labelled <- vapply(Filter(has_label, catalogue$claims), `[[`, "", "id")
   contradicted <- claims$id %in% labelled & claims$verdict != "not tested"
@@ -205,7 +205,7 @@ ORIGINAL_LABELS <- c(native = "Native", docker = "Docker",
 
 #' Count the printed values of each place by their verdicts
 #'
-#' @param differences table of compare_printed
+#' @param differences table of compare_printed_values
 #' @return data frame for the paper, one row for each place and a last one for all: Place, Values
 #'   (number), and a column for each verdict
 tabulate_verdicts <- function(differences) {
@@ -219,7 +219,7 @@ tabulate_verdicts <- function(differences) {
 
 #' Make Table I as printed and as recomputed: mean (standard deviation), deviation from native in %
 #'
-#' @param differences table of compare_printed
+#' @param differences table of compare_printed_values
 #' @return data frame, one row for each cell of Table I: workload, metric, environment, printed and
 #'   recomputed (texts), n, verdict (the worst of the cell's values)
 tabulate_table_one <- function(differences) {
@@ -247,7 +247,7 @@ tabulate_table_one <- function(differences) {
 
 #' List the printed values that the complete raw results behind them contradict
 #'
-#' @param differences table of compare_printed
+#' @param differences table of compare_printed_values
 #' @return data frame for the paper, one row for each value with the verdict "differs"
 tabulate_contradictions <- function(differences) {
   rows <- differences[differences$verdict == "differs", ]
@@ -290,7 +290,7 @@ tabulate_own_claims <- function(claims) {
 
 #' Draw a figure of the original again: printed values are circles, recomputed ones crosses
 #'
-#' @param differences table of compare_printed
+#' @param differences table of compare_printed_values
 #' @param number of the figure in the original, which has printed values
 #' @return ggplot, with a panel for each metric and unit
 draw_original_figure <- function(differences, number) {

@@ -32,12 +32,12 @@ replace_file <- function(path, write) {
   stop_if_close_fails(write(part))
   # Writes a file or folder to the disk.  A failure is ignored: only a power cut could then cost the
   # file.
-  sync <- function(name) {
+  sync_to_disk <- function(name) {
     suppressWarnings(system2("sync", c("--", shQuote(name)), stdout = FALSE, stderr = FALSE))
   }
-  sync(part)
+  sync_to_disk(part)
   if (!file.rename(part, path)) stop(path, ": cannot be written", call. = FALSE)
-  invisible(sync(dirname(path)))
+  invisible(sync_to_disk(dirname(path)))
 }
 
 #' Replace a CSV file by the rows of a data frame, with NA as an empty field
@@ -109,7 +109,7 @@ render_document <- function(root, rmd, out, title = "", values = list()) {
 #'
 #' paper/paper.tex reads the file, and uses its macros papertitle and papermark.
 #'
-#' @param title text of make_legible; it may have characters that are special in TeX
+#' @param title text of replace_control_characters; it may have characters that are special in TeX
 #' @param mark LaTeX, or "" for none
 #' @param folder where the document is knitted
 write_title <- function(title, mark = "", folder = ".") {
@@ -157,10 +157,10 @@ knit_section <- function(name, ...) {
   mark_as_markdown(knitr::knit_child(text = knitr::knit_expand(path, ...), quiet = TRUE))
 }
 
-# Applies make_legible to all texts in a drawing, since labels may come from others.
+# Applies replace_control_characters to all texts in a drawing, since labels may come from others.
 # grob: a drawing of the package grid, or a part of one.  Returns the changed drawing.
 make_labels_legible <- function(grob) {
-  if (is.character(grob$label)) grob$label[] <- make_legible(grob$label, keep = "\n")
+  if (is.character(grob$label)) grob$label[] <- replace_control_characters(grob$label, keep = "\n")
   # Trees of drawings keep their parts in "children", tables of drawings in "grobs".
   for (slot in c("children", "grobs")) {
     if (length(grob[[slot]]) > 0) grob[[slot]][] <- lapply(grob[[slot]], make_labels_legible)

@@ -126,9 +126,9 @@ judge_replications <- function(rows, effect) {
 #'   (parameters and layers that are not the same), and why (the reason if the outcome is
 #'   "undecided" or "not testable here"); NULL if there are no such series
 compare_replication <- function(original, replication, omitted, effect) {
-  ratios <- list_ratios(original)
+  ratios <- select_ratios(original)
   if (NROW(ratios) == 0) return(NULL)
-  repeated <- list_ratios(replication)
+  repeated <- select_ratios(replication)
   invalid <- unlist(lapply(c(original$sessions, replication$sessions), `[[`, "invalid"))
   find_differences <- function(...) ""
   if (!is.null(replication)) find_differences <- make_difference_finder(original, replication)
@@ -170,7 +170,7 @@ RATIO_KEYS <- c("environment", "workload", "metric", "unit", "factors")
 
 # Selects the headline ratios to native of a side: the rows of its values that have a share.
 # side: list of read_side; NULL gives NULL.
-list_ratios <- function(side) {
+select_ratios <- function(side) {
   rows <- side$values
   if (is.null(rows)) return(NULL)
   rows[rows$headline & rows$environment != NATIVE & !rows$emulated & !is.na(rows$share), ]
@@ -179,7 +179,7 @@ list_ratios <- function(side) {
 # Returns the rows of a replication that repeat a series of the original; NULL if there are none.
 # Factors may follow the size of the machine.  So if both sides have a single series of a metric,
 # one repeats the other although their factors differ.
-# runs: rows of the series.  ratios, repeated: rows of list_ratios of the original and of the
+# runs: rows of the series.  ratios, repeated: rows of select_ratios of the original and of the
 # replication.
 find_repeated_series <- function(runs, ratios, repeated) {
   if (is.null(repeated)) return(NULL)

@@ -26,11 +26,11 @@ tabulate_objects <- function(objects, columns) {
 write_reproduction <- function(path, out) {
   request <- jsonlite::read_json(path)
   # Reads one side; NULL if its folder is "".  name: of the side, for messages.
-  read_side_of <- function(folder, name) {
+  read_side_if_any <- function(folder, name) {
     if (folder != "") read_side(list(name = name, source = "", sha256 = "", results = folder))
   }
-  original <- read_side_of(request$original, "there")
-  replication <- read_side_of(request$replication, "here")
+  original <- read_side_if_any(request$original, "there")
+  replication <- read_side_if_any(request$replication, "here")
   if (!is.null(replication)) require_one_scale(list(original, replication), c("there", "here"))
   omitted <- tabulate_objects(request$omitted, c("environment", "workload", "reason"))
   differences <- tabulate_objects(request$differences, c("item", "there", "here"))

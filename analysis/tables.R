@@ -65,7 +65,7 @@ write_table <- function(rows, name, folder, tidy) {
 # results: list of read_results.
 # Returns a data frame with the columns of the table `runs`, a row for each cell.  `paired` says
 # whether the cell forms a pair with native's, and is NA for cells that cannot form one.
-list_runs <- function(results) {
+list_measured_cells <- function(results) {
   rows <- results$all[!duplicated(results$all$log), ]
   records <- results$records[rows$log]
   rows$flags <- vapply(records, function(record) {
@@ -129,7 +129,7 @@ write_tables <- function(folder, out = folder) {
   write_result(compare_choices(results), "choices")
   write_result(summarise_emulated(results), "emulated")
   write_result(estimate_block_share(results$tidy), "blocks")
-  write_result(list_runs(results), "runs")
+  write_result(list_measured_cells(results), "runs")
   write_table(describe_sessions(results), "sessions", out, results$all)
   published <- read_published(folder, ROOT)
   write_result(test_claims(published, results$tidy, make_claim_context(results)), "claims")

@@ -253,7 +253,7 @@ make_difference_finder <- function(first, second) {
 #' @return data frame, one row for each item that differs: item, and a column for each side with all
 #'   values that were observed, separated by " | "
 compare_origins <- function(sides) {
-  facts <- lapply(sides, collect_facts)
+  facts <- lapply(sides, collect_origin_facts)
   items <- sort(unique(unlist(lapply(facts, names))), method = "radix")
   values <- lapply(facts, function(known) {
     value <- unname(known[items])
@@ -269,7 +269,7 @@ compare_origins <- function(sides) {
 # side: list of read_side.
 # Returns texts, named by item: the keys that lead to a fact, which unlist joins by points.
 # Different values of an item are joined by " | ".
-collect_facts <- function(side) {
+collect_origin_facts <- function(side) {
   list_record_facts <- function(record) {
     inside <- record$observed$inside
     # The control group is named after the system, whose name is new in every block.
@@ -303,7 +303,7 @@ collect_facts <- function(side) {
 #'   row differs, "equivalent" if all rows are, "undecided" otherwise), text (sentences), compared
 #'   (number of rows with a verdict), a number of rows for each of OUTCOMES, and native (a list of
 #'   these numbers for native's rows; missing if there are none or they decide)
-summarise_outcome <- function(rows, sides, effect) {
+summarise_comparison <- function(rows, sides, effect) {
   rows <- rows[rows$outcome != "", ]
   is_native <- rows$environment == NATIVE & !rows$emulated
   deciding <- rows[!is_native, ]
@@ -330,7 +330,7 @@ summarise_outcome <- function(rows, sides, effect) {
 
 # Describes the rows that decide in sentences: how many differ on each side, how many are undecided,
 # how many more blocks would decide these, and how many have no interval.
-# rows: judged rows of compare_sides, at least one.  sides, effect: see summarise_outcome.
+# rows: judged rows of compare_sides, at least one.  sides, effect: see summarise_comparison.
 describe_outcome <- function(rows, sides, effect) {
   margin <- paste0(format(100 * effect), " %")
   judged <- rows[rows$outcome != "no interval", ]

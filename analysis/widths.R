@@ -66,7 +66,8 @@ list_claim_widths <- function(claim, published, results) {
   value <- NA_real_
   if (identical(claim$published$unit, "ratio")) value <- as.numeric(claim$published$value)
   stack_rows(lapply(tested, function(part) {
-    row <- cbind(part[c("workload", "environment", "reference")], estimate_part(part, 1 - ALPHA))
+    row <- cbind(part[c("workload", "environment", "reference")],
+                 estimate_claim_part(part, 1 - ALPHA))
     list_widths(row, claim$id, part$bounds, value)
   }))
 }

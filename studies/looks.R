@@ -12,20 +12,19 @@ SCATTER <- 0.03
 
 # Simulates the ratios of one environment in the blocks of the last look: a numeric vector.
 # ratio: the true one.  correlation: of neighbouring blocks.
-draw_ratios <- function(ratio, correlation) {
+simulate_ratios <- function(ratio, correlation) {
   noise <- stats::arima.sim(list(ar = correlation), max(LOOKS), n.start = 50,
                             sd = SCATTER * sqrt(1 - correlation ^ 2))
   ratio * exp(as.numeric(noise))
 }
 
 # Simulates one `strata try` of two environments with the same true ratio.
-# ratio, correlation: see draw_ratios.  looks: number of looks that share the error rate; 1 means
-# that each look is tested at the whole rate, which is naive.  last: number of blocks of the last
-# look.
+# ratio, correlation: see simulate_ratios.  looks: number of looks that share the error rate; with 1
+# each look is tested at the whole rate, which is naive.  last: number of blocks of the last look.
 # Returns a named numeric vector: different and equivalent (1 if any environment has this verdict,
 # else 0), decided (the share of environments with a verdict), blocks (their mean number).
 simulate_try <- function(ratio, correlation, looks, last) {
-  ratios <- replicate(2, draw_ratios(ratio, correlation), simplify = FALSE)
+  ratios <- replicate(2, simulate_ratios(ratio, correlation), simplify = FALSE)
   verdicts <- rep("undecided", 2)
   blocks <- rep(0, 2)
   for (look in LOOKS[LOOKS <= last]) {

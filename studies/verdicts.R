@@ -43,7 +43,7 @@ simulate_paper <- function(truth, ar) {
 # Returns the verdict on each workload and environment of a simulated paper at one margin, as texts.
 # It has to decide in the same way as decide_workloads of analysis/statistics.R.
 # rows: of simulate_paper.
-decide_paper <- function(rows, margin) {
+decide_simulated_paper <- function(rows, margin) {
   key <- paste(rows$workload, rows$environment)
   level <- 1 - 2 * ALPHA / VERDICTS
   bounds <- c(1 - margin, 1 / (1 - margin))
@@ -62,7 +62,7 @@ for (ar in c(0, 0.3)) {
   for (truth in c(1, 0.98, 0.95)) {
     papers <- lapply(seq_len(runs), function(i) simulate_paper(truth, ar))
     for (margin in MARGINS) {
-      verdicts <- lapply(papers, decide_paper, margin)
+      verdicts <- lapply(papers, decide_simulated_paper, margin)
       # Returns the per cent of papers in which any workload has a verdict.
       compute_percent <- function(verdict) {
         100 * mean(vapply(verdicts, function(of_paper) any(of_paper == verdict), NA))

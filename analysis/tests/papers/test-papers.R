@@ -353,7 +353,7 @@ test_that("texts of others are shown letter by letter in both papers, and read n
   load_analysis("format")
   metadata <- paste(system2("pdfinfo", c("-meta", papers$files[1]), stdout = TRUE), collapse = " ")
   named <- xml2::xml_text(xml2::xml_find_first(xml2::read_xml(metadata), "//dc:title"))
-  expect_equal(squish(trimws(named)), squish(make_legible(text)))
+  expect_equal(squish(trimws(named)), squish(replace_control_characters(text)))
   # Straight quotes and dashes stay, and nothing turns the direction of writing, nor in figures.
   for (made in c(papers$text, squish(xml2::xml_text(papers$page)))) {
     expect_says(made, "w27 -- [.]{3};")

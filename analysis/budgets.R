@@ -1,15 +1,16 @@
-# Judges budgets: whether an environment surely costs at most so much, or surely more.
+# Judges the budgets of a gate: whether an environment costs at most its budget, or more.
 
 #' Judge all budgets of a gate
 #'
-#' Over all planned looks at the growing data, one budget passes falsely with a probability of at
-#' most ALPHA.  Any of all the gate's budgets fails falsely with a probability of at most ALPHA.
+#' The data are judged at each of the planned looks, while they grow.  Over all looks, a budget that
+#' is exceeded passes with a probability of at most ALPHA.  The probability that any budget fails
+#' although all are kept is at most ALPHA, too.
 #'
-#' @param request list, written by strata/gate/command.py: looks (the planned number), gate (how
-#'   many budgets it has), sessions (folders of results, the last one measured now), budgets (for
-#'   each its environment, workload, metric if one is named, reference, at_most, baseline, a list of
-#'   folders, and blocks, how many of the last session count)
-#' @return list of judge_budget, in the order of the budgets
+#' @param request list, written by strata/gate/command.py: looks (the planned number), gate (the
+#'   number of budgets in the gate), sessions (folders of results, the last one measured now),
+#'   budgets (a list for each: environment, workload, metric or NULL, reference, at_most, baseline
+#'   (a list of folders), and blocks (how many of the last session count))
+#' @return list with an entry of judge_budget for each budget, in their order
 #' @section Errors: a baseline has another scale than the sessions
 judge_budgets <- function(request) {
   folders <- unique(unlist(c(request$sessions, lapply(request$budgets, `[[`, "baseline"))))
@@ -19,7 +20,7 @@ judge_budgets <- function(request) {
   lapply(request$budgets, function(budget) {
     if (budget$workload %in% now$invalid) {
       why <- "its sizes break a rule, or are those of tests: see docs/sizes.md"
-      return(make_not_comparable(why))
+      return(make_not_comparable_verdict(why))
     }
     by_session <- length(budget$baseline) > 0
     rows <- if (by_session) {
@@ -28,8 +29,9 @@ judge_budgets <- function(request) {
       compare_side_by_side(now, budget)
     }
     if (is.null(rows)) {
-      return(make_not_comparable(paste0("no run of ", budget$workload, " in ", budget$environment,
-                                  " is paired with one in ", budget$reference)))
+      why <- paste0("no run of ", budget$workload, " in ", budget$environment,
+                    " is paired with one in ", budget$reference)
+      return(make_not_comparable_verdict(why))
     }
     # Looks share the error rate; failures share it among the gate's budgets, too.
     judge_budget(rows, budget$at_most, ALPHA / request$looks,
@@ -37,11 +39,12 @@ judge_budgets <- function(request) {
   })
 }
 
-# Returns the verdict on a budget that cannot be judged.  why: the reason, which the gate's report
-# shows unchanged.
-make_not_comparable <- function(why) list(verdict = "not comparable", why = why)
+# Returns the verdict on a budget that cannot be judged, in the form of judge_budget.
+# why: the reason, which the gate's report shows unchanged.
+make_not_comparable_verdict <- function(why) list(verdict = "not comparable", why = why)
 
-# Selects the rows of a budget's metric; if it names none, the headline rows of its workload.
+# Selects the rows of a budget's workload and metric; if the budget names no metric, the headline
+# rows of its workload.
 select_budget_rows <- function(rows, budget) {
   rows <- rows[rows$workload == budget$workload, ]
   if (is.null(budget$metric)) rows[rows$headline, ] else rows[rows$metric == budget$metric, ]
@@ -49,25 +52,26 @@ select_budget_rows <- function(rows, budget) {
 
 #' Compare the two environments of a budget within the blocks of one session
 #'
-#' @param session list that read_session returns
-#' @param budget list: environment, reference, workload, metric (NULL: all), blocks (how many count)
-#' @return data frame, one row for each series: COMPARISON_KEYS, then the columns of compare_pairs;
-#'   NULL if there are no pairs
+#' @param session list of read_session
+#' @param budget list: environment, reference, workload, metric (NULL: all headline metrics), blocks
+#'   (how many count)
+#' @return data frame, one row for each series: COMPARISON_KEYS, then the columns of
+#'   estimate_mean_ratio; NULL if there are no pairs
 compare_side_by_side <- function(session, budget) {
   rows <- select_budget_rows(session$tidy, budget)
-  # Repetitions number the blocks.  Later blocks wait for the next look: each look has its share of
+  # Repetitions number the blocks.  Later blocks count at the next look, which has its own share of
   # the error rate.
   rows <- rows[rows$repetition <= budget$blocks, ]
   pairs <- pair_environments(rows[rows$environment == budget$environment, ],
                              rows[rows$environment == budget$reference, ])
   if (is.null(pairs)) return(NULL)
-  map_groups(pairs, COMPARISON_KEYS, function(series) compare_pairs(series$ratio))
+  map_groups(pairs, COMPARISON_KEYS, function(series) estimate_mean_ratio(series$ratio))
 }
 
 #' Compare an environment's ratio to native with its ratio in a baseline, session by session
 #'
-#' @param baseline,current lists of read_session
-#' @param budget see compare_side_by_side
+#' @param baseline,current lists of sessions, each a list of read_session
+#' @param budget see compare_side_by_side; `blocks` is not used
 #' @return data frame, one row for each series: series, ratio, low, high, why, n, se, df; NULL if no
 #'   series has a ratio to native on both sides
 #' @section Errors: the scales of the sessions differ
@@ -81,18 +85,18 @@ compare_with_baseline <- function(baseline, current, budget) {
   rows <- compare_two_sides(make_side("baseline", baseline), make_side("now", current))
   rows <- select_budget_rows(rows, budget)
   rows <- rows[rows$environment == budget$environment & rows$basis == BY_NATIVE, ]
-  if (nrow(rows) > 0) cbind(rows["series"], get_decisive(rows), rows[c("n", "se", "df")])
+  if (nrow(rows) > 0) cbind(rows["series"], get_decisive_estimates(rows), rows[c("n", "se", "df")])
 }
 
 #' Judge whether all series of a budget stay within it
 #'
-#' The budget is kept if all series surely cost at most that much (intersection-union test), and
-#' broken if one surely costs more.
+#' The budget is kept if the intervals of all series lie within it (intersection-union test), and
+#' exceeded if the interval of any series lies beyond it.
 #'
 #' @param rows data frame with at least one row: series, ratio (of performance), low, high, why, n,
 #'   se, df
-#' @param at_most the budget, as a share
-#' @param within_alpha,beyond_alpha error rates of the two verdicts
+#' @param at_most the budget: the largest allowed loss of performance, as a share
+#' @param within_alpha,beyond_alpha error rates of the verdicts "within" and "beyond"
 #' @param by_session whether the samples are sessions, not blocks
 #' @return list, whose keys strata/gate/reports.py reads: verdict ("within", "beyond", "undecided",
 #'   "not comparable"), why (the reason of the last), parts (number of series), and of the series
@@ -101,8 +105,8 @@ compare_with_baseline <- function(baseline, current, budget) {
 #'   the budget is decided or no number is known); only verdict and why if it is not comparable
 judge_budget <- function(rows, at_most, within_alpha, beyond_alpha, by_session = FALSE) {
   needed_samples <- if (by_session) INTERVAL_BLOCKS else VERDICT_BLOCKS
-  # A one-sided test at alpha is an interval of 1 - 2 alpha.  "Beyond" is any series', so that they
-  # share its error rate; "within" takes them all.
+  # A one-sided test at alpha has an interval of the level 1 - 2 alpha.  One series is enough for
+  # "beyond", so that the series share its error rate; "within" needs all of them.
   inner <- compute_intervals(rows, 1 - 2 * within_alpha)
   outer <- compute_intervals(rows, 1 - 2 * beyond_alpha / nrow(rows))
   # Any gain is within the budget.
@@ -111,15 +115,16 @@ judge_budget <- function(rows, at_most, within_alpha, beyond_alpha, by_session =
   if (any(judged$outside)) verdict <- "beyond"
   # A series that has enough samples and no interval would not get one by further samples.
   why <- rows$why[rows$why != "" & rows$n >= needed_samples]
-  if (verdict == "undecided" && length(why) > 0) return(make_not_comparable(why[[1]]))
+  if (verdict == "undecided" && length(why) > 0) return(make_not_comparable_verdict(why[[1]]))
   # More performance than native's is not a cost: it counts as none.
   needed <- mapply(estimate_blocks_needed, pmin(rows$ratio, 1), rows$se * sqrt(rows$n), at_most,
                    within_alpha)
   more <- NA_real_
   if (verdict == "undecided" && !anyNA(needed)) more <- max(needed - rows$n, 1)
-  row <- rows[judged$at, ]
+  decisive <- judged$decisive
+  row <- rows[decisive, ]
   list(verdict = verdict, why = row$why, parts = nrow(rows), series = row$series, n = row$n,
        unit = if (by_session) "sessions" else "blocks", ratio = row$ratio, low = row$low,
-       high = row$high, low_all = inner$low[[judged$at]], high_all = outer$high[[judged$at]],
+       high = row$high, low_all = inner$low[[decisive]], high_all = outer$high[[decisive]],
        more = more)
 }

@@ -1,13 +1,14 @@
-# Compares environments that differ in exactly one choice.  A choice that a workload cannot notice
-# is a control: every difference that is found in it is false.
+# Compares environments that differ in exactly one choice.  A comparison is a control if the choice
+# cannot affect the workload: every difference that is found in it is false.
 
 #' Find the pairs of environments that differ in one choice
 #'
+#' Emulated and unavailable environments are in no pair.
+#'
 #' @param plan contents of plan.json
-#' @return data frame: base, environment, choice (layer and option, for example "docker network", or
-#'   the layer that one of them has more), touches ("network" or "data" if the two differ in nothing
-#'   else; otherwise ""); NULL if there are no pairs.  Emulated and unavailable environments are in
-#'   no pair.
+#' @return data frame, one row for each pair: base, environment, choice (layer and option, for
+#'   example "docker network", or the name of the layer that only `environment` has), touches
+#'   ("network" or "data" if the choice affects nothing else; otherwise ""); NULL without pairs
 find_choice_pairs <- function(plan) {
   is_usable <- function(entry) isTRUE(entry$available) && !isTRUE(entry$emulated)
   entries <- Filter(is_usable, plan$environments)
@@ -21,9 +22,10 @@ find_choice_pairs <- function(plan) {
   }))
 }
 
-# Finds the one choice in which two environments of the plan differ: a list of choice and touches as
-# of find_choice_pairs, and reversed (whether the first has a layer more).  NULL if they differ in
-# none or in several.
+# Finds the only choice in which two environments differ.
+# first, second: entries of the plan's `environments`.
+# Returns a list of choice and touches (see find_choice_pairs) and reversed (whether the first one
+# has the additional layer); NULL if they differ in no choice or in several.
 find_single_choice <- function(first, second) {
   stacks <- lapply(list(first$layers, second$layers), lapply, sort_options)
   if (length(stacks[[1]]) != length(stacks[[2]])) return(find_added_layer(stacks))
@@ -39,14 +41,15 @@ find_single_choice <- function(first, second) {
   list(choice = paste(names(layers[[1]]), option), reversed = FALSE, touches = touches)
 }
 
-# Sorts the options of a layer (a list of one: its options, named by the layer) by their names, so
-# that equal layers are identical.
+# Sorts the options of a layer by their names, so that equal layers are identical.
+# layer: a list with one element, the options, whose name is that of the layer.
 sort_options <- function(layer) {
   lapply(layer, function(options) options[sort(as.character(names(options)))])
 }
 
-# Finds the choice (see find_single_choice) where one of two stacks is the other with one layer
-# more; NULL if the stacks differ in more than that.
+# Finds the layer that one of two stacks has in addition to all layers of the other.
+# stacks: list of two lists of layers, of different lengths.
+# Returns the list of find_single_choice; NULL if the stacks differ in more than one layer.
 find_added_layer <- function(stacks) {
   sizes <- lengths(stacks)
   shorter <- stacks[[which.min(sizes)]]
@@ -57,32 +60,34 @@ find_added_layer <- function(stacks) {
   list(choice = names(longer[[added[[1]]]]), touches = "", reversed = sizes[[1]] > sizes[[2]])
 }
 
-# Returns the name of the one option in which two lists of options differ; NULL if they differ in
-# none or in several.
-# An option that holds several settings follows from the option that names them, and does not count
-# unless it is the only difference: then one of its settings is the choice.
+# Returns the name of the only option in which two layers differ; NULL if they differ in no option
+# or in several.
+# options: list of the two layers' options.
+# An option that is a mapping of settings follows from the option that names them, and does not
+# count.  If it is the only difference, one of its settings is the choice.
 find_differing_option <- function(options) {
   differing <- list_differing_keys(options)
-  holds_settings <- function(key) {
-    any(vapply(options, function(side) is.list(side[[key]]) && !is.null(names(side[[key]])), NA))
+  has_settings <- function(key) {
+    is_mapping <- function(value) is.list(value) && !is.null(names(value))
+    any(vapply(options, function(side) is_mapping(side[[key]]), NA))
   }
-  named <- Filter(Negate(holds_settings), differing)
-  if (length(named) == 0 && length(differing) == 1) {
-    named <- list_differing_keys(lapply(options, `[[`, differing))
+  choices <- Filter(Negate(has_settings), differing)
+  if (length(choices) == 0 && length(differing) == 1) {
+    choices <- list_differing_keys(lapply(options, `[[`, differing))
   }
-  if (length(named) == 1) named
+  if (length(choices) == 1) choices
 }
 
-#' Tell whether a workload can notice a choice
+#' Return whether a choice can affect a workload
 #'
-#' A workload with a step in a fresh system can notice everything.
+#' Every choice can affect a workload that has a step in a fresh system.
 #'
-#' @param touches see find_choice_pairs: "network", "data" (the place of data) or "", which every
-#'   workload can notice
-#' @param workload in the plan's `workloads`
-#' @return logical; where FALSE, the comparison is a control
-can_notice <- function(touches, workload) {
-  # Steps may hold steps.
+#' @param touches see find_choice_pairs: "network", "data" (where data are stored) or "", which
+#'   affects every workload
+#' @param workload entry of the plan's `workloads`
+#' @return logical; if FALSE, the comparison is a control
+can_affect <- function(touches, workload) {
+  # Returns whether any step, or any step within a step, passes a test.
   has_step <- function(steps, test) {
     any(vapply(steps, function(step) test(step) || has_step(step$steps, test), NA))
   }
@@ -110,11 +115,11 @@ compare_choices <- function(results) {
     if (nrow(changed) == 0) return(NULL)
     compared <- compare_environments(pair_environments(changed, base))
     if (is.null(compared)) return(NULL)
-    noticed <- vapply(results$plan$workloads[compared$workload], function(workload) {
-      can_notice(pairs$touches[[i]], workload)
+    is_affected <- vapply(results$plan$workloads[compared$workload], function(workload) {
+      can_affect(pairs$touches[[i]], workload)
     }, NA)
-    cbind(compared, choice = pairs$choice[[i]], control = ifelse(noticed, "no", "yes"),
-          family = ifelse(noticed, "choices", "controls"))
+    cbind(compared, choice = pairs$choice[[i]], control = ifelse(is_affected, "no", "yes"),
+          family = ifelse(is_affected, "choices", "controls"))
   }))
   if (is.null(rows)) return(NULL)
   # One verdict for each choice, pair of environments and workload.

@@ -10,15 +10,15 @@ source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims", "forecast", "format", "markdown_tables", "figures",
            "render")
 
-# Writes the page of the claim in the file `claims`, and prints its rows.  The columns are the keys
-# that strata/claim/command.py reads; of two rows it takes the last.
-# folder: of results; claims: path of a file with one claim; out: path of the page.
+# Writes the page of a claim, and prints its rows as JSON.  strata/claim/command.py reads their
+# columns as keys, and takes the last row if there are two.
+# folder: of results.  claims: path of a file with one claim.  out: path of the page.
 write_claim_page <- function(folder, claims, out) {
   results <- read_results(folder)
   published <- jsonlite::read_json(claims)
   rows <- forecast_claims(results, published)
   claim <- published$claims[[1]]
-  parts <- list_part_intervals(claim, published, results$tidy, describe_run(results))
+  parts <- list_part_intervals(claim, published, results$tidy, make_claim_context(results))
   values <- list(results = results, rows = rows, claim = claim, parts = parts)
   render_document(ROOT, "claim.Rmd", out, values = values)
   cat(jsonlite::toJSON(rows, na = "null", digits = NA))

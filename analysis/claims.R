@@ -9,18 +9,19 @@
 # ALPHA.
 INNER_LEVEL <- 1 - 2 * ALPHA
 
-#' Test all claims
+#' Test all claims of a catalogue with measured values
 #'
 #' @param published list as in published/claims.json
 #' @param values tidy rows: environment, workload, metric, columns of factors, series, better,
 #'   repetition, value
 #' @param context list about the values: invalid (workloads whose sizes answer no question); sockets
 #'   and processors (numbers; NA: not known); emulated (names of environments that were measured in
-#'   emulation only); otherwise (names of environments that a daemon or options made others of);
-#'   paired (whether values are paired in blocks; by default TRUE) and exact (whether values have no
-#'   error, as printed ones; by default FALSE, and only unpaired values may be exact)
-#' @return data frame of describe_claim, one row for each claim, and after it a second row for a
-#'   claim about a product that another environment stands for; strata/claim/command.py takes the
+#'   emulation only); otherwise (names of environments that a daemon or options make differ from the
+#'   environment of claims); paired (whether values are paired in blocks; by default TRUE) and exact
+#'   (whether values have no error, as printed ones; by default FALSE; only unpaired values may be
+#'   exact)
+#' @return data frame of make_claim_row, one row for each claim.  A claim about a product that
+#'   another environment stands for has a second row after it; strata/claim/command.py takes the
 #'   last row of a claim
 test_claims <- function(published, values, context) {
   rows <- lapply(published$claims, function(claim) {
@@ -30,11 +31,11 @@ test_claims <- function(published, values, context) {
   stack_rows(rows)
 }
 
-#' Describe a run and its machine for the claims
+#' Make the context of test_claims from the results of a run
 #'
 #' @param results list of read_results
-#' @return the `context` of test_claims; sockets are the most of all records
-describe_run <- function(results) {
+#' @return list, see `context` of test_claims; sockets is the largest number in any record
+make_claim_context <- function(results) {
   sockets <- lapply(results$records, function(record) record$observed$host$static$sockets)
   sockets <- unlist(Filter(is.numeric, sockets))
   environments <- results$environments
@@ -44,9 +45,10 @@ describe_run <- function(results) {
        otherwise = environments$environment[environments$otherwise])
 }
 
-# Tests a claim about a product by the environment that stands for it.  Returns the row of
-# test_claim, where `transferred` names the product; NULL if no environment stands for it, or if no
-# part can be tested.
+# Tests a claim about a product by the environments that stand for it (transfer_claim).
+# Arguments: see test_claim.
+# Returns the row of test_claim, where `transferred` names the product; NULL if no environment
+# stands for it, or if no part can be tested.
 test_transferred_claim <- function(claim, published, values, context) {
   transferred <- transfer_claim(claim, published)
   if (is.null(transferred)) return(NULL)
@@ -56,11 +58,13 @@ test_transferred_claim <- function(claim, published, values, context) {
   row
 }
 
-#' Restate a claim about a product as one about the environments that may stand for it
+#' Restate a claim about a product as one about the environments that stand for it
+#'
+#' The entry `transferred` of a published environment names the product and these environments.
 #'
 #' @inheritParams test_claim
-#' @return list: claim, published (copies of the arguments, restated) and from (the product's name);
-#'   NULL if no environment stands for a product of the claim, or the claim is untestable
+#' @return list: claim, published (changed copies of the arguments) and from (the product's name);
+#'   NULL if no environment stands for a product of the claim, or if the claim is untestable
 transfer_claim <- function(claim, published) {
   is_product <- function(environment) !is.null(environment$transferred)
   products <- Filter(is_product, published$environments[unlist(claim$pairs)])
@@ -73,28 +77,32 @@ transfer_claim <- function(claim, published) {
   list(claim = claim, published = published, from = paste(unique(origins), collapse = ", "))
 }
 
-# Tells whether a part of list_claim_parts can be tested: refuse_part gives the others a reason.
+# Returns whether a part of list_claim_parts can be tested; make_untestable_part gives every other
+# part its `reason`.
 is_testable <- function(part) is.null(part$reason)
 
 #' Test one claim by all its parts
 #'
+#' A claim is reproduced if all parts lie within their tolerances, and contradicted if one lies
+#' outside.
+#'
 #' @inheritParams test_claims
-#' @param claim an entry of published/claims.json
-#' @return row of describe_claim; environment, reference, series, n, ratio, low, high, level and
-#'   the tolerance are of the part that decides, reason and because of the first part that cannot be
-#'   tested.  The verdicts are VERDICTS (format.R) and "not tested"; strata/claim/command.py has an
-#'   exit status for each.
+#' @param claim an entry of `claims` in published/claims.json
+#' @return row of make_claim_row; environment, reference, series, n, ratio, low, high, level and
+#'   the tolerance are of the part that decides; reason and because are of the first part that
+#'   cannot be tested.  The verdicts are VERDICTS (format.R) and "not tested";
+#'   strata/claim/command.py has an exit status for each
 test_claim <- function(claim, published, values, context) {
-  row <- describe_claim(claim, published)
+  row <- make_claim_row(claim, published$publications)
   parts <- list_claim_parts(claim, published, values, context)
   untested <- Filter(Negate(is_testable), parts)
   tested <- Filter(is_testable, parts)
   if (length(untested) > 0) row[c("reason", "because")] <- untested[[1]][c("reason", "because")]
   if (length(tested) == 0) return(row)
-  inner <- stack_rows(lapply(tested, compare_part, INNER_LEVEL))
+  inner <- stack_rows(lapply(tested, estimate_claim_part, INNER_LEVEL))
   # Any part outside contradicts the claim, so that the parts share the error rate (Bonferroni).
   outer_level <- 1 - ALPHA / length(tested)
-  outer <- stack_rows(lapply(tested, compare_part, outer_level))
+  outer <- stack_rows(lapply(tested, estimate_claim_part, outer_level))
   low <- vapply(tested, function(part) part$bounds[[1]], 0)
   high <- vapply(tested, function(part) part$bounds[[2]], 0)
   low <- ifelse(is.na(low), 0, low)
@@ -104,21 +112,24 @@ test_claim <- function(claim, published, values, context) {
   row$verdict <- if (all(judged$within)) "reproduced" else "undecided"
   if (length(untested) > 0) row$verdict <- "tested in part"
   if (any(judged$outside)) row$verdict <- "contradicted"
-  part <- tested[[judged$at]]
-  is_within <- judged$within[[judged$at]]
-  shown <- (if (is_within) inner else outer)[judged$at, ]
+  part <- tested[[judged$decisive]]
+  is_within <- judged$within[[judged$decisive]]
+  shown <- (if (is_within) inner else outer)[judged$decisive, ]
   row[c("tolerance_low", "tolerance_high")] <- as.list(part$bounds)
   row[c("environment", "reference", "series")] <- part[c("environment", "reference", "series")]
   row[c("n", "ratio", "low", "high")] <- shown[c("n", "ratio", "low", "high")]
   row$level <- if (is_within) INNER_LEVEL else outer_level
   row$parts <- length(tested)
-  # The originals' own values, which are not paired, only have to fit the words of their text.
+  # An original's own values, which are not paired, only have to agree with the wording of the
+  # claim: their verdicts are not refined by the published value.
   add_published_verdict(row, part, refine = !isFALSE(context$paired))
 }
 
-# Compares the deciding part of a claim with the published ratio, if the claim has one: sets
-# against_published in the claim's row.  With `refine`, a ratio that differs turns the verdict
-# "reproduced" into "same direction" (on the same side of 1) or "other size".
+# Compares the deciding part of a claim with the published ratio, if there is one, and sets
+# against_published in the claim's row.
+# row: of make_claim_row.  part: of list_claim_parts.  refine: whether a difference from the
+# published ratio turns the verdict "reproduced" into "same direction" (if both ratios are on the
+# same side of 1) or "other size".
 add_published_verdict <- function(row, part, refine) {
   if (row$unit != "ratio" || is.na(row$published)) return(row)
   row$against_published <- compare_with_published(part, row$published)
@@ -129,12 +140,13 @@ add_published_verdict <- function(row, part, refine) {
   row
 }
 
-# Returns the row of a claim before it is tested.  Its columns are the format of claims.csv, which
-# analysis/tables.R lists too.
-describe_claim <- function(claim, published) {
+# Makes the row of a claim before it is tested.  Its columns are those of claims.csv, which
+# analysis/tables.R lists, too.
+# claim: see test_claim.  publications: the entry of this name in published/claims.json.
+make_claim_row <- function(claim, publications) {
   bounds <- read_tolerance(claim)
   data.frame(
-    id = claim$id, publication = published$publications[[claim$publication]]$label,
+    id = claim$id, publication = publications[[claim$publication]]$label,
     place = claim$place, statement = claim$statement, workload = claim$workload,
     published = as.numeric(claim$published$value %or% NA), unit = claim$published$unit %or% "",
     tolerance_low = bounds[[1]], tolerance_high = bounds[[2]],
@@ -146,10 +158,12 @@ describe_claim <- function(claim, published) {
 
 #' Read the tolerance of a claim
 #'
-#' A bound of 1 claims that there is a difference, and becomes the smallest one that matters.
+#' A bound of 1 means that the claim is about any difference; it becomes the smallest difference
+#' that matters (MARGIN).
 #'
-#' @param claim an entry of published/claims.json
-#' @return numeric vector of the lower and the upper bound; NA if there is none
+#' @param claim see test_claim
+#' @return numeric vector of the lower and the upper bound; NA for a bound that the claim does not
+#'   have
 read_tolerance <- function(claim) {
   bounds <- c(as.numeric(claim$tolerance$low %or% NA), as.numeric(claim$tolerance$high %or% NA))
   if (bounds[[1]] %in% 1) bounds[[1]] <- 1 / (1 - MARGIN)
@@ -157,28 +171,29 @@ read_tolerance <- function(claim) {
   bounds
 }
 
-# Says whether a part's ratio is "equal" to the published value within MARGIN, "different" or
-# "undecided": the column against_published of claims.csv.  part: one that can be tested.
+# Returns "equal" if a part's ratio is within MARGIN of the published value, else "different" or
+# "undecided": the column against_published of claims.csv.
+# part: entry of list_claim_parts that can be tested.  value: the published ratio.
 compare_with_published <- function(part, value) {
-  row <- compare_part(part, INNER_LEVEL, value)
+  row <- estimate_claim_part(part, INNER_LEVEL, value)
   n <- if (isTRUE(part$exact)) Inf else row$n
   judged <- judge_parts(row, row, n, 1 - MARGIN, 1 / (1 - MARGIN))
   if (judged$within) return("equal")
   if (judged$outside) "different" else "undecided"
 }
 
-#' Compare a part of a claim with a value
+#' Estimate the ratio, difference or level that a part of a claim is about, with its interval
 #'
 #' @param part entry of list_claim_parts that can be tested
 #' @param level confidence level of the interval
-#' @param value number by which the part's ratio is divided
-#' @return row of compare_sessions, or of compare_samples where runs are not paired; the interval of
-#'   exact values has no width.  `ratio` is a difference or a level where the claim is about one.
-compare_part <- function(part, level, value = 1) {
+#' @param divisor number that the part's values are divided by, for a comparison with this number
+#' @return row of compare_sessions, or of compare_samples if runs are not paired; the interval of
+#'   exact values has no width.  `ratio` is a difference or a level if the claim is about one
+estimate_claim_part <- function(part, level, divisor = 1) {
   if (!is.null(part$ratio)) {
-    return(compare_sessions(part$ratio / value, part$session, part$machine, level))
+    return(compare_sessions(part$ratio / divisor, part$session, part$machine, level))
   }
-  row <- compare_samples(part$x / value, part$y, part$how, level)
+  row <- compare_samples(part$values / divisor, part$reference_values, part$how, level)
   if (!part$exact) return(row)
   row[c("low", "high")] <- row$ratio
   row$why <- ""
@@ -188,14 +203,16 @@ compare_part <- function(part, level, value = 1) {
 #' List the parts of a claim: each series of each pair of environments in each of its tests
 #'
 #' @inheritParams test_claim
-#' @return list of lists: environment, reference ("" if a level is claimed), series and bounds
-#'   (see read_tolerance); of paired values workload, and ratio, session and machine (vectors, an
-#'   element for each block); of others x, y and how (see compare_samples) and exact (no errors).
-#'   A part that cannot be tested is the list of refuse_part with bounds.
+#' @return list of parts.  A part that can be tested is a list of environment, reference ("" if the
+#'   claim is about a level), series and bounds (see read_tolerance).  A part of paired values also
+#'   has workload, and ratio, session and machine (vectors with an element for each block).  A part
+#'   of other values has values, reference_values and how (see compare_samples) and exact (whether
+#'   the values have no error).  A part that cannot be tested is the list of make_untestable_part
+#'   with bounds
 list_claim_parts <- function(claim, published, values, context) {
   tests <- claim$tests %or% list(list())
   parts <- lapply(tests, function(test) {
-    # A test replaces keys of its claim.
+    # The keys of a test replace those of its claim.
     claim[names(test)] <- test
     bounds <- list(bounds = read_tolerance(claim))
     lapply(list_test_parts(claim, published, values, context), c, bounds)
@@ -205,7 +222,7 @@ list_claim_parts <- function(claim, published, values, context) {
 
 #' List the ratios of a claim's parts with their 90 % intervals
 #'
-#' If no part can be tested, the parts of the claim that transfer_claim restates are listed instead.
+#' If no part can be tested, the parts of the claim that transfer_claim returns are listed instead.
 #'
 #' @inheritParams test_claim
 #' @return data frame, one row for each part that can be tested: environment, reference, series, n,
@@ -220,60 +237,64 @@ list_part_intervals <- function(claim, published, values, context) {
     tested <- list_tested(transferred$claim, transferred$published)
   }
   stack_rows(lapply(tested, function(part) {
-    row <- compare_part(part, INNER_LEVEL)[c("n", "ratio", "low", "high")]
+    row <- estimate_claim_part(part, INNER_LEVEL)[c("n", "ratio", "low", "high")]
     data.frame(part[c("environment", "reference", "series")], row,
                tolerance_low = part$bounds[[1]], tolerance_high = part$bounds[[2]])
   }))
 }
 
-# Lists the parts of one test of a claim, as list_claim_parts does but without their bounds.  The
-# first reason that forbids the whole test is its only part; workloads with broken sizes add a part.
-# claim: with the keys of the test in place of its own.
+# Lists the parts of one test of a claim, in the form of list_claim_parts but without bounds.
+# If the whole test is impossible, its only part is one that cannot be tested, with the first reason
+# that applies.  If some of its workloads broke a rule of their size, one such part stands for them.
+# claim: a claim in which the keys of the test have replaced its own.  published, values, context:
+# see test_claims.
 list_test_parts <- function(claim, published, values, context) {
   if (!is.null(claim$untestable)) {
-    return(list(refuse_part(claim$untestable$reason, claim$untestable$because)))
+    return(list(make_untestable_part(claim$untestable$reason, claim$untestable$because)))
   }
   workloads <- unlist(published$workload_groups[[claim$workload]] %or% claim$workload)
   rows <- values[claim$workload == "*" | values$workload %in% workloads, ]
   if (nrow(rows) == 0) {
-    return(list(refuse_part("workload", claim$workload, " was not measured")))
+    return(list(make_untestable_part("workload", claim$workload, " was not measured")))
   }
   is_invalid <- rows$workload %in% context$invalid
   refused <- NULL
   if (any(is_invalid)) {
     workload_names <- toString(unique(rows$workload[is_invalid]))
-    refused <- list(refuse_part("size", workload_names, " broke a rule of its size"))
+    refused <- list(make_untestable_part("size", workload_names, " broke a rule of its size"))
   }
   rows <- rows[!is_invalid, ]
   if (nrow(rows) == 0) return(refused)
   for (hardware in c("sockets", "processors")) {
     needed <- claim[[hardware]] %or% 0
     available <- context[[hardware]]
-    # A number that is not known, NA, is not enough.
+    # A number that is not known (NA) counts as too small.
     if (needed > 0 && !(available >= needed) %in% TRUE) {
-      return(list(refuse_part("hardware", "it needs ", needed, " ", hardware, ", and here are ",
-                              available)))
+      return(list(make_untestable_part("hardware", "it needs ", needed, " ", hardware,
+                                       ", and here are ", available)))
     }
   }
   if (!is.null(claim$metrics)) rows <- rows[rows$metric %in% unlist(claim$metrics), ]
   if (nrow(rows) == 0) {
-    return(list(refuse_part("metric", toString(unlist(claim$metrics)), " was not measured")))
+    metrics <- toString(unlist(claim$metrics))
+    return(list(make_untestable_part("metric", metrics, " was not measured")))
   }
   parts <- lapply(claim$pairs, list_pair_parts, claim, published, rows, context)
   c(unlist(parts, recursive = FALSE), refused)
 }
 
-# Returns a part that cannot be tested: the code of its reason, for which REASONS of
-# analysis/markdown_tables.R has a text, and the clause that the texts in `...` make.
-refuse_part <- function(reason, ...) list(reason = reason, because = paste0(...))
+# Makes a part of a claim that cannot be tested.
+# reason: a code, for which REASONS of analysis/markdown_tables.R has to have a text.
+# ...: texts, which are pasted into a clause that explains the reason.
+make_untestable_part <- function(reason, ...) list(reason = reason, because = paste0(...))
 
-# Lists the parts of one pair of environments of a claim, as list_test_parts does.
-# pair: keys of two published environments, or of one where a level is claimed; rows: tidy rows of
-# the claim's workloads and metrics.
+# Lists the parts of one pair of environments of a claim, in the form of list_test_parts.
+# pair: keys of two published environments, or of one if the claim is about a level.  claim,
+# published, context: see list_test_parts.  rows: tidy rows of the claim's workloads and metrics.
 list_pair_parts <- function(pair, claim, published, rows, context) {
   entries <- published$environments[unlist(pair)]
   environments <- vapply(entries, function(entry) {
-    # An entry with `options` is about environments that options changed; others exclude them.
+    # Environments that a daemon or options changed count only for an entry with `options`.
     excluded <- if (isTRUE(entry$options)) NULL else context$otherwise
     measured <- intersect(unlist(entry$measured_as), setdiff(rows$environment, excluded))
     if (length(measured) > 0) measured[[1]] else ""
@@ -281,51 +302,54 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
   if (any(environments == "")) {
     return(list(explain_missing_environment(entries[environments == ""][[1]], context)))
   }
-  # Series of the two environments match if they are equal in all factors but those that the entries
-  # set, in which the two may differ.
+  # Series of the two environments match if all factors are equal except those that the entries set
+  # for their environments.
   differing <- unique(unlist(lapply(entries, function(entry) names(entry$factors))))
-  # Selects the rows of the pair's i-th environment; `matched` is equal for matching series.
+  # Selects the rows of the pair's i-th environment, and adds the key by which series match.
   select_rows <- function(i) {
     selected <- select_claimed_rows(rows, environments[[i]], claim$factors, entries[[i]]$factors)
     equal <- setdiff(list_factor_columns(selected), paste0(FACTOR, differing))
-    selected$matched <- make_keys(selected, c("workload", "metric", equal))
+    selected$series_key <- make_keys(selected, c("workload", "metric", equal))
     selected
   }
   first <- select_rows(1)
   second <- if (length(pair) > 1) select_rows(2) else first
-  common <- intersect(first$matched, second$matched)
+  common <- intersect(first$series_key, second$series_key)
   if (length(common) == 0) {
     series <- paste(utils::head(unique(rows$series), 6), collapse = "; ")
-    return(list(refuse_part("size", "its size or load was not measured, but: ", series)))
+    return(list(make_untestable_part("size", "its size or load was not measured, but: ", series)))
   }
-  # A claim over all series has one part, which holds them all.
+  # A claim over all series has one part with all of them; otherwise each series is a part.
   if (identical(claim$over, "all")) common <- list(common)
-  lapply(common, function(series) {
-    series_rows <- first[first$matched %in% series, ]
-    reference_rows <- if (length(pair) > 1) second[second$matched %in% series, ]
+  lapply(common, function(series_keys) {
+    series_rows <- first[first$series_key %in% series_keys, ]
+    reference_rows <- if (length(pair) > 1) second[second$series_key %in% series_keys, ]
     make_claim_part(claim, series_rows, reference_rows, context)
   })
 }
 
-# Returns the refused part that says why an environment of a claim has no values that count.
-# entry: the environment's entry among the published environments; context: see test_claims.
+# Returns the part of make_untestable_part that says why an environment of a claim has no values
+# that count.
+# entry: the entry of the environment in `environments` of published/claims.json.  context: see
+# test_claims.
 explain_missing_environment <- function(entry, context) {
-  # None of these environments has values that count: one that is in emulation is all there is.
   measured_as <- unlist(entry$measured_as)
   if (any(measured_as %in% context$emulated)) {
-    return(refuse_part("emulation", entry$label, " was measured in emulation alone"))
+    return(make_untestable_part("emulation", entry$label, " was measured in emulation alone"))
   }
   if (any(measured_as %in% context$otherwise)) {
-    return(refuse_part("environment", entry$label, " was measured with a daemon or options that ",
-                       "make another environment of it"))
+    return(make_untestable_part("environment", entry$label, " was measured with a daemon or ",
+                                "options that make another environment of it"))
   }
   is_product <- length(measured_as) == 0 && !is.null(entry$transferred)
-  refuse_part(if (is_product) "other-product" else "environment", entry$label, " was not measured")
+  make_untestable_part(if (is_product) "other-product" else "environment", entry$label,
+                       " was not measured")
 }
 
-# Selects the tidy rows of an environment that have the factors of a claim.  Factors that the claim
-# sets for this environment replace those of the same name that it sets for both.
-# claim_factors, environment_factors: lists of one or several allowed values, named by factors.
+# Selects the tidy rows of an environment whose factors have the values of a claim.
+# claim_factors: the values for all environments of the claim.  environment_factors: those for this
+# environment, which replace the former for a factor of the same name.  Both are lists of one or
+# several allowed values, named by factors.
 select_claimed_rows <- function(rows, environment, claim_factors, environment_factors) {
   factors <- c(claim_factors[setdiff(names(claim_factors), names(environment_factors))],
                environment_factors)
@@ -336,25 +360,25 @@ select_claimed_rows <- function(rows, environment, claim_factors, environment_fa
   rows[is_claimed, ]
 }
 
-# Makes a part of a claim that can be tested: an element of list_claim_parts without its bounds.
-# claim: a claim, whose `how` and `performance` are used.
+# Makes a part of a claim that can be tested, in the form of list_claim_parts but without bounds.
+# claim: its `how` and `performance` are used.
 # rows, reference_rows: tidy rows of the two environments in matching series; reference_rows is NULL
-# if a level is claimed, which is then the part's `ratio`.
+# if the claim is about a level, which is then the part's `ratio`.
 # context: see test_claims.
 make_claim_part <- function(claim, rows, reference_rows, context) {
   part <- list(environment = rows$environment[[1]],
                reference = reference_rows$environment[[1]] %or% "",
                series = rows$series[[1]])
   if (isFALSE(context$paired)) {
-    return(c(part, list(x = rows$value, y = reference_rows$value, how = claim$how %or% "ratio",
-                        exact = isTRUE(context$exact))))
+    return(c(part, list(values = rows$value, reference_values = reference_rows$value,
+                        how = claim$how %or% "ratio", exact = isTRUE(context$exact))))
   }
   if (is.null(reference_rows)) {
     level <- list(ratio = rows$value, session = rows$session, machine = rows$machine)
     return(c(part, list(workload = rows$workload[[1]]), level))
   }
   pairs <- pair_runs(rows, reference_rows)
-  # A claim is about the values as they are, unless it is one of performance.
+  # The ratio is of the values themselves; a claim about performance turns it round for a cost.
   is_cost <- rows$better[[1]] == "lower"
   if (isTRUE(claim$performance) && is_cost) pairs$ratio <- 1 / pairs$ratio
   c(part, list(workload = rows$workload[[1]]), pairs[c("ratio", "session", "machine")])

@@ -11,21 +11,22 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "testbeds", "format", "markdown_tables", "figures", "render")
 
-# Writes all files of a comparison into the folder `out`.  strata/archive/compare.py writes the
-# listing, and turns `outcome` of outcome.json into an exit status.
-# listing: path of SIDES.json; effect: the smallest difference that matters, as a share.
+# Writes all files of a comparison into a folder.  strata/archive/compare.py writes the listing of
+# sides, and turns `outcome` of outcome.json into an exit status.
+# listing: path of SIDES.json.  out: path of the folder.  effect: the smallest difference that
+# matters, as a share (a number, or a text from the command line).
 write_comparison <- function(listing, out, effect = MARGIN) {
   effect <- as.numeric(effect)
   sides <- lapply(jsonlite::read_json(listing), read_side)
   rows <- compare_sides(sides, effect)
   origins <- compare_origins(sides)
-  outcome <- summarise_outcome(rows, sides, effect)
+  outcome <- summarise_comparison(rows, sides, effect)
   dir.create(out, recursive = TRUE, showWarnings = FALSE)
   replace_table(file.path(out, "comparison.csv"), rows)
   replace_table(file.path(out, "provenance.csv"), origins)
   values <- list(sides = sides, rows = rows, origins = origins, outcome = outcome, effect = effect)
   render_document(ROOT, "compare.Rmd", file.path(out, "index.html"), values = values)
-  # outcome.json says that all is written.
+  # outcome.json is written last: it shows that all other files are complete.
   replace_file(file.path(out, "outcome.json"), function(part) {
     jsonlite::write_json(outcome, part, auto_unbox = TRUE)
   })

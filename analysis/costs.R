@@ -15,13 +15,14 @@ COST_PARTIES <- c("system", "client", "helpers", "machine")
 
 #' Add up the costs of runs, for each cell and each kind of run
 #'
-#' Laps that were left out are left out here too.
+#' Runs of laps that do not count are left out.
 #'
 #' @param records list of records, of which `laps` and `costs` are read
 #' @return data frame, one row for each cell and kind of run: cell (the key of make_cell_keys), how
 #'   ("whole", "slices" …), elapsed_seconds and the quantities of each of COST_PARTIES, for example
-#'   system.user_seconds; NA if a run lacks the quantity; NULL if no record has costs
+#'   system.user_seconds; a sum is NA if a run lacks the quantity; NULL if no record has costs
 add_up_costs <- function(records) {
+  # Returns the quantities of a run as a numeric vector, for example named "system.user_seconds".
   read_counts <- function(run) {
     values <- unlist(run[c("elapsed_seconds", COST_PARTIES)])
     # "not available" becomes NA.
@@ -39,18 +40,18 @@ add_up_costs <- function(records) {
   }))
 }
 
-# Makes a text for each cell by its environment, workload and repetition.
-# rows: a record, or a data frame or list with these columns.
+# Makes a key for each cell, a text of its environment, workload and repetition.
+# rows: a record, or a list or data frame with these three columns.
 make_cell_keys <- function(rows) paste(rows$environment, rows$workload, rows$repetition)
 
 #' Compute the seconds that a unit of work takes
 #'
-#' A metric is a rate or a time by the units that follow, as workload.yaml declares them: a new unit
-#' of either has to be added here.
+#' The unit of a metric, which workload.yaml declares, says whether it is a rate or a time: a new
+#' unit of either has to be added here.
 #'
 #' @param rows data frame of all metrics of its workloads: workload, metric, unit, better, value
-#' @return numeric vector; NA for metrics that are neither a rate nor a time, of times where the
-#'   workload has a rate, and of CPU times
+#' @return numeric vector, an element for each row; NA for metrics that are neither a rate nor a
+#'   time, for times if the workload also has a rate, and for CPU times
 compute_unit_seconds <- function(rows) {
   # OPS and UPS: operations and updates a second, with or without a prefix (GFLOPS, GUPS).
   is_rate <- rows$better == "higher" & grepl("(/s|/min|OPS|UPS)$", rows$unit)
@@ -67,9 +68,9 @@ compute_unit_seconds <- function(rows) {
 #' @param comparisons table of compare_with_native, or NULL
 #' @param pairs data frame of pair_with_native, or NULL
 #' @return data frame, written as costs.csv, a row for each comparison and part: the columns of the
-#'   comparison, part, native and value (seconds of CPU, seconds, bytes or a number for a unit of
-#'   work), share (of native's time per unit of work by which they differ; NA for parts without a
-#'   time); NULL if there are no costs or comparisons
+#'   comparison, part, native and value (the part's CPU seconds, seconds, bytes or number per unit
+#'   of work, in native and in the environment), share (the difference as a share of native's time
+#'   per unit of work; NA for parts that are no times); NULL if there are no costs or comparisons
 compare_costs <- function(results, comparisons, pairs) {
   costs <- add_up_costs(results$records)
   if (is.null(costs) || is.null(comparisons)) return(NULL)
@@ -77,7 +78,8 @@ compare_costs <- function(results, comparisons, pairs) {
   tidy$seconds <- compute_unit_seconds(tidy)
   keys <- paste(make_keys(tidy), tidy$environment)
   blocks <- split(pairs$repetition, paste(make_keys(pairs), pairs$environment))
-  # Returns the sums of all counts over the cells of some blocks, in runs of one kind.
+  # Returns the sums of each quantity over an environment's cells in some blocks, in runs of one
+  # kind.
   add_up_cells <- function(environment, workload, repetitions, how) {
     cells <- make_cell_keys(list(environment = environment, workload = workload,
                                  repetition = repetitions))
@@ -91,7 +93,7 @@ compare_costs <- function(results, comparisons, pairs) {
     key <- paste(make_keys(row), row$environment)
     repetitions <- blocks[[key]]
     how <- tidy$how[match(key, keys)]
-    # Native's time for a unit of work, which the shares are multiplied by.
+    # Native's mean seconds for a unit of work: split_difference returns multiples of it.
     is_native <- keys == paste(make_keys(row), NATIVE) & tidy$repetition %in% repetitions
     seconds <- mean(tidy$seconds[is_native])
     sums <- lapply(c(NATIVE, row$environment), add_up_cells, row$workload, repetitions, how)
@@ -105,26 +107,29 @@ compare_costs <- function(results, comparisons, pairs) {
 
 #' Split the difference between two times per unit of work into its parts
 #'
-#' @param native,costs sums of the counts of add_up_costs, named as its columns, in native and in
-#'   the environment
+#' tabulate_costs has a column for most parts, by their names.
+#'
+#' @param native,costs sums of the quantities of add_up_costs, named as its columns, in native and
+#'   in the environment
 #' @param ratio of performance: the environment's time per unit of work is 1 / ratio of native's
-#' @return data frame: part ("time", CPU_PARTS, "rest", "waiting", UNCOUNTED_PARTS), native, value
-#'   (both per native's time for a unit of work), share (their difference as a share of that time;
-#'   the shares of CPU times and of `waiting` add up to the share of `time`; NA for counts); NULL
-#'   where the CPU time of a system is not known.  tabulate_costs has a column for most parts.
+#' @return data frame: part ("time", the names of CPU_PARTS, "rest", "waiting", the names of
+#'   UNCOUNTED_PARTS), native and value (in native and in the environment, divided by native's time
+#'   for a unit of work), share (their difference as a share of that time; NA for counts).  The
+#'   shares of CPU times and of "waiting" add up to the share of "time".  NULL if the CPU time of a
+#'   system is not known
 split_difference <- function(native, costs, ratio) {
   shares <- lapply(list(native, costs), function(sums) sums / sums[["elapsed_seconds"]])
   required <- c("system.user_seconds", "system.system_seconds")
   if (!all(is.finite(c(shares[[1]][required], shares[[2]][required])))) return(NULL)
   sides <- Map(function(share, time) {
     cpu <- stats::setNames(share[CPU_PARTS], names(CPU_PARTS))
-    # Busy time of the machine that neither the run nor foreign processes took.
+    # The rest is the machine's busy time that neither the run nor foreign processes used.
     busy <- share[["machine.busy_seconds"]] - share[["machine.foreign_seconds"]]
     cpu[["rest"]] <- max(busy - sum(cpu, na.rm = TRUE), 0)
     uncounted <- stats::setNames(share[UNCOUNTED_PARTS], names(UNCOUNTED_PARTS))
     list(time = time, cpu = time * cpu, uncounted = time * uncounted)
   }, shares, c(1, 1 / ratio))
-  # Parts that either side does not know are in no sum.
+  # A part that is not known on one side is in no sum.
   counted <- !is.na(sides[[1]]$cpu + sides[[2]]$cpu)
   # The processors that native keeps busy at once, of which a unit of work takes all.
   processors <- max(1, sum(sides[[1]]$cpu[counted]))

@@ -31,31 +31,33 @@ HORIZONTAL_GRID <- theme(panel.grid.major.y = element_line(colour = "grey92", li
 PANEL_SPACE <- 0.4
 SHARE_OF_NATIVE <- "Performance, % of native\u2019s (logarithmic)"
 
-# Returns the number of letters that fit in a line of a series' label, by the number of the figure's
-# columns of panels.
+# Returns the number of letters that fit in a line of a series' label.
+# columns: number of the figure's columns of panels.
 choose_label_width <- function(columns) {
   if (knitr::is_html_output()) return(26)
   if (columns > 6) 30 else 44
 }
 
-# Makes a function, for labels of ggplot, that wraps texts at a width in letters.
-make_wrapper <- function(width) function(texts) stringr::str_wrap(texts, width)
+# Returns a function that wraps texts into lines of at most so many letters; ggplot uses it for
+# labels.
+make_text_wrapper <- function(width) function(texts) stringr::str_wrap(texts, width)
 
-# Formats ratios as numbers in per cent, under an axis whose title names the unit.
+# Formats ratios in per cent without the sign, for an axis whose title names the unit.
 format_percent <- function(ratios) format(100 * ratios, trim = TRUE, drop0trailing = TRUE)
 
-# Lowers the lower limit of an axis to 0 where it is above.
+# Returns the limits of an axis, with a lower limit above 0 replaced by 0.
 include_zero <- function(limits) c(min(0, limits[1]), limits[2])
 
-# Returns the labels of the environments with these names; NA for an unknown one.
-get_labels <- function(paper, names) {
+# Returns the labels of environments by their names; NA for an unknown name.
+# paper: list of read_paper.
+get_environment_labels <- function(paper, names) {
   paper$environments$label[match(names, paper$environments$environment)]
 }
 
 #' Make the scales of environments, which are the same in all figures of a paper
 #'
-#' The place of an environment in the plan decides on its colour and shape; colours and shapes
-#' repeat if there are more environments.  Only measured environments are in the legend.
+#' The position of an environment in the plan decides its colour and shape, which repeat if there
+#' are more environments than colours or shapes.  Only measured environments are in the legend.
 #'
 #' @param paper list of read_paper
 #' @return list of ggplot scales: colour, fill, shape
@@ -66,22 +68,24 @@ make_environment_scales <- function(paper) {
   }
   shapes <- c(16, 17, 15, 18, 8, 3, 4, 1, 2)
   shown <- intersect(environments, paper$measured$environment)
-  labels <- get_labels(paper, shown)
+  labels <- get_environment_labels(paper, shown)
   list(scale_colour_manual(values = assign_values(COLOURS), labels = labels, breaks = shown),
        scale_fill_manual(values = assign_values(COLOURS), labels = labels, breaks = shown),
        scale_shape_manual(values = assign_values(shapes), labels = labels, breaks = shown),
        guides(colour = guide_legend(ncol = count_legend_columns(paper)), fill = "none"))
 }
 
-# Returns the number of environments' labels that fit side by side into a legend, 1 at least.
+# Returns how many labels of environments fit side by side into a legend, at least 1.
+# paper: list of read_paper.
 count_legend_columns <- function(paper) {
   line_letters <- if (knitr::is_html_output()) 72 else 96
   # The key of an entry and the gap after it are as wide as five letters.
   max(1, line_letters %/% (max(nchar(paper$measured$label)) + 5))
 }
 
-# Computes the height in inches of all rows of a legend of environments but the first, for which
-# every figure has room.  paper: list of read_paper.
+# Computes the height in inches of a legend of environments without its first row, for which every
+# figure has room.
+# paper: list of read_paper.
 compute_legend_height <- function(paper) {
   0.17 * ((nrow(paper$measured) - 1) %/% count_legend_columns(paper))
 }
@@ -89,10 +93,9 @@ compute_legend_height <- function(paper) {
 #' Select the verdicts of the figure on page 1: each workload in each environment
 #'
 #' @param paper list of read_paper
-#' @return rows of paper$decisions that omit_start_up keeps, with two more columns: `count` (the
-#' number
-#'   of the workload's headline series) and `decisive` (the series that decides).  `series` is the
-#'   label in the figure: the workload's name where it has several series.
+#' @return rows of paper$decisions that omit_start_up keeps, with two more columns: count (the
+#'   number of the workload's headline series) and decisive (the series that decides).  series is
+#'   the label in the figure: the workload's title if it has several series
 select_forest_verdicts <- function(paper) {
   workloads <- distinct(paper$headlines, workload, question, series) |>
     count(workload, question, name = "count")
@@ -103,9 +106,10 @@ select_forest_verdicts <- function(paper) {
   mutate(rows, series = if_else(count > 1, renamed$series, series))
 }
 
-# Selects the published ratios of the series that decide, as rows of draw_forest's `published`: none
-# if nothing was published.  verdicts: rows of select_forest_verdicts.
-select_forest_marks <- function(paper, verdicts) {
+# Selects the published ratios of the series that decide, for the argument `published` of
+# draw_forest.  There are no rows if nothing was published.
+# paper: list of read_paper.  verdicts: rows of select_forest_verdicts.
+select_published_ratios <- function(paper, verdicts) {
   if (nrow(paper$published) == 0) return(tibble())
   shown <- select(verdicts, workload, environment, decisive, shown = series)
   inner_join(paper$published, shown,
@@ -116,18 +120,18 @@ select_forest_marks <- function(paper, verdicts) {
 #' Select the series of a figure of all comparisons
 #'
 #' @param comparisons headline rows of comparisons
-#' @param series_limit number of series that fit; if there are more, only the first series of each
-#'   workload and metric stays, and if these are too many, the first series of each workload
+#' @param series_limit number of series that fit.  If there are more, only the first series of each
+#'   workload and metric is kept; if these are still too many, the first series of each workload.
 #' @return rows of comparisons that omit_start_up keeps
 select_forest_rows <- function(comparisons, series_limit = 24) {
   rows <- omit_start_up(comparisons)
-  # Keeps of each group of the columns in `...` only the first series.
+  # Keeps only the first series of each group of rows with equal values in the columns `...`.
   keep_first_series <- function(rows, ...) {
     semi_join(rows, distinct(rows, ..., .keep_all = TRUE), by = c("workload", "series"))
   }
-  is_too_long <- function(rows) n_distinct(rows$series) > series_limit
-  if (is_too_long(rows)) rows <- keep_first_series(rows, workload, metric)
-  if (is_too_long(rows)) rows <- keep_first_series(rows, workload)
+  has_too_many <- function(rows) n_distinct(rows$series) > series_limit
+  if (has_too_many(rows)) rows <- keep_first_series(rows, workload, metric)
+  if (has_too_many(rows)) rows <- keep_first_series(rows, workload)
   rows
 }
 
@@ -135,15 +139,15 @@ select_forest_rows <- function(comparisons, series_limit = 24) {
 #'
 #' @param comparisons rows of select_forest_verdicts or select_forest_rows, in the order of the
 #'   figure: workload, series, label, outcome, ratio, low, high (NA if there is no interval)
-#' @param published data frame of published ratios, drawn as diamonds: workload, series, label,
-#'   then (the ratio)
+#' @param published data frame, whose ratios are drawn as diamonds: workload, series, label,
+#'   published_ratio
 #' @param margin the largest difference that does not matter, as a share
 #' @return ggplot; compute_forest_height computes its height
 draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
   rows <- mutate(comparisons, series = factor(series, unique(series)),
                  label = factor(label, unique(label)),
                  workload = factor(workload, unique(workload)))
-  # The axis ends at twice the spread of the ratios, where wider intervals are cut.
+  # The axis ends at twice the largest distance of a ratio from 1; longer intervals are cut there.
   reach <- 2 * max(abs(log(rows$ratio)), 0.05)
   ends <- pmin(pmax(log(c(rows$low, rows$high, rows$ratio)), -reach), reach)
   limits <- exp(range(ends, c(-1, 1) * log(1 - margin), na.rm = TRUE))
@@ -154,8 +158,8 @@ draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
                    filter(rows, !is.na(low)), linewidth = 0.6, show.legend = FALSE) +
     geom_point(size = 1.7) +
     facet_grid(rows = vars(workload), cols = vars(label), scales = "free_y", space = "free_y",
-               labeller = labeller(label = make_wrapper(max(7, 48 %/% columns)))) +
-    scale_y_discrete(limits = rev, labels = make_wrapper(choose_label_width(columns))) +
+               labeller = labeller(label = make_text_wrapper(max(7, 48 %/% columns)))) +
+    scale_y_discrete(limits = rev, labels = make_text_wrapper(choose_label_width(columns))) +
     scale_x_log10(labels = format_percent,
                   breaks = choose_ratio_breaks(limits, if (columns > 3) 2 else 4),
                   guide = guide_axis(check.overlap = TRUE)) +
@@ -172,11 +176,13 @@ draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
     mutate(workload = factor(workload, levels(rows$workload)),
            label = factor(label, levels(rows$label)))
   plot +
-    geom_point(aes(then, series), marks, shape = 5, size = 1.6, colour = "black",
+    geom_point(aes(published_ratio, series), marks, shape = 5, size = 1.6, colour = "black",
                inherit.aes = FALSE, position = position_nudge(y = -0.28))
 }
 
-#' Write the caption of the figure on page 1, which explains only the marks that the figure has
+#' Write the caption of the figure on page 1
+#'
+#' It explains only the marks that the figure has.
 #'
 #' @param paper list of read_paper
 #' @param verdicts rows of select_forest_verdicts
@@ -186,39 +192,42 @@ write_forest_caption <- function(paper, verdicts) {
   paste0("Performance as a share of native\u2019s", intervals, "; left of the line is worse. ",
          describe_scope(verdicts), " Grey: within \u00b1\u00a0", format_margin(MARGIN), ".",
          if (any(verdicts$count > 1)) " Of several series, the one that decides.",
-         if (nrow(select_forest_marks(paper, verdicts)) > 0) {
+         if (nrow(select_published_ratios(paper, verdicts)) > 0) {
            " Diamonds: Table I of the original, on other hardware."
          },
          if (nrow(verdicts) < nrow(paper$headlines)) " The appendix has all series.",
          if (any(is.na(verdicts$low))) " Crosses have no interval.")
 }
 
-# Returns layers of ggplot, to be drawn below the others: a grey band of the ratios that count as
-# equal, and a line at 1.
+# Makes the lowest layers of a figure of ratios: a grey band of the ratios that count as equal, and
+# a line at 1.  Returns a list of layers of ggplot.
+# margin: the largest difference that does not matter, as a share.
 draw_margin <- function(margin = MARGIN) {
   list(annotate("rect", xmin = 1 - margin, xmax = 1 / (1 - margin), ymin = -Inf, ymax = Inf,
                 fill = "grey85"),
        geom_vline(xintercept = 1, linewidth = 0.3, colour = "grey40"))
 }
 
-# Chooses about n round ratios within the limits of a logarithmic axis.  A wide axis has 1 among
-# them: if too many fit, only the first, 1 and the last.
-choose_ratio_breaks <- function(limits, n) {
+# Chooses about `count` round ratios as the breaks of a logarithmic axis.
+# limits: the lower and the upper limit of the axis.
+# On a wide axis they are steps of 1, 2 and 5; if too many fit, only the first one, 1 and the last
+# one are returned.
+choose_ratio_breaks <- function(limits, count) {
   is_wide <- limits[2] > 2.5 * limits[1]
   if (is_wide) {
     breaks <- c(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
     breaks <- breaks[breaks >= limits[1] & breaks <= limits[2]]
-    if (length(breaks) > n + 1) return(unique(c(breaks[1], 1, breaks[length(breaks)])))
+    if (length(breaks) > count + 1) return(unique(c(breaks[1], 1, breaks[length(breaks)])))
     if (length(breaks) > 2) return(breaks)
   }
-  scales::breaks_pretty(n)(limits)
+  scales::breaks_pretty(count)(limits)
 }
 
 #' Compute the height of draw_forest's figure
 #'
 #' @param comparisons rows of draw_forest
-#' @return inches: of the axis and legend, of all rows, of the gaps between workloads, and of the
-#'   lines that the titles of more than three columns need
+#' @return inches, the sum of the heights of axis and legend, of all rows, of the gaps between
+#'   workloads, and of the lines that the titles of more than three columns need
 compute_forest_height <- function(comparisons) {
   series <- unique(comparisons$series)
   columns <- n_distinct(comparisons$label)
@@ -228,9 +237,10 @@ compute_forest_height <- function(comparisons) {
   0.95 + 0.165 * lines + 0.04 * n_distinct(comparisons$workload) + 0.06 * max(0, columns - 3)
 }
 
-# Names the panel of each row of a figure, as a factor with the panels in the order of the rows: by
-# the metric if the figure has several, and by the factors that differ between its rows.
-# along: name of the factor on the axis, which distinguishes no panels; or NULL.
+# Names the panel of each row of a figure: by the metric if the figure has several, and by the
+# factors that differ between its rows.  Returns a factor with the panels in the order of the rows.
+# rows: of summary or comparisons.  along: name of the factor on the axis, which distinguishes no
+# panels; or NULL.
 name_panels <- function(rows, along = NULL) {
   columns <- setdiff(list_factor_columns(rows), paste0(FACTOR, along))
   differs <- vapply(columns, function(column) n_distinct(rows[[column]]) > 1, NA)
@@ -242,10 +252,11 @@ name_panels <- function(rows, along = NULL) {
   factor(panel, unique(panel))
 }
 
-# Adds `low` and `high`: the interval of each level, clipped so that a wide one does not stretch its
-# panel.  It exceeds the panel's levels by at most PANEL_SPACE of their range, or of 5 % of the
-# largest level if the range is smaller, and goes below 0 only if a level does.  A row of fewer than
-# INTERVAL_BLOCKS blocks has no interval: NA.
+# Adds the columns low and high: the interval of each level, clipped so that a wide one does not
+# stretch its panel.
+# An interval exceeds the panel's levels by at most PANEL_SPACE of their range, or of 5 % of the
+# largest level if the range is smaller.  It goes below 0 only if a level does.  It is NA for a row
+# of fewer than INTERVAL_BLOCKS blocks.
 # rows: data frame of panel, level, level_low, level_high and n.
 clip_intervals <- function(rows) {
   rows |>
@@ -259,12 +270,13 @@ clip_intervals <- function(rows) {
     select(-space, -lowest)
 }
 
-# Makes the title of an axis of levels; NULL if the rows are of several metrics, which the titles of
-# the panels then name.  draw_curves cuts ", higher is better" off it.
+# Makes the title of an axis of levels, for example "Throughput (MB/s), higher is better"; NULL if
+# the rows are of several metrics, which the titles of the panels then name.
+# draw_curves removes ", higher is better" from it, and relies on these words.
 make_axis_title <- function(rows) {
   if (n_distinct(rows$metric_label, rows$unit) > 1) return(NULL)
   title <- glue("{rows$metric_label[1]} ({rows$unit[1]}), {rows$better[1]} is better")
-  make_wrapper(if (knitr::is_html_output()) 48 else 80)(title)
+  make_text_wrapper(if (knitr::is_html_output()) 48 else 80)(title)
 }
 
 #' Draw the ratios to native of a workload, block by block, with their means and 95 % intervals
@@ -274,13 +286,13 @@ make_axis_title <- function(rows) {
 #' @param figure entry of the workload's `figures` in the plan: kind, title, metric or metrics,
 #'   where, along, against, scale
 #' @return ggplot
-draw_runs <- function(paper, name, figure) {
+draw_block_ratios <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$comparisons, name, figure)
   rows$panel <- name_panels(rows)
   rows$environment <- factor(rows$environment, rev(paper$measured$environment))
   blocks <- select(rows, panel, series, environment) |>
     inner_join(select(paper$ratios, series, environment, ratio), by = c("series", "environment"))
-  # A panel ends at 1.3 times the spread of its blocks, where wider intervals are cut.
+  # A panel ends at 1.3 times the largest distance of a block from 1.  Longer intervals are cut.
   spreads <- group_by(blocks, panel) |>
     summarise(spread = 1.3 * max(abs(log(ratio)), -2 * log(1 - MARGIN)))
   rows <- left_join(rows, spreads, by = "panel") |>
@@ -295,8 +307,10 @@ draw_runs <- function(paper, name, figure) {
                    linewidth = 0.6) +
     geom_point(data = rows, position = below, size = 1.5, shape = 18) +
     facet_wrap(vars(panel), scales = "free_x", ncol = choose_columns(rows$panel),
-               labeller = labeller(panel = make_wrapper(RUNS_TITLE_WIDTH))) +
-    scale_y_discrete(labels = function(names) make_wrapper(28)(get_labels(paper, names))) +
+               labeller = labeller(panel = make_text_wrapper(RUNS_TITLE_WIDTH))) +
+    scale_y_discrete(labels = function(names) {
+      make_text_wrapper(28)(get_environment_labels(paper, names))
+    }) +
     scale_x_log10(labels = format_percent,
                   breaks = function(limits) choose_ratio_breaks(limits, 3),
                   guide = guide_axis(check.overlap = TRUE)) +
@@ -304,11 +318,12 @@ draw_runs <- function(paper, name, figure) {
     labs(x = SHARE_OF_NATIVE, y = NULL)
 }
 
-# The number of letters in a line of a panel's title in draw_runs.
+# The number of letters in a line of a panel's title in draw_block_ratios.
 RUNS_TITLE_WIDTH <- 22
 
-# Returns the number of columns in which panels are arranged: 3 on paper and 2 on the web at most,
-# and 2 for four panels.  panels: a factor.
+# Returns the number of columns in which panels are arranged: at most 3 on paper and 2 on the web,
+# and 2 for four panels.
+# panels: factor of name_panels.
 choose_columns <- function(panels) {
   count <- nlevels(droplevels(panels))
   limit <- if (count == 4 || knitr::is_html_output()) 2 else 3
@@ -317,9 +332,9 @@ choose_columns <- function(panels) {
 
 #' Draw curves of environments with 95 % intervals: levels along a factor, or against another metric
 #'
-#' Rows whose factor figure$along is not a number are left out.
+#' Rows in which the factor figure$along is not a number are left out.
 #'
-#' @inheritParams draw_runs
+#' @inheritParams draw_block_ratios
 #' @return ggplot
 draw_curves <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$summary, name, figure)
@@ -346,10 +361,10 @@ draw_curves <- function(paper, name, figure) {
     geom_path(linewidth = 0.4, show.legend = FALSE) +
     geom_point(size = 1.5) +
     facet_wrap(vars(panel), scales = "free", ncol = choose_columns(rows$panel),
-               labeller = labeller(panel = make_wrapper(40))) +
+               labeller = labeller(panel = make_text_wrapper(40))) +
     scale_y_continuous(labels = scales::label_comma(), limits = include_zero) +
     make_environment_scales(paper) +
-    labs(x = x_title, y = make_wrapper(26)(y_title)) +
+    labs(x = x_title, y = make_text_wrapper(26)(y_title)) +
     HORIZONTAL_GRID
   if (identical(figure$scale, "log")) {
     return(plot + scale_x_log10(breaks = sort(unique(rows$along))))
@@ -361,7 +376,7 @@ draw_curves <- function(paper, name, figure) {
 #'
 #' The factor that figure$along names has to hold percentiles, above 0 and below 100.
 #'
-#' @inheritParams draw_runs
+#' @inheritParams draw_block_ratios
 #' @return ggplot
 draw_cdf <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$summary, name, figure)
@@ -373,7 +388,7 @@ draw_cdf <- function(paper, name, figure) {
     geom_path(linewidth = 0.4, show.legend = FALSE) +
     geom_point(size = 1) +
     facet_wrap(vars(panel), scales = "free_x", ncol = choose_columns(rows$panel),
-               labeller = labeller(panel = make_wrapper(24))) +
+               labeller = labeller(panel = make_text_wrapper(24))) +
     scale_x_log10(labels = scales::label_comma(drop0trailing = TRUE),
                   guide = guide_axis(check.overlap = TRUE)) +
     scale_y_continuous(trans = "logit", breaks = c(0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999),
@@ -384,19 +399,21 @@ draw_cdf <- function(paper, name, figure) {
 
 #' Draw a figure of a workload by its kind: "runs", "cdf", or the curves of "sweep" and "against"
 #'
-#' A new kind also needs a caption and a height (write_caption, compute_figure_height).
+#' A new kind also needs a caption and a height (write_workload_caption, compute_figure_height).
 #'
-#' @inheritParams draw_runs
+#' @inheritParams draw_block_ratios
 #' @return ggplot
-draw_workload <- function(paper, name, figure) {
-  switch(figure$kind, runs = draw_runs(paper, name, figure), cdf = draw_cdf(paper, name, figure),
+draw_workload_figure <- function(paper, name, figure) {
+  switch(figure$kind, runs = draw_block_ratios(paper, name, figure),
+         cdf = draw_cdf(paper, name, figure),
          draw_curves(paper, name, figure))
 }
 
-#' Compute the height of a workload's figure, as draw_workload draws it
+#' Compute the height of a workload's figure, as draw_workload_figure draws it
 #'
-#' @inheritParams draw_runs
-#' @return inches: of axes and titles, of each line of panels, and of the legend
+#' @inheritParams draw_block_ratios
+#' @return inches, the sum of the heights of axes and titles, of all lines of panels, and of the
+#'   legend
 compute_figure_height <- function(paper, name, figure) {
   table <- if (figure$kind == "runs") paper$comparisons else paper$summary
   rows <- select_figure_rows(table, name, figure)
@@ -410,14 +427,15 @@ compute_figure_height <- function(paper, name, figure) {
 
 #' Write the caption of a workload's figure
 #'
-#' @inheritParams draw_runs
+#' @inheritParams draw_block_ratios
 #' @return text, which is not marked: the hook of set_chunk_options escapes it
-write_caption <- function(paper, name, figure) {
+write_workload_caption <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$summary, name, figure)
   n <- paste(unique(range(rows$n)), collapse = " to ")
   # A figure may have no title.
-  title <- paste(c(paper$plan$workloads[[name]]$title, lower_first(figure$title)), collapse = ", ")
-  metric <- lower_first(rows$metric_label[1])
+  titles <- c(paper$plan$workloads[[name]]$title, lower_first_letter(figure$title))
+  title <- paste(titles, collapse = ", ")
+  metric <- lower_first_letter(rows$metric_label[1])
   subject <- if (n_distinct(rows$metric_label) == 1) paste0(": ", metric) else ""
   switch(
     figure$kind,
@@ -430,10 +448,10 @@ write_caption <- function(paper, name, figure) {
   )
 }
 
-#' Select the tested claims that fit into a figure, decided ones first
+#' Select the tested claims that fit into a figure
 #'
 #' @param claims table of claims
-#' @return rows of claims: on paper at most 24, on a web page all
+#' @return rows of claims in the order of VERDICTS: at most 24 on paper, all on a web page
 select_drawn_claims <- function(claims) {
   filter(claims, verdict != "not tested", !is.na(ratio)) |>
     arrange(match(verdict, VERDICTS)) |>
@@ -446,7 +464,7 @@ select_drawn_claims <- function(claims) {
 #' @return ggplot
 draw_claims <- function(claims) {
   rows <- select_drawn_claims(claims) |>
-    mutate(claim = make_wrapper(if (knitr::is_html_output()) 34 else 58)(statement),
+    mutate(claim = make_text_wrapper(if (knitr::is_html_output()) 34 else 58)(statement),
            verdict = factor(verdict, VERDICTS))
   published <- rows$published[rows$unit == "ratio"]
   limits <- range(rows$ratio, published, 0.9, 1.1, na.rm = TRUE) * c(0.8, 1.25)
@@ -473,11 +491,11 @@ draw_claims <- function(claims) {
 
 #' Draw every value as its deviation from the mean of its environment, in the order of measurement
 #'
-#' Values that were set aside are drawn pale, and no mean holds them.
+#' Values that do not count are drawn pale, and are in no mean.
 #'
 #' @param paper list of read_paper
 #' @return ggplot
-draw_order <- function(paper) {
+draw_measurement_order <- function(paper) {
   rows <- filter(paper$all, headline, environment %in% paper$measured$environment)
   run <- match(rows$log, paper$runs$log)
   mutate(rows, order = paper$runs$order[run], disturbed = paper$runs$flags[run] != "",
@@ -501,24 +519,27 @@ draw_order <- function(paper) {
     labs(x = "Place in the order of measurement", y = "Deviation from the mean")
 }
 
-# Writes the caption of draw_order.
+# Writes the caption of the figure of draw_measurement_order.
+# paper: list of read_paper.
 write_order_caption <- function(paper) {
   paste0("Every value behind the levels of the appendix, in the order of measurement.",
          if (paper$facts$disturbed > 0) " Circles: something else used the machine.",
          if (any(paper$runs$counts == "no")) " Pale: set aside, and in no table or ratio.")
 }
 
-# Computes the height of draw_order's figure in inches: at most 8, so that it fits on a page.
+# Computes the height in inches of the figure of draw_measurement_order: at most 8, so that it fits
+# on a page.
+# paper: list of read_paper.
 compute_order_height <- function(paper) {
   lines <- ceiling(n_distinct(paper$tidy$title) / 2)
   min(0.6 + 1.35 * lines + compute_legend_height(paper), 8)
 }
 
-#' Draw how long each environment took to come up: every time as a point, the median as a diamond
+#' Draw how long each environment took to start: every time as a point, the median as a diamond
 #'
 #' @param paper list of read_paper; records without a time are left out
 #' @return ggplot
-draw_up <- function(paper) {
+draw_startup_times <- function(paper) {
   rows <- lapply(paper$records, function(record) {
     tibble(environment = record$environment, seconds = record$system$up_seconds %or% NA_real_)
   })
@@ -531,7 +552,7 @@ draw_up <- function(paper) {
     geom_point(position = position_jitter(height = 0.2, width = 0, seed = 1), size = 0.8,
                alpha = 0.5) +
     stat_summary(fun = median, geom = "point", shape = 18, size = 2.4) +
-    scale_y_discrete(labels = function(names) get_labels(paper, names)) +
+    scale_y_discrete(labels = function(names) get_environment_labels(paper, names)) +
     scale_x_log10(labels = scales::label_comma(drop0trailing = TRUE)) +
     make_environment_scales(paper) +
     guides(colour = "none", fill = "none", shape = "none") +

@@ -1,33 +1,34 @@
-# Forecasts how the ratios and claims of a run would be decided: by how many further blocks, in how
-# much time, and which difference a budget would show.  All forecasts assume that ratio and scatter
-# stay.
+# Forecasts how many further blocks, and how much time, would decide the ratios and claims of a run,
+# and which difference a budget would show.  All forecasts assume that ratio and scatter do not
+# change.
 
 # The largest number of blocks that a forecast tries: no run comes near it, and bisection is fast.
 MAX_BLOCKS <- 1e6
 
 #' Forecast the half-width of a ratio's interval
 #'
-#' @param row of compare_pairs that has an interval
+#' @param row of estimate_mean_ratio that has an interval
 #' @param n number of all blocks, those of `row` included
-#' @return half-width of the interval of 95 % as a share of the ratio
+#' @return half-width of the 95 % interval as a share of the ratio
 forecast_half_width <- function(row, n) {
   scatter <- row$se * sqrt(row$n)
   sinh(stats::qt(1 - ALPHA / 2, forecast_df(row, n)) * scatter / sqrt(n))
 }
 
-# Forecasts the degrees of freedom of n blocks, of which the same share is independent as in `row`;
-# at least 2, as estimate_standard_error has them.
+# Forecasts the degrees of freedom of the interval of n blocks: at least 2, as in
+# estimate_standard_error.  The same share of them is taken to be independent as in `row`.
+# row: of estimate_mean_ratio with an interval.
 forecast_df <- function(row, n) {
-  # Where df is the least that an interval has, fewer blocks may be independent than it says.
+  # df has a lower limit, and may stand for more independent blocks than there are.
   independent <- pmin(row$df + 1, (row$scatter / row$se) ^ 2)
   pmax(n * independent / row$n - 1, 2)
 }
 
 #' Forecast how many blocks give a ratio's interval a half-width
 #'
-#' @param row of compare_pairs
+#' @param row of estimate_mean_ratio
 #' @param width relative half-width
-#' @return number of all blocks, INTERVAL_BLOCKS at least; NA if `row` has no interval, or if
+#' @return total number of blocks, at least INTERVAL_BLOCKS; NA if `row` has no interval, or if
 #'   MAX_BLOCKS are not enough
 forecast_blocks <- function(row, width) {
   if (is.na(row$se)) return(NA_real_)
@@ -43,19 +44,19 @@ forecast_blocks <- function(row, width) {
   high
 }
 
-#' Make a function that forecasts the time of a block from the mean times of measured cells
+#' Make a function that forecasts the seconds of a block from the mean times of measured cells
 #'
 #' @param results list of read_results
-#' @return function of environments and a workload that returns the seconds of one block, in which
-#'   each of the environments has one cell; NA if one of them was not measured
-make_block_clock <- function(results) {
+#' @return function of environments (names) and a workload (its name), which returns the seconds of
+#'   a block with one cell in each environment; NA if one of them was not measured
+make_block_time_forecaster <- function(results) {
   cells <- vapply(results$records, function(record) {
     paste(record$environment, record$workload, sep = "\r")
   }, "")
   means <- tapply(get_cell_seconds(results$records), cells, mean)
   function(environments, workload) {
-    known <- means[paste(unique(environments), workload, sep = "\r")]
-    if (anyNA(known)) NA_real_ else sum(known)
+    seconds <- means[paste(unique(environments), workload, sep = "\r")]
+    if (anyNA(seconds)) NA_real_ else sum(seconds)
   }
 }
 
@@ -64,14 +65,14 @@ make_block_clock <- function(results) {
 #' @param results list of read_results
 #' @param width wanted relative half-width of an interval
 #' @param budget seconds of a whole run, shared evenly by its workloads; NA if there is none
-#' @return data frame, one row for each ratio, whose columns strata/claim/outlook.py reads as keys:
+#' @return data frame, one row for each ratio; NULL if there are no ratios.  strata/claim/outlook.py
+#'   reads its columns as keys:
 #'   environment, label, workload, series, n, ratio, low, high, verdict;
 #'   seconds: of a block of native and the environment;
 #'   width_more: further blocks until the interval has the half-width;
-#'   verdict_more: further blocks until a verdict, with a power of POWER; NA if it has one;
-#'   difference: the smallest loss, as a share, that the budget would show with a power of POWER;
-#'   NA without a budget, or if it pays for fewer than VERDICT_BLOCKS blocks.
-#'   NULL if there are no ratios
+#'   verdict_more: further blocks until a verdict, with the probability POWER; NA if it has one;
+#'   difference: the smallest loss, as a share, that the budget would show with the probability
+#'   POWER; NA without a budget, or if it pays for fewer than VERDICT_BLOCKS blocks
 forecast_ratios <- function(results, width, budget = NA) {
   rows <- compare_with_native(results)
   if (is.null(rows)) return(NULL)
@@ -80,7 +81,7 @@ forecast_ratios <- function(results, width, budget = NA) {
   verdicts <- max(groups, 0)
   # The error rate of each row: verdicts share ALPHA evenly, and so do the rows of a verdict.
   outer_alpha <- ALPHA / (verdicts * tabulate(groups, verdicts)[groups])
-  forecast_seconds <- make_block_clock(results)
+  forecast_seconds <- make_block_time_forecaster(results)
   tidy <- results$tidy
   workload_budget <- budget / length(unique(tidy$workload))
   rows[c("seconds", "width_more", "difference")] <- NA_real_
@@ -103,16 +104,17 @@ forecast_ratios <- function(results, width, budget = NA) {
 
 #' Forecast what would decide a claim
 #'
-#' A part outside of its tolerance is forecast to contradict the claim, a part within to hold.
+#' A part whose ratio lies outside of its tolerance is forecast to contradict the claim; the other
+#' parts are forecast to lie within theirs.
 #'
 #' @inheritParams test_claim
-#' @param forecast_seconds function of make_block_clock
-#' @return data frame of one row: more (further blocks that decide with 80 %; NA: not known, or no
-#'   number is enough) and seconds (of these blocks; NA: not known)
+#' @param forecast_seconds function of make_block_time_forecaster
+#' @return data frame of one row: more (further blocks that decide with the probability POWER; NA if
+#'   not known, or if no number is enough) and seconds (of these blocks; NA if not known)
 forecast_claim <- function(claim, published, values, context, forecast_seconds) {
   parts <- Filter(is_testable, list_claim_parts(claim, published, values, context))
   estimates <- stack_rows(lapply(parts, function(part) {
-    row <- compare_part(part, 1 - ALPHA)
+    row <- estimate_claim_part(part, 1 - ALPHA)
     # A tolerance may begin at 0, which has no logarithm.
     bounds <- log(pmax(part$bounds, 1e-9))
     ends <- ifelse(is.na(bounds), c(-Inf, Inf), bounds)
@@ -128,8 +130,8 @@ forecast_claim <- function(claim, published, values, context, forecast_seconds) 
                seconds = more * forecast_seconds(environments, part$workload))
   }))
   if (is.null(estimates)) return(data.frame(more = NA_real_, seconds = NA_real_))
-  # One part outside contradicts a claim, and the fastest decides; to reproduce it all have to be
-  # within.
+  # One part outside of its tolerance contradicts the claim: the one that is decided first counts.
+  # All parts have to lie within to reproduce it: the one that is decided last counts.
   outside <- estimates[!estimates$within, ]
   if (nrow(outside) > 0) return(outside[order(outside$seconds)[[1]], c("more", "seconds")])
   data.frame(more = max(estimates$more), seconds = max(estimates$seconds))
@@ -139,21 +141,21 @@ forecast_claim <- function(claim, published, values, context, forecast_seconds) 
 #'
 #' @param results list of read_results
 #' @param published list as in published/claims.json
-#' @return data frame of test_claims with more and seconds, see forecast_claim; both are NA of
-#'   claims that are decided or not tested.  strata/claim/ reads the columns as keys.
+#' @return data frame of test_claims with more and seconds (see forecast_claim), which are NA for
+#'   claims that are decided or not tested.  strata/claim/ reads the columns as keys
 forecast_claims <- function(results, published) {
-  context <- describe_run(results)
-  forecast_seconds <- make_block_clock(results)
+  context <- make_claim_context(results)
+  forecast_seconds <- make_block_time_forecaster(results)
   rows <- test_claims(published, results$tidy, context)
   forecasts <- lapply(seq_len(nrow(rows)), function(i) {
     if (!rows$verdict[[i]] %in% c("undecided", "tested in part")) {
       return(data.frame(more = NA_real_, seconds = NA_real_))
     }
     claim <- Find(function(claim) claim$id == rows$id[[i]], published$claims)
-    # A second row of a claim is about the environment that stands for its product.
-    stated <- list(claim = claim, published = published)
-    if (rows$transferred[[i]] != "") stated <- transfer_claim(claim, published)
-    forecast_claim(stated$claim, stated$published, results$tidy, context, forecast_seconds)
+    # The second row of a claim is about the environment that stands for its product.
+    tested <- list(claim = claim, published = published)
+    if (rows$transferred[[i]] != "") tested <- transfer_claim(claim, published)
+    forecast_claim(tested$claim, tested$published, results$tidy, context, forecast_seconds)
   })
   cbind(rows, stack_rows(forecasts))
 }

@@ -19,15 +19,15 @@ format_time <- function(seconds) {
   paste0(format(number, big.mark = ",", scientific = FALSE), SPACE, unit)
 }
 
-#' Make texts legible: without characters that control a device or the direction of writing
+#' Replace characters that control a device or the direction of writing, so that texts are legible
 #'
 #' A run of these characters becomes a space.  The joiners of Arabic and Indic scripts and of emoji
-#' stay.
+#' are kept.
 #'
-#' @param texts character vector; bytes that are no UTF-8 become replacement characters
-#' @param keep characters that stay, for example the line ends of a label in a figure
+#' @param texts character vector; bytes that are not UTF-8 become replacement characters
+#' @param keep characters that are kept, for example the line ends of a label in a figure
 #' @return character vector
-make_legible <- function(texts, keep = "") {
+replace_control_characters <- function(texts, keep = "") {
   texts <- iconv(as.character(texts), "UTF-8", "UTF-8", sub = "\ufffd")
   controls <- paste0("(?:(?![\u200c\u200d", keep, "])[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}])+")
   gsub(controls, " ", texts, perl = TRUE)
@@ -37,20 +37,20 @@ make_legible <- function(texts, keep = "") {
 # commas would become a low quote.
 STRAIGHT_QUOTES <- c("'" = "\\textquotesingle{}", "`" = "\\textasciigrave{}", "," = ",{}")
 
-#' Escape texts of others (labels, names, a tool's output) for Markdown
+#' Escape texts from outside (labels, names, a tool's output) for Markdown
 #'
-#' The paper shows them letter by letter, in one line.  Every text from outside passes here, so that
-#' none acts as Markdown, LaTeX or a reference of bookdown.
+#' The paper then shows each text letter by letter in one line.  Every text from outside has to be
+#' escaped, so that none acts as Markdown, LaTeX or a reference of bookdown.
 #'
 #' @param texts vector; texts that mark_as_markdown has marked stay as they are
 #' @return character vector of Markdown, without the mark, so that it must not be escaped again; NA
 #'   stays NA
 escape_text <- function(texts) {
   if (inherits(texts, "knit_asis")) return(as.character(texts))
-  texts <- make_legible(texts)
+  texts <- replace_control_characters(texts)
   # The marks of Markdown: brackets and other signs, the colon of an address, a dot, comma or dash
-  # before another, and the signs that begin a block.  Each becomes the number of its character,
-  # since to rmarkdown a backslash before a bracket begins mathematics.
+  # before another, and the signs that begin a block.  Each becomes a numeric character reference,
+  # since rmarkdown would take a backslash before a bracket for the beginning of mathematics.
   marks <- "[][!#$()*<>@\\\\^_`{|}~&\"']|:(?=\\S)|[-.,](?=[-.,])|(?<!\\S)[-+=%:]"
   escape_mark <- function(mark) {
     number <- sprintf("&#%d;", vapply(mark, utf8ToInt, 1L))
@@ -59,8 +59,8 @@ escape_text <- function(texts) {
     ifelse(is.na(latex), number, paste0("`", latex, "`{=latex}"))
   }
   known <- !is.na(texts)
-  at <- gregexpr(marks, texts[known], perl = TRUE)
-  regmatches(texts[known], at) <- lapply(regmatches(texts[known], at), escape_mark)
+  matches <- gregexpr(marks, texts[known], perl = TRUE)
+  regmatches(texts[known], matches) <- lapply(regmatches(texts[known], matches), escape_mark)
   # A number or letter and a dot at the start would begin a list.
   texts <- sub("^( *\\w+)[.]", "\\1&#46;", texts, perl = TRUE)
   # bookdown looks for "(#", "(ref:" and "@ref(" in the output of pandoc, where no escape is left.
@@ -68,12 +68,12 @@ escape_text <- function(texts) {
   gsub("(&#40;|&#64;ref)(?=&#35;|ref(:|&#58;)|&#40;)", "\\1[]{}", texts, perl = TRUE)
 }
 
-#' Convert prose of others to Markdown, of which only a few marks count
+#' Convert prose from outside to Markdown in which only a few marks have an effect
 #'
 #' The marks are empty lines between paragraphs, "- " or "1. " before an item of a list, *emphasis*,
-#' **strong emphasis** and [links](https://example.org).  All else is shown letter by letter.
+#' **strong emphasis** and [links](https://example.org).  Everything else is shown letter by letter.
 #'
-#' @param text one text with its lines
+#' @param text one text, which may have several lines
 #' @return marked Markdown
 convert_prose <- function(text) {
   lines <- strsplit(text, "\r\n?|\n")[[1]]
@@ -86,7 +86,7 @@ convert_prose <- function(text) {
   is_first <- !duplicated(block)
   marks <- ifelse(!is_item, "", ifelse(grepl("^ *[-*]", lines), "- ", "1. "))[is_first]
   texts <- tapply(sub(item_mark, "", lines, perl = TRUE), block, paste, collapse = " ")
-  # A block whose first line is blank holds nothing.
+  # A block whose first line is blank is empty.
   is_shown <- !is_blank[is_first]
   texts <- paste0(marks, restore_marks(escape_text(trimws(texts))))[is_shown]
   marks <- marks[is_shown]
@@ -94,8 +94,9 @@ convert_prose <- function(text) {
   mark_as_markdown(paste0(ifelse(continues_list, "\n", "\n\n"), texts, collapse = ""))
 }
 
-# Turns the escaped marks of links and of emphasis in texts of escape_text back into marks.  Text
-# within the marks stays escaped.  The numbers in the patterns are those that escape_text writes.
+# Turns the escaped marks of links and of emphasis back into marks.  Text within the marks stays
+# escaped.
+# texts: of escape_text; the patterns rely on the character references that it writes.
 restore_marks <- function(texts) {
   label <- "&#91;((?:(?!&#9[13];).)+)&#93;"
   # Letters and signs of an address, some of them escaped.
@@ -110,12 +111,13 @@ restore_marks <- function(texts) {
   texts
 }
 
-#' Fill a Markdown template of glue with values, which are escaped unless they are marked
+#' Fill a Markdown template with values, which are escaped unless they are marked
 #'
-#' @param template text of this project with {expressions}, never a text of others
+#' @param template text for glue with {expressions}, which are evaluated: never a text from outside
 #' @param .envir environment of the expressions; by default the caller's
 #' @return marked Markdown, an element for each element of the values
-write_markdown <- function(template, .envir = parent.frame()) {
+fill_markdown <- function(template, .envir = parent.frame()) {
+  # Returns the escaped value of the code of an expression; glue calls it.
   escape_value <- function(code, envir) {
     escape_text(eval(parse(text = code, keep.source = FALSE), envir))
   }
@@ -126,14 +128,14 @@ write_markdown <- function(template, .envir = parent.frame()) {
 # Functions such as paste and if_else drop the mark.
 mark_as_markdown <- function(texts) structure(as.character(texts), class = "knit_asis")
 
-# Formats shares in per cent with a number of digits behind the point, for example 0.12 as "12 %";
-# NO_VALUE of NA.
+# Formats shares in per cent, for example 0.12 as "12 %"; NA gives NO_VALUE.
+# digits: number of digits after the decimal point.
 format_share <- function(shares, digits = 0) {
   texts <- paste0(formatC(100 * shares, format = "f", digits = digits), SPACE, "%")
   ifelse(is.na(shares), NO_VALUE, texts)
 }
 
-# Formats a smallest difference that matters, a share, with all its digits: "2 %", "0.5 %".
+# Formats a margin, a share, in per cent with all its digits: "2 %", "0.5 %".
 format_margin <- function(margin) paste0(format(100 * margin), SPACE, "%")
 
 #' Format numbers with two digits of their uncertainty (Particle Data Group)
@@ -141,27 +143,29 @@ format_margin <- function(margin) paste0(format(100 * margin), SPACE, "%")
 #' @param numbers numeric vector
 #' @param half_width half-widths of their intervals in the same unit; NA gives three digits, and so
 #'   does a half-width below 1/100,000 of the number
-#' @return character vector; NO_VALUE of NA
+#' @return character vector; NA gives NO_VALUE
 format_number <- function(numbers, half_width = NA) {
   unknown <- is.na(half_width) | half_width < abs(numbers) / 1e5
-  # Two digits of `size` are shown: two of a tenth of a number are three of the number.
-  size <- ifelse(unknown, abs(numbers) / 10, half_width)
-  # At most six digits behind the point.
-  digits <- pmin(pmax(0, 1 - floor(log10(size))), 6)
+  # A number is shown up to the second digit of its uncertainty.  Without a known one this is a
+  # tenth of the number, which gives three digits.
+  uncertainty <- ifelse(unknown, abs(numbers) / 10, half_width)
+  # At most six digits after the decimal point.
+  digits <- pmin(pmax(0, 1 - floor(log10(uncertainty))), 6)
   digits[!is.finite(digits)] <- 0
   texts <- mapply(formatC, numbers, digits = digits,
                   MoreArgs = list(format = "f", big.mark = ","))
   ifelse(is.na(numbers), NO_VALUE, texts)
 }
 
-# Formats ratios in per cent without a unit, with one decimal if their interval from low to high is
-# narrower than 0.03; NA is an unknown end.
+# Formats ratios in per cent without the sign, with one decimal if the interval from low to high is
+# narrower than 0.03, else without one.
+# ratios, low, high: numeric vectors; low and high are NA if they are not known.
 format_in_percent <- function(ratios, low, high) {
   digits <- ifelse(coalesce(high - low, 1) < 0.03, 1, 0)
   mapply(formatC, 100 * ratios, digits = digits, MoreArgs = list(format = "f"))
 }
 
-# Formats intervals of ratios in per cent, for example "[93, 97]"; "" where low is NA.
+# Formats intervals of ratios in per cent, for example "[93, 97]"; "" if low is NA.
 format_ends <- function(low, high) {
   ends <- paste0("[", format_in_percent(low, low, high), ", ", format_in_percent(high, low, high),
                  "]")
@@ -177,22 +181,22 @@ format_share_interval <- function(ratio, low, high) {
   ifelse(is.na(ratio), NO_VALUE, trimws(texts))
 }
 
-# Joins the distinct ones of some words into an enumeration: "a, b and c".
-join_words <- function(words) paste(knitr::combine_words(unique(words), oxford_comma = FALSE))
+# Joins texts, each of them once, into an enumeration: "a, b and c".
+join_words <- function(texts) paste(knitr::combine_words(unique(texts), oxford_comma = FALSE))
 
-#' List the distinct values of a fact in records as one text; join_words() drops repetitions
+#' Join the distinct values of a fact in records into an enumeration
 #'
 #' @param records list of records
 #' @param get_fact function that returns a record's fact, or NULL if the record lacks it; for
-#'   example one that make_host_getter makes
+#'   example a function of make_host_getter
 #' @return text; "not recorded" if no record has the fact
 join_distinct_facts <- function(records, get_fact) {
   join_words(as.character(unlist(lapply(records, get_fact)) %or% "not recorded"))
 }
 
-#' Join sentences that a paper may have
+#' Join sentences into one text, without those that are missing
 #'
-#' @param ... texts, of which NULL and "" are left out; each is escaped unless it is marked
+#' @param ... texts; NULL and "" are left out; each text is escaped unless it is marked
 #' @return marked Markdown
 join_sentences <- function(...) {
   sentences <- vapply(Filter(Negate(is.null), list(...)), escape_text, "")
@@ -204,33 +208,35 @@ format_count <- function(count, noun, plural = paste0(noun, "s")) {
   paste0(format(count, big.mark = ",", scientific = FALSE), SPACE, if (count == 1) noun else plural)
 }
 
-# Returns a text with a small first letter, for the middle of a sentence.
-lower_first <- function(text) paste0(tolower(substr(text, 1, 1)), substr(text, 2, nchar(text)))
+# Returns a text with its first letter in lower case, for the middle of a sentence.
+lower_first_letter <- function(text) {
+  paste0(tolower(substr(text, 1, 1)), substr(text, 2, nchar(text)))
+}
 
 #' Name the workloads whose laps did not alternate because memory was short
 #'
 #' @param paper list of read_paper
-#' @return sentence; NULL if there are none
-describe_unshared_laps <- function(paper) {
+#' @return sentence; NULL if there are no such workloads
+describe_laps_in_sequence <- function(paper) {
   # The key `alone` of a record holds the reason.
-  is_unshared <- function(record) !is.null(record$alone)
-  workloads <- vapply(Filter(is_unshared, paper$records), `[[`, "", "workload")
+  is_in_sequence <- function(record) !is.null(record$alone)
+  workloads <- vapply(Filter(is_in_sequence, paper$records), `[[`, "", "workload")
   titles <- vapply(unique(workloads), function(name) paper$plan$workloads[[name]]$title, "")
   if (length(titles) == 0) return(NULL)
   glue("The memory did not hold all systems of {join_words(titles)}: here one environment took ",
        "all its laps after the other.")
 }
 
-#' Tell where the files of all environments come from
+#' Describe where the files of all environments come from
 #'
 #' @param image the plan's `image`
-#' @return marked Markdown, which continues "the files of one image, " of report.Rmd
+#' @return marked Markdown, a clause that continues "the files of one image, " in paper/report.Rmd
 describe_image <- function(image) {
   if (!identical(image$distribution, "docker")) {
-    return(write_markdown("which Packer [@packer] provisions once"))
+    return(fill_markdown("which Packer [@packer] provisions once"))
   }
-  write_markdown(paste("those of the Docker image {image$release}, exported once, with its",
-                       "variables, user, folder and volumes"))
+  fill_markdown(paste("those of the Docker image {image$release}, exported once, with its",
+                      "variables, user, folder and volumes"))
 }
 
 #' Name the workloads of a paper, or their number if they are six or more
@@ -248,7 +254,7 @@ name_workloads <- function(paper) {
 #' @param unit texts; "ratio" and "" are not shown
 #' @return texts; "" if the value is NA
 format_claim_value <- function(value, unit, low = NA_real_, high = NA_real_) {
-  # One by one: format gives all numbers of a vector the same digits.
+  # Each number is formatted alone, since format gives all numbers of a vector the same digits.
   format_numbers <- function(numbers) {
     vapply(numbers, function(number) format(signif(number, 3), trim = TRUE), "")
   }
@@ -277,28 +283,28 @@ describe_tested_claims <- function(paper) {
        "and {undecided} not decided{untested_clause}.")
 }
 
-#' Say which workloads broke a rule of their size, or that the scale `tiny` breaks all of them
+#' Say which workloads broke a rule of their size, or that the scale is `tiny`, which breaks rules
 #'
 #' @param paper list of read_paper with at least one workload in `invalid`
 #' @return sentences, marked as Markdown
 describe_broken_sizes <- function(paper) {
   if (!paper$valid) {
-    return(write_markdown(paste(
+    return(fill_markdown(paste(
       "The workloads ran at the scale *tiny*, which is made for tests. These sizes fit caches and",
       "end quickly: the runs validate the pipeline and are no performance results."
     )))
   }
   titles <- vapply(paper$plan$workloads[paper$invalid], `[[`, "", "title")
-  write_markdown(paste("{join_words(titles)} broke a rule of its size (\u2020, Table",
-                       "\\@ref(tab:sizes)): its results answer no question and test no claim."))
+  fill_markdown(paste("{join_words(titles)} broke a rule of its size (\u2020, Table",
+                      "\\@ref(tab:sizes)): its results answer no question and test no claim."))
 }
 
-#' Count the kinds of disturbances, for example "busy during a run (3 times)"
+#' Describe how often each kind of disturbance occurred, for example "busy during a run (3 times)"
 #'
 #' @param flags list of records' flags, each a list of what (for example "busy") and when
 #'   ("before" or "during")
 #' @return enumeration
-describe_flags <- function(flags) {
+describe_disturbance_kinds <- function(flags) {
   kinds <- table(vapply(flags, function(flag) paste(flag$what, flag$when), ""))
   join_words(glue("{names(kinds)} a run ({kinds} times)"))
 }
@@ -316,7 +322,7 @@ describe_disturbed_runs <- function(runs) {
   paste(paste(subjects, fates)[counts > 0], collapse = ", ")
 }
 
-#' Say within which scope the intervals of a table or figure hold, for its caption
+#' Say for which scope the intervals of a table or figure hold, for its caption
 #'
 #' @param rows data frame: low, holds, sessions, machines, see compare_sessions
 #' @return sentence; "" if no row has an interval
@@ -340,18 +346,19 @@ describe_scope <- function(rows) {
   paste0("Intervals hold ", join_words(clauses), ".")
 }
 
-# The scopes of intervals, from the narrowest on: the values of `holds` that compare_sessions sets.
+# The scopes of intervals, from the narrowest to the widest: the values of `holds` that
+# compare_sessions sets.
 SCOPES <- c("session", "sessions", "machine", "machines")
 
 # The outcomes of a comparison, in the order of legends and counts.  outcome.json has a count under
 # each of these keys.
 OUTCOMES <- c("slower", "faster", "equivalent", "undecided", "no interval")
 
-#' Classify comparisons by one word of OUTCOMES each
+#' Classify each comparison as one of OUTCOMES
 #'
 #' @param rows data frame: low (NA if there is no interval), verdict, direction ("slower" or
-#' "faster")
-#' @return factor with the levels of OUTCOMES
+#'   "faster" if the verdict is "different")
+#' @return factor with the levels OUTCOMES, an element for each row
 classify_outcomes <- function(rows) {
   outcomes <- ifelse(rows$verdict == "different", rows$direction, rows$verdict)
   outcomes[is.na(rows$low)] <- "no interval"
@@ -366,31 +373,32 @@ VERDICTS <- c("contradicted", "other size", "same direction", "reproduced", "und
 FAMILIES <- c(containers = "Containers", sandboxes = "Sandboxed containers",
               machines = "Virtual machines")
 
-# Leaves out the rows whose `question` is start-up, unless all rows have the same question: their
-# ratios are of another order of size.
+# Leaves out the rows whose `question` is start-up, since their ratios are of another order of
+# magnitude.  If all rows have the same question, they all stay.
 omit_start_up <- function(rows) {
   filter(rows, question != "start-up" | n_distinct(question) == 1)
 }
 
-# Names the environments of one family: by the label if `rows` have one environment, else by the
-# family's name in `families`.  rows: data frame of family and label.
+# Names the environments of one family: by their label if there is only one, else by the name of the
+# family.
+# rows: data frame of family and label, all of one family.  families: names, named by family.
 name_family <- function(rows, families = FAMILIES) {
   labels <- unique(rows$label)
   if (length(labels) == 1) labels else families[[rows$family[[1]]]]
 }
 
-#' Say how much a family of environments costs: from the lowest to the highest of all its series
+#' Say how much a family of environments costs, from the lowest to the highest of all its series
 #'
-#' The lowest true cost of all series is at least the lowest end of their intervals, and the highest
-#' is at most the highest end; each of these bounds has the error rate of one interval.
+#' The bounds are the lowest and the highest end of the intervals of all series.  Each of the two
+#' bounds has the error rate of one interval.
 #'
-#' @param rows headline comparisons of the family; low_all and high_all are the intervals that
-#'   decide
+#' @param rows headline comparisons of the family: label, family, low_all and high_all (the ends of
+#'   the interval that decides; NA if there is none)
 #' @param verdicts rows of `decisions` of the family, one for each workload and environment
-#' @param share_of phrase with a space before it that says of what the shares are, or ""
+#' @param share_of phrase that says what the shares are shares of, with a space before it; or ""
 #' @return clause
-describe_cost <- function(rows, verdicts, share_of = "") {
-  name <- name_family(rows, vapply(FAMILIES, lower_first, ""))
+describe_cost_range <- function(rows, verdicts, share_of = "") {
+  name <- name_family(rows, vapply(FAMILIES, lower_first_letter, ""))
   is_plural <- n_distinct(rows$label) > 1
   known <- !is.na(rows$low_all)
   if (!any(known)) return(glue("what {name} {if (is_plural) 'cost' else 'costs'} is not known"))
@@ -400,10 +408,10 @@ describe_cost <- function(rows, verdicts, share_of = "") {
   highest <- 1 - min(rows$low_all[known])
   if (highest <= 0) {
     verb <- if (is_plural) "are" else "is"
-    return(glue("{name} {verb} faster by at least {round_share(-highest, floor)}{end}"))
+    return(glue("{name} {verb} faster by at least {format_rounded_share(-highest, floor)}{end}"))
   }
-  upper <- round_share(highest, ceiling)
-  lower <- sub(paste0(SPACE, "%"), "", round_share(lowest, floor))
+  upper <- format_rounded_share(highest, ceiling)
+  lower <- sub(paste0(SPACE, "%"), "", format_rounded_share(lowest, floor))
   between <- glue("between {lower} and {upper}")
   if (all(verdicts$outcome %in% c("undecided", "no interval"))) {
     range <- if (lowest > 0) between else glue("nothing or up to {upper}")
@@ -413,12 +421,13 @@ describe_cost <- function(rows, verdicts, share_of = "") {
   glue("{name} {if (is_plural) 'cost' else 'costs'} {range}{end}")
 }
 
-# Formats a share in per cent, rounded by `round_units` (floor or ceiling) to a whole per cent, or
-# below 10 % to a tenth.
-round_share <- function(share, round_units) {
+# Formats a share in per cent, rounded to a whole per cent, or below 10 % to a tenth.
+# round_units: floor or ceiling.
+format_rounded_share <- function(share, round_units) {
   digits <- if (abs(share) < 0.1) 1 else 0
   units_of_one <- 10 ^ (digits + 2)
-  # Without the error of binary fractions, which would move a round number to the next.
+  # Rounding removes the error of binary fractions, by which floor or ceiling would change a number
+  # that is already round.
   units <- round(share * units_of_one, 6)
   format_share(round_units(units) / units_of_one, digits)
 }
@@ -427,7 +436,7 @@ round_share <- function(share, round_units) {
 #'
 #' @param rows verdicts of the family, one for each workload and environment
 #' @return sentence
-describe_family <- function(rows) {
+describe_family_verdicts <- function(rows) {
   counts <- table(rows$outcome)
   # min and max warn if no row is slower or faster; the clause is then not shown.
   worst <- format_share(suppressWarnings(min(rows$ratio[rows$outcome == "slower"])))
@@ -447,14 +456,14 @@ describe_family <- function(rows) {
 #' Say how many runs form no ratio, since they were not measured together with native's run
 #'
 #' @param paper list of read_paper
-#' @return sentence; "" if there are none
-describe_lost_pairs <- function(paper) {
+#' @return sentence, which follows the explanation in paper/report.Rmd; "" if there are no such runs
+describe_unpaired_runs <- function(paper) {
   lost <- sum(paper$runs$paired %in% "no")
   if (lost == 0) return("")
   glue("That concerns {format_count(lost, 'run')} here.")
 }
 
-#' Say how many sessions a paper rests on, and what they allow
+#' Say how many sessions a paper rests on, and for what its intervals hold
 #'
 #' @param paper list of read_paper
 #' @return sentences
@@ -470,20 +479,20 @@ describe_session_count <- function(paper) {
        "{describe_scope(paper$comparisons)}")
 }
 
-#' Say whether robust estimates differ from those of all work over all time
+#' Say whether robust estimates differ from the ratios of all work over all time
 #'
 #' @param paper list of read_paper
 #' @return sentence, marked as Markdown; "" without laps
-describe_robust <- function(paper) {
+describe_robust_estimates <- function(paper) {
   with_laps <- sum(lengths(paper$tidy$laps) > 1)
   if (with_laps == 0 || nrow(paper$headlines) == 0) return("")
   differing <- sum(paper$headlines$robust_differs == "yes")
   if (differing == 0) {
     return("No ratio differs from its robust estimate, the pseudomedian of the ratios of laps.")
   }
-  write_markdown(paste("{differing} of {format_count(nrow(paper$headlines), 'ratio')}",
-                       "differ from their robust estimate (Table \\@ref(tab:robust)): rare slow",
-                       "laps move them."))
+  fill_markdown(paste("{differing} of {format_count(nrow(paper$headlines), 'ratio')}",
+                      "differ from their robust estimate (Table \\@ref(tab:robust)): rare slow",
+                      "laps move them."))
 }
 
 #' Say in which environments the machine was disturbed more or less often than natively
@@ -500,12 +509,14 @@ describe_disturbances <- function(rows) {
                  "native\u2019s."))
   }
   environments <- join_words(with(differing, glue("{label} ({disturbed} of {runs})")))
-  write_markdown(paste("Whole runs of {environments} were disturbed in another share than",
-                       "native\u2019s ({native$disturbed} of {native$runs}): an environment may",
-                       "itself make the machine do what laps are left out for."))
+  fill_markdown(paste("Whole runs of {environments} were disturbed in another share than",
+                      "native\u2019s ({native$disturbed} of {native$runs}): an environment may",
+                      "itself make the machine do what laps are left out for."))
 }
 
 #' Describe the outcomes of one workload, for example "Slower than native: KVM (80 %, 2 of 4)."
+#'
+#' "2 of 4" means that two of the four series have this outcome.
 #'
 #' @param rows headline comparisons of the workload
 #' @return marked Markdown; NULL if there are no rows
@@ -523,16 +534,16 @@ describe_workload_outcomes <- function(rows) {
            text = paste0(label, " (", range, share, ")")) |>
     group_by(outcome) |>
     summarise(heading = headings[as.character(outcome[1])],
-              text = write_markdown("**{heading}:** {join_words(text)}."), .groups = "drop")
+              text = fill_markdown("**{heading}:** {join_words(text)}."), .groups = "drop")
   mark_as_markdown(paste(sentences$text, collapse = " "))
 }
 
-#' List the environments where the configuration leaves a workload out
+#' Name the environments in which the configuration leaves a workload out
 #'
 #' @param paper list of read_paper
 #' @param workload its name
 #' @return sentence; "" if no environment leaves it out
-describe_left_out <- function(paper, workload) {
+describe_omitted_environments <- function(paper, workload) {
   without <- Filter(function(workloads) workload %in% unlist(workloads), paper$plan$leave_out)
   labels <- paper$environments$label[paper$environments$environment %in% names(without)]
   if (length(labels) == 0) return("")

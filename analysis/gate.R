@@ -11,8 +11,9 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "testbeds", "budgets", "render")
 
-# Writes the verdicts on the budgets of a request, in their order; both arguments are paths.
-# strata/gate/command.py writes the request, and reads the answer.
+# Judges the budgets of a request, and writes the verdicts in the order of the budgets.
+# strata/gate/command.py writes the request, and reads the verdicts.
+# request: path of REQUEST.json.  out: path of OUT.json.
 write_verdicts <- function(request, out) {
   answer <- list(verdicts = judge_budgets(jsonlite::read_json(request)))
   replace_file(out, function(part) {

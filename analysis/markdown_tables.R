@@ -1,16 +1,18 @@
-# Tables of a paper: a data frame for each, and one function that sets it.  pandoc makes LaTeX and
-# HTML of the same Markdown.  Texts in tables are escaped unless they are marked (format.R).
+# Tables of a paper: a function for the data frame of each, and format_table, which formats them as
+# Markdown.  pandoc makes LaTeX and HTML of the same Markdown.  Texts in tables are escaped unless
+# they are marked (format.R).
 
-#' Set a table with its caption, in a chunk of knitr with a label
+#' Format a table with its caption as Markdown, in a chunk of knitr with a label
 #'
-#' Columns of numbers and shares are set flush right.  References name the table tab:LABEL.
+#' Columns of numbers and shares are aligned at the right.  References in the text name the table
+#' tab:LABEL.
 #'
-#' @param table data frame of texts and numbers as they are to be read, with the headings as names;
+#' @param table data frame of texts and numbers as readers see them, with the headings as names;
 #'   texts are escaped unless they are marked
 #' @param caption Markdown of this project, which is not escaped
 #' @param runs whether the caption links to the table of runs, which only web pages have
 #' @return marked Markdown
-set_table <- function(table, caption, runs = FALSE) {
+format_table <- function(table, caption, runs = FALSE) {
   is_numeric <- vapply(table, function(column) {
     all(grepl("^[-+\u2212]?[0-9.,]*(\u00a0%.*)?$", column))
   }, NA)
@@ -18,7 +20,7 @@ set_table <- function(table, caption, runs = FALSE) {
     # The heading of sections/runs.Rmd.
     caption <- paste(caption, "Logs and records: [Runs](#runs).")
   }
-  # If lines are longer than a page's, pandoc makes columns as wide as these dashes say.
+  # If lines are longer than those of a page, pandoc gives columns the widths of these dashes.
   widths <- choose_column_widths(table)
   dashes <- strrep("-", widths - 1L)
   dashes <- ifelse(is_numeric, paste0(dashes, ":"), paste0(":", dashes))
@@ -32,17 +34,17 @@ set_table <- function(table, caption, runs = FALSE) {
   mark_as_markdown(paste(block, collapse = "\n"))
 }
 
-# The letters of a line of a table on paper.
+# The number of letters that fit in a line of a table on paper.
 LINE_LETTERS <- 116L
 
 #' Choose the widths of a table's columns in letters, with the gaps between columns
 #'
-#' Each column is as wide as its longest text.  If a line does not hold them all, letters are taken
-#' one by one from the column whose narrowing adds the fewest lines to the table.  No column gets
-#' narrower than its longest word.
+#' Each column is as wide as its longest text.  If the columns do not fit in LINE_LETTERS, letters
+#' are taken one by one from the column whose narrowing adds the fewest lines to the table.  No
+#' column gets narrower than its longest word.
 #'
 #' @param table data frame
-#' @return integer vector
+#' @return integer vector, an element for each column
 choose_column_widths <- function(table) {
   texts <- lapply(table, as.character)
   letters <- lapply(texts, function(column) pmax(nchar(column, "width"), 1L))
@@ -52,7 +54,7 @@ choose_column_widths <- function(table) {
   widths <- pmax(vapply(letters, max, 1L, 1L), narrowest)
   count_lines <- function(letters, width) ceiling(letters / width)
   lines <- Map(count_lines, letters, widths)
-  # A column has a gap of two letters.  If the longest words alone are too wide, the table stays so.
+  # A column has a gap of two letters.  A table whose longest words do not fit stays too wide.
   while (sum(widths + 2L) > LINE_LETTERS && any(widths > narrowest)) {
     candidates <- which(widths > narrowest)
     table_lines <- vapply(candidates, function(i) {
@@ -74,19 +76,19 @@ drop_empty_columns <- function(table) {
 #' List the environments with their layers and numbers of runs
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each environment of the plan, unavailable ones too
+#' @return data frame for format_table, a row for each environment of the plan, unavailable ones too
 tabulate_environments <- function(paper) {
-  # Both read what the layers of one environment say of themselves in the plan's `descriptions`.
+  # Returns the text of a key for each layer of an environment, from the outermost layer on.
   get_texts <- function(layers, key) vapply(layers, function(layer) layer[[key]] %or% "", "")
-  get_innermost <- function(layers, key) utils::tail(c("", get_texts(layers, key)), 1)
+  get_innermost_text <- function(layers, key) utils::tail(c("", get_texts(layers, key)), 1)
   layers <- lapply(paper$plan$environments, `[[`, "descriptions")
   described <- tibble(
     environment = names(layers),
     isolated = vapply(layers, function(stack) {
       paste(get_texts(stack, "title"), collapse = ", in it a ")
     }, ""),
-    network = vapply(layers, get_innermost, "", "network"),
-    data = vapply(layers, get_innermost, "", "data")
+    network = vapply(layers, get_innermost_text, "", "network"),
+    data = vapply(layers, get_innermost_text, "", "data")
   )
   runs <- group_by(paper$runs, environment) |>
     summarise(counting = sum(counts == "yes"), all = n(), .groups = "drop")
@@ -100,8 +102,8 @@ tabulate_environments <- function(paper) {
               Runs = if_else(available, shown, paste("not available:", reason)))
 }
 
-# Parameters of workloads that papers do not show, since all papers would show them alike or they
-# concern only the harness: their names, and a pattern that their names contain.
+# Parameters of workloads that papers do not show, since they are the same in all papers or concern
+# only the harness: their names, and a pattern for parts of their names.
 HIDDEN_PARAMETERS <- c("corpus", "laps", "systems")
 HIDDEN_PARAMETER_NAMES <- "port|sha1|timeout|warm"
 
@@ -111,7 +113,8 @@ WAYS <- c(alone = "alone", laps = "whole", slices = "in slices",
           "slices and laps" = "in slices and whole")
 
 # Describes how the runs of a workload were taken, for example "4 laps; in slices: Docker; whole:
-# KVM".  name: of the workload.
+# KVM".
+# paper: list of read_paper.  name: of the workload.
 describe_ways <- function(paper, name) {
   runs <- paper$runs[paper$runs$workload == name, ]
   # Text after a comma compares the run with native's.
@@ -131,9 +134,10 @@ describe_ways <- function(paper, name) {
 #' List the measured workloads with their main parameters and how their runs were taken
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for format_table
 tabulate_workloads <- function(paper) {
-  # An object counts as "all", and of a list of more than three only the length is shown.
+  # Formats the value of a parameter: a mapping as "all", and a list of more than three elements as
+  # their number.
   format_parameter <- function(value) {
     if (is.null(value)) return("none")
     if (!is.null(names(value))) return("all")
@@ -146,7 +150,7 @@ tabulate_workloads <- function(paper) {
   rows <- lapply(unique(paper$runs$workload), function(name) {
     workload <- paper$plan$workloads[[name]]
     shown <- workload$parameters[setdiff(names(workload$parameters), HIDDEN_PARAMETERS)]
-    # One of something, such as one thread, says nothing to a reader.
+    # A parameter of 1, such as one thread, tells a reader nothing.
     shown <- Filter(function(value) !identical(value, 1L), shown)
     shown <- shown[!grepl(HIDDEN_PARAMETER_NAMES, names(shown))]
     values <- vapply(shown, format_parameter, "")
@@ -160,12 +164,12 @@ tabulate_workloads <- function(paper) {
 #' List the size rules of the workloads and whether they held
 #'
 #' @param paper list of read_paper with `sizes` (not NULL)
-#' @return data frame for set_table
+#' @return data frame for format_table
 tabulate_sizes <- function(paper) {
   format_quantity <- function(values) {
     if_else(is.na(values), NO_VALUE, formatC(values, format = "fg", digits = 4, big.mark = ","))
   }
-  # One word in small letters is a key of references.bib.
+  # A source that is one lower-case word is a key of references.bib.
   source <- paper$sizes$source
   cited <- if_else(grepl("^[a-z0-9]+$", source), paste0("[@", source, "]"), escape_text(source))
   cited <- mark_as_markdown(cited)
@@ -174,7 +178,7 @@ tabulate_sizes <- function(paper) {
     mutate(title = unname(titles[workload]),
            note = if_else(unchecked == "", " ", paste0(" (not checked here: ", unchecked, ") "))) |>
     transmute(Workload = if_else(duplicated(title), "", title),
-              Rule = write_markdown("{rule}{note}{cited}"),
+              Rule = fill_markdown("{rule}{note}{cited}"),
               "At least" = format_quantity(least), Here = format_quantity(value),
               Holds = case_when(unchecked != "" ~ NO_VALUE, is.na(holds) ~ "not known",
                                 holds ~ "yes", TRUE ~ "no\u2020"))
@@ -186,7 +190,7 @@ tabulate_sizes <- function(paper) {
 #' environment has native's level times its ratio, with as many digits as its interval deserves.
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each series and a column for each environment
+#' @return data frame for format_table, a row for each series and a column for each environment
 tabulate_levels <- function(paper) {
   filter(paper$summary, headline == "yes") |>
     mutate(Series = paste0(series, ", ", unit),
@@ -200,8 +204,8 @@ tabulate_levels <- function(paper) {
 
 #' List comparisons with native
 #'
-#' @param rows of comparisons, as read_result returns them
-#' @return data frame for set_table
+#' @param rows rows of the table of comparisons, as read_result_table returns it
+#' @return data frame for format_table
 tabulate_comparisons <- function(rows) {
   transmute(rows, Series = if_else(duplicated(series), "", series), Environment = label,
             Blocks = n, "Of native [95\u00a0%]" = format_share_interval(ratio, low, high),
@@ -214,7 +218,7 @@ tabulate_comparisons <- function(rows) {
 #' List the verdicts on each workload in each environment at several margins
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each workload whose sizes are valid and each
+#' @return data frame for format_table, a row for each workload whose sizes are valid and each
 #'   environment, and a column for each margin
 tabulate_margins <- function(paper) {
   shown <- filter(paper$decisions, !workload %in% paper$invalid)
@@ -236,14 +240,15 @@ tabulate_margins <- function(paper) {
     drop_empty_columns()
 }
 
-#' List the parts of the differences from native, in shares of native's time per unit of work
+#' List the parts of the differences from native, as shares of native's time per unit of work
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each headline series that is slower or faster than
-#'   native in an environment; without rows if there is none, or its costs are not known
+#' @return data frame for format_table, a row for each headline series and environment in which it
+#'   is slower or faster than native and its costs are known; without rows if there are none
 tabulate_costs <- function(paper) {
   differing <- filter(paper$headlines, outcome %in% c("slower", "faster"))
-  # Formats the sum of one part or of two, side by side: "+3.1 %"; "" if one is not known.
+  # Formats the sum of one or two parts for each row, for example "+3.1 %"; "" if a part is not
+  # known.  parts: numeric vector, or matrix with a column for each part.
   format_change <- function(parts) {
     sums <- rowSums(as.matrix(parts))
     text <- sub("-", "\u2212", sprintf("%+.1f\u00a0%%", 100 * sums), fixed = TRUE)
@@ -262,22 +267,22 @@ tabulate_costs <- function(paper) {
     drop_empty_columns()
 }
 
-#' List the ratios whose robust estimate differs from that of all work over all time
+#' List the ratios whose robust estimate differs from the ratio of all work over all time
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table; "Without stalls" is the robust estimate; without rows if no
+#' @return data frame for format_table; "Without stalls" is the robust estimate; without rows if no
 #'   ratio differs
-tabulate_robust <- function(paper) {
+tabulate_robust_estimates <- function(paper) {
   filter(paper$headlines, robust_differs == "yes") |>
     transmute(Series = if_else(duplicated(series), "", series), Environment = label,
               "Work over time" = format_share_interval(ratio, low, high),
               "Without stalls" = format_share_interval(robust, robust_low, robust_high))
 }
 
-#' List how many laps were left out in each environment, if any were
+#' List how many laps were left out in each environment
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table; without rows if no lap was left out
+#' @return data frame for format_table; without rows if no lap was left out
 tabulate_disturbances <- function(paper) {
   if (sum(paper$disturbances$left_out) == 0) return(tibble())
   transmute(paper$disturbances, Environment = label, Laps = laps, "Left out" = left_out,
@@ -285,10 +290,11 @@ tabulate_disturbances <- function(paper) {
             "By other processes" = busy)
 }
 
-#' List how often laps stalled, where they stalled at all
+#' List how often laps stalled
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table; without rows if no lap stalled
+#' @return data frame for format_table, a row for each series and environment with a stalled lap, in
+#'   the environment or natively; without rows if no lap stalled
 tabulate_stalls <- function(paper) {
   filter(paper$stalls, share > 0 | reference_share > 0) |>
     transmute(Series = if_else(duplicated(series), "", series), Environment = label, Laps = laps,
@@ -297,13 +303,14 @@ tabulate_stalls <- function(paper) {
     drop_empty_columns()
 }
 
-#' Count outcomes by family and part of the machine, with the expected one
+#' Count outcomes by family of environments and part of the machine, beside the expected outcome
 #'
-#' sections/expected.Rmd gives the reasons of the expectations, and has to follow their changes.
+#' paper/sections/expected.Rmd gives the reasons for the expectations, and has to follow their
+#' changes.
 #'
 #' @param paper list of read_paper; only workloads that publications report on count
-#' @return data frame for set_table, with a column for each outcome
-tabulate_expected <- function(paper) {
+#' @return data frame for format_table, with a column for each outcome
+tabulate_expected_outcomes <- function(paper) {
   filter(paper$headlines, workload %in% paper$originals) |>
     mutate(Environments = FAMILIES[family],
            computes = question %in% c("processor", "memory"),
@@ -319,7 +326,7 @@ tabulate_expected <- function(paper) {
 #' List the published claims that were tested
 #'
 #' @param claims table of claims
-#' @return data frame for set_table, in the order of VERDICTS
+#' @return data frame for format_table, in the order of VERDICTS
 tabulate_claims <- function(claims) {
   filter(claims, verdict != "not tested") |>
     arrange(match(verdict, VERDICTS)) |>
@@ -335,8 +342,8 @@ tabulate_claims <- function(claims) {
     drop_empty_columns()
 }
 
-# Why claims were not tested, by the codes in claims.csv: those of refuse_part (claims.R), and the
-# reasons of `untestable` in published/claims.json.
+# Why claims were not tested, by the codes in claims.csv: those of make_untestable_part (claims.R),
+# and the reasons of `untestable` in published/claims.json.
 REASONS <- c(statement = "It is not a statement about a measured difference between environments.",
              workload = "The workload was not measured.",
              environment = "An environment that it is about was not measured.",
@@ -349,8 +356,8 @@ REASONS <- c(statement = "It is not a statement about a measured difference betw
 #' Count the claims that were not tested by reason and publication
 #'
 #' @param claims table of claims
-#' @return data frame for set_table, a row for each reason and a column for each publication
-tabulate_untested <- function(claims) {
+#' @return data frame for format_table, a row for each reason and a column for each publication
+tabulate_untested_claims <- function(claims) {
   filter(claims, verdict == "not tested") |>
     count(Publication = publication, reason) |>
     tidyr::pivot_wider(names_from = Publication, values_from = n, values_fill = 0L) |>
@@ -361,8 +368,8 @@ tabulate_untested <- function(claims) {
 #' List the levels of emulated machines, with their shares of native's
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each series and a column for each environment
-tabulate_emulated <- function(paper) {
+#' @return data frame for format_table, a row for each series and a column for each environment
+tabulate_emulated_levels <- function(paper) {
   mutate(paper$emulated, Series = paste0(series, ", ", unit),
          spread = if_else(is.na(sd), "", paste0(SPACE, "\u00b1", SPACE, format_number(sd, sd))),
          share = if_else(is.na(ratio) | ratio == 1, "",
@@ -375,15 +382,16 @@ tabulate_emulated <- function(paper) {
 #' List planned runs that are missing
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each workload, environment and reason
-tabulate_missing <- function(paper) {
+#' @return data frame for format_table, a row for each workload, environment and reason
+tabulate_missing_runs <- function(paper) {
   titles <- vapply(paper$plan$workloads, `[[`, "", "title")
   transmute(paper$missing, Workload = unname(titles[workload]), Environment = label, Missing = n,
             Why = why)
 }
 
 # Selects the comparisons of single choices that a paper shows: headline series of workloads that
-# may notice the choice, and controls that were called different.
+# the choice can affect, and controls that were called different.
+# paper: list of read_paper.
 select_shown_choices <- function(paper) {
   filter(paper$choices, headline == "yes", control != "yes" | verdict == "different")
 }
@@ -391,7 +399,7 @@ select_shown_choices <- function(paper) {
 #' List the comparisons of environments that differ in one choice
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table
+#' @return data frame for format_table
 tabulate_choices <- function(paper) {
   select_shown_choices(paper) |>
     transmute(Choice = if_else(duplicated(choice), "", choice), Series = series,
@@ -414,10 +422,11 @@ HOST_FACTS <- c("cache_bytes", "governor", "turbo")
 
 #' List what records observed on the host and inside the environments
 #'
-#' @param records list of records; values that differ between them are all listed
-#' @return data frame for set_table: facts of the machine, then the rows of tabulate_engines
+#' @param records list of records; if their values differ, all are listed
+#' @return data frame for format_table: facts of the machine, then the rows of tabulate_engines
 tabulate_testbed <- function(records) {
-  # Returns the values of a fact as text, of one side: a function of a record's `observed`.
+  # Returns the distinct values of a fact as text.  key: of TESTBED_FACTS.  get_side: function of a
+  # record's `observed` that returns the facts of the host, or those inside the environment.
   join_values <- function(key, get_side) {
     values <- unlist(lapply(records, function(record) {
       value <- get_side(record$observed)[[key]] %or% "not available"
@@ -437,15 +446,16 @@ tabulate_testbed <- function(records) {
   bind_rows(facts, tabulate_engines(lapply(records, `[[`, "system")))
 }
 
-# Joins texts by commas; leaves out NULL, and "not available", by which records mark unknown facts.
+# Joins texts by commas, without NULL and "not available", which records have for unknown facts.
 join_known <- function(...) {
   texts <- unlist(list(...))
   paste(texts[texts != "not available"], collapse = ", ")
 }
 
-# The rows of tabulate_engines: functions that describe a side of the engine of one system, from the
-# record's `docker` or `container`; NULL or "" for nothing.  `network` is read by its whole name,
-# since `$` would find Podman's network_backend, too.  An engine that is not Docker has a `program`.
+# The rows of tabulate_engines, by their headings: functions of the engine of one system (a record's
+# `docker` or `container`) that describe a fact of it; NULL or "" if there is nothing to say.
+# `network` is read by its whole name, since `$` would also match Podman's network_backend.  An
+# engine that is not Docker has a `program`.
 ENGINE_ROWS <- list(
   Docker = function(engine) if (is.null(engine$program)) engine$engine,
   gVisor = function(engine) {
@@ -489,11 +499,12 @@ ENGINE_ROWS <- list(
 
 #' List the engines of containers, their storage and their network
 #'
-#' @param systems list of records' `system`, of engines on the host and in machines
-#' @return data frame for set_table, with the rows of ENGINE_ROWS that say something
+#' @param systems list of records' `system`, with engines on the host or in machines
+#' @return data frame for format_table, with those rows of ENGINE_ROWS that are not empty
 tabulate_engines <- function(systems) {
   in_machine <- !vapply(systems, function(system) is.null(system$vm), NA)
   engines <- lapply(systems, function(system) system$docker %or% system$container)
+  # Returns the text of each of ENGINE_ROWS for some engines; different texts are joined.
   describe_engines <- function(engines) {
     engines <- Filter(Negate(is.null), engines)
     vapply(ENGINE_ROWS, function(describe) {
@@ -508,9 +519,9 @@ tabulate_engines <- function(systems) {
     filter(.data[["On the host"]] != "" | .data[["Inside the environments"]] != "")
 }
 
-# Lists distinct texts, in the order of their first places, with their numbers: "slices (9); alone
-# (1)", or only "slices" if all texts are equal.
-count_texts <- function(texts) {
+# Formats distinct texts, in the order in which they first occur, with their counts: "slices (9);
+# alone (1)", or only "slices" if all texts are equal.
+format_text_counts <- function(texts) {
   counts <- table(factor(texts, unique(texts)))
   if (length(counts) == 1) return(names(counts))
   paste0(names(counts), " (", counts, ")", collapse = "; ")
@@ -521,29 +532,30 @@ count_texts <- function(texts) {
 #' A star marks disturbed runs.  The links are relative to paper/, where the page is.
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, a row for each workload and environment
+#' @return data frame for format_table, a row for each workload and environment
 tabulate_runs <- function(paper) {
-  # Returns Markdown in one text, which later steps would escape without a mark.
-  link_runs <- function(number, path, mark) {
-    paste(write_markdown("[{number}{mark}](../{path})"), collapse = " ")
+  # Returns links to files in one text.  It is not marked as Markdown: summarise drops the mark, so
+  # that the last step sets it.
+  format_links <- function(numbers, paths, marks) {
+    paste(fill_markdown("[{numbers}{marks}](../{paths})"), collapse = " ")
   }
   labels <- paper$environments$label
   paper$runs |>
     arrange(match(workload, names(paper$plan$workloads)),
             match(environment, paper$environments$environment), repetition) |>
     group_by(Workload = factor(title, unique(title)), Environment = factor(label, labels)) |>
-    summarise(Runs = n(), Disturbed = sum(flags != ""), Taken = count_texts(how),
-              "Raw logs" = link_runs(repetition, log, if_else(flags == "", "", "*")),
-              Records = link_runs(repetition, record, ""), .groups = "drop") |>
+    summarise(Runs = n(), Disturbed = sum(flags != ""), Taken = format_text_counts(how),
+              "Raw logs" = format_links(repetition, log, if_else(flags == "", "", "*")),
+              Records = format_links(repetition, record, ""), .groups = "drop") |>
     mutate(across(c("Raw logs", "Records"), mark_as_markdown))
 }
 
-#' List how the state in which programs start differs from native's, and the option that declares it
+#' List how the state in which programs start differs from native's
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, in which environments with the same differences share rows;
-#'   NULL if there are no differences
-tabulate_states <- function(paper) {
+#' @return data frame for format_table, a row for each difference, with the environments that have
+#'   it and the option that declares it; NULL if there are no differences
+tabulate_starting_states <- function(paper) {
   rows <- bind_rows(lapply(unname(paper$records), function(record) {
     bind_rows(lapply(record$starting_state$differences, as_tibble)) |>
       mutate(environment = record$environment)
@@ -560,11 +572,12 @@ tabulate_states <- function(paper) {
               "Declared by" = by)
 }
 
-#' List the options that were passed on to Docker, and the effects that were seen inside
+#' List the options that were passed on to Docker, and their effects inside the containers
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table; NULL if there are no options
-tabulate_options <- function(paper) {
+#' @return data frame for format_table, a row for each environment and option; NULL if there are no
+#'   options
+tabulate_docker_options <- function(paper) {
   rows <- bind_rows(lapply(unname(paper$records), function(record) {
     settings <- bind_rows(lapply(record$system$docker$settings, as_tibble))
     if (nrow(settings) == 0) return(NULL)

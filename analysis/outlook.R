@@ -10,8 +10,9 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims", "forecast")
 
-# Prints the forecasts for ratios and claims, rows of forecast_ratios and forecast_claims, as JSON.
-# The arguments are those of the usage above, all of them texts.
+# Prints the forecasts for ratios and claims (rows of forecast_ratios and forecast_claims) as JSON.
+# folder: of results.  tables: folder that holds tidy/ and laps/.  width: the wanted half-width, a
+# share as text.  budget: the seconds of a run as text, or "NA".
 print_outlook <- function(folder, tables, width, budget) {
   results <- read_results(folder, tables)
   # as.numeric warns of a budget "NA".

@@ -15,8 +15,8 @@ PAPER_TEXT_COLUMNS <- c("workload", "metric", "question", "environment", "series
 #'
 #' @param name one of PAPER_TABLES
 #' @param folder of results
-#' @return data frame; comparisons, verdicts and choices have their `outcome`
-read_result <- function(name, folder) {
+#' @return data frame; the tables comparisons, verdicts and choices get the column `outcome`
+read_result_table <- function(name, folder) {
   rows <- read_table(file.path(folder, paste0(name, ".csv")), PAPER_TEXT_COLUMNS)
   if (name %in% c("comparisons", "verdicts", "choices")) rows$outcome <- classify_outcomes(rows)
   rows
@@ -24,27 +24,27 @@ read_result <- function(name, folder) {
 
 #' Read the data of a paper
 #'
-#' paper/report.Rmd and its sections use the entries by their names.  In the tables that show series
-#' (`marked`) mark_broken_sizes marks the series; `verdicts` and `claims` keep theirs.
+#' paper/report.Rmd and its sections use the entries by their names.  The tables that show series
+#' are changed by mark_broken_sizes, except `verdicts` and `claims`.
 #'
 #' @param folder of results: plan.json, plan.csv, records and all tables
 #' @param root folder of the project, with published data and the constants of emulated hosts
 #' @return list of read_results with
-#'   the tables of PAPER_TABLES, as read_result returns them;
+#'   the tables of PAPER_TABLES, as read_result_table returns them;
 #'   decisions (the verdicts at MARGIN, with `minutes`: how long the blocks take that would decide);
 #'   headlines (the headline comparisons);
 #'   measured (environments whose values count and are not emulated);
-#'   missing (runs that were planned and gave no values, counted by workload, label and why);
+#'   missing (data frame of count_missing_runs);
 #'   originals (names of the measured workloads that published claims are about);
 #'   publications (titles of these claims' publications, named by their keys);
 #'   catalogue (list of read_published);
 #'   statements (data frame of join_statements; NULL if the claims are no statements of today);
 #'   published (table of read_published_ratios), facts (list of collect_run_facts);
-#'   mark (text for every page of a paper of an emulated host or of tiny sizes; or "")
+#'   mark (text for every page if the host was emulated or the sizes are tiny; else "")
 read_paper <- function(folder, root) {
   results <- read_results(folder)
   paper <- results
-  paper[PAPER_TABLES] <- lapply(PAPER_TABLES, read_result, folder)
+  paper[PAPER_TABLES] <- lapply(PAPER_TABLES, read_result_table, folder)
   paper$decisions <- filter(paper$verdicts, margin == MARGIN) |> add_minutes_needed(paper)
   paper$headlines <- filter(paper$comparisons, headline == "yes")
   paper$measured <- filter(paper$environments, environment %in% paper$tidy$environment)
@@ -54,10 +54,10 @@ read_paper <- function(folder, root) {
   paper[marked] <- lapply(paper[marked], mark_broken_sizes, paper)
   paper$catalogue <- read_published(folder, root)
   paper$statements <- join_statements(paper$claims, paper$catalogue) |>
-    add_remedies(results, paper$catalogue)
+    add_decision_forecasts(results, paper$catalogue)
   # Statements of today reproduce no original.
   candidates <- if (is.null(paper$statements)) unique(paper$runs$workload)
-  paper[c("originals", "publications")] <- find_originals(paper$catalogue, candidates)
+  paper[c("originals", "publications")] <- find_original_workloads(paper$catalogue, candidates)
   paper$published <- tibble()
   if (paper$valid && length(paper$originals) > 0) {
     paper$published <- read_published_ratios(file.path(root, "published"), paper$catalogue,
@@ -71,9 +71,9 @@ read_paper <- function(folder, root) {
   paper
 }
 
-# Adds the column `minutes` to verdicts: the time that the further blocks for a verdict would take.
-# A block takes a run in the environment and one in its reference.  Without a known number of blocks
-# (column `more`) it is NA.
+# Adds the column `minutes` to decisions: the time of the further blocks that a verdict would take
+# (column `more`), each with a run in the environment and one in its reference.  It is NA if `more`
+# is.
 # decisions: rows of verdicts.csv.  paper: list with `runs`, the rows of runs.csv.
 add_minutes_needed <- function(decisions, paper) {
   seconds <- tapply(paper$runs$seconds, paste(paper$runs$environment, paper$runs$workload), mean)
@@ -84,22 +84,29 @@ add_minutes_needed <- function(decisions, paper) {
   mutate(decisions, minutes = more * pair_seconds / 60)
 }
 
-# Counts the planned runs without values: a data frame of workload, label (of the environment), why
-# (the reason) and n.  paper: list of read_paper with `planned`, `runs`, `records` and `left_out`.
-# Of several reasons the record's comes first, then the parser's, then the environment's.
+# Counts the planned runs that gave no values.
+# paper: list of read_paper with `planned`, `runs`, `records`, `environments` and `left_out`.
+# Returns a data frame of workload, label (of the environment), why (the reason) and n.  If a run
+# has several reasons, the record's comes first, then the parser's, then the environment's.
 count_missing_runs <- function(paper) {
+  # Returns for each log why the record beside it has no values; "" without such a reason.
+  get_record_reasons <- function(logs) {
+    vapply(paper$records[logs], function(record) record$cannot$reason %or% "", "")
+  }
   anti_join(paper$planned, paper$runs, by = "log") |>
     left_join(select(paper$environments, environment, label, reason), by = "environment") |>
-    mutate(unable = vapply(paper$records[log], function(record) record$cannot$reason %or% "", ""),
-           refused = as.character(paper$left_out$reason)[match(log, paper$left_out$log)],
-           why = case_when(unable != "" ~ paste("cannot be done there:", unable),
-                           !is.na(refused) ~ refused, reason != "" ~ reason,
+    mutate(record_reason = get_record_reasons(log),
+           parser_reason = as.character(paper$left_out$reason)[match(log, paper$left_out$log)],
+           why = case_when(record_reason != "" ~ paste("cannot be done there:", record_reason),
+                           !is.na(parser_reason) ~ parser_reason, reason != "" ~ reason,
                            TRUE ~ "not measured")) |>
     count(workload, label, why)
 }
 
-# Adds a dagger to `series` of the rows whose workload broke a rule of its size; a note of format.R
-# explains it.  At the scale `tiny` rows stay as they are, since paper$mark says it of all.
+# Adds a dagger to `series` in the rows whose workload broke a rule of its size, which
+# describe_broken_sizes explains.  At the scale `tiny` the rows do not change, since every page has
+# paper$mark.
+# rows: data frame of workload and series.  paper: list of read_paper.
 mark_broken_sizes <- function(rows, paper) {
   if (!paper$valid) return(rows)
   mutate(rows, series = paste0(series, if_else(workload %in% paper$invalid, "\u2020", "")))
@@ -109,14 +116,14 @@ mark_broken_sizes <- function(rows, paper) {
 #'
 #' @param catalogue list as in published/claims.json
 #' @param workloads names of measured workloads
-#' @return list of two, which read_paper assigns in this order: the names of the workloads that a
-#'   claim is about, and the titles of these claims' publications, named by their keys
-find_originals <- function(catalogue, workloads) {
+#' @return list of two elements, which read_paper assigns in this order: the names of the workloads
+#'   that a claim is about, and the titles of these claims' publications, named by their keys
+find_original_workloads <- function(catalogue, workloads) {
   # A claim names a workload or a group of them.
-  list_workloads <- function(claim) {
+  list_measured_workloads <- function(claim) {
     intersect(unlist(catalogue$workload_groups[[claim$workload]] %or% claim$workload), workloads)
   }
-  measured <- lapply(catalogue$claims, list_workloads)
+  measured <- lapply(catalogue$claims, list_measured_workloads)
   keys <- unique(vapply(catalogue$claims[lengths(measured) > 0], `[[`, "", "publication"))
   list(intersect(workloads, unlist(measured)),
        vapply(catalogue$publications[keys], `[[`, "", "title"))
@@ -127,8 +134,8 @@ find_originals <- function(catalogue, workloads) {
 #' @param claims table of claims
 #' @param catalogue list as in published/today.json
 #' @return data frame of claims in the order of the file, with `question` and `source` (factors of
-#'   texts), `remarks` (on the conditions of the source, and differences here) and `outcome` (of
-#'   STATEMENT_OUTCOMES); NULL if the file has no questions, and so holds claims of an original
+#'   texts), `remarks` (on the conditions of the source, and differences here) and `outcome` (a name
+#'   of STATEMENT_OUTCOMES); NULL if the file has no questions, as a file of an original's claims
 join_statements <- function(claims, catalogue) {
   if (length(catalogue$questions) == 0) return(NULL)
   entries <- catalogue$claims
@@ -143,7 +150,7 @@ join_statements <- function(claims, catalogue) {
                            if_else(seen == "", "", paste0("Read ", seen, ".")))),
     untestable = vapply(entries, function(claim) !is.null(claim$untestable), NA)
   )
-  # The entries' notes are among the remarks.
+  # `remarks` contains the notes, so that the column `note` is dropped.
   inner_join(texts, select(claims, !"note"), by = "id") |>
     mutate(outcome = case_when(
       verdict %in% c("reproduced", "same direction", "other size") ~ "reproduced",
@@ -152,34 +159,37 @@ join_statements <- function(claims, catalogue) {
     ))
 }
 
-#' Say of each undecided statement how many further blocks would decide it, in how much time
+#' Add to each undecided statement how many further blocks would decide it, and in how much time
 #'
 #' @param statements data frame of join_statements, or NULL
 #' @param results list of read_results
 #' @param catalogue list as in published/today.json
-#' @return the data frame with `remedy` (a clause; "" of statements that are not undecided)
-add_remedies <- function(statements, results, catalogue) {
+#' @return the data frame with `forecast` (a clause; "" for statements that are not undecided); NULL
+#'   if `statements` is
+add_decision_forecasts <- function(statements, results, catalogue) {
   if (is.null(statements)) return(NULL)
-  # A claim has a second row if another product stands in for its own.
+  # A claim has a second row if another product stands in for its own: `transferred` names it.
   forecasts <- forecast_claims(results, catalogue)[c("id", "transferred", "more", "seconds")]
-  get_block_seconds <- make_block_clock(results)
-  describe <- function(n, more, seconds, environment, reference, workload) {
-    lacking <- VERDICT_BLOCKS - n
-    if (lacking > 0) {
-      block_seconds <- get_block_seconds(setdiff(c(environment, reference), ""), workload)
+  forecast_block_seconds <- make_block_time_forecaster(results)
+  # Describes the forecast for one statement; the arguments are columns of its row.
+  describe_forecast <- function(n, more, seconds, environment, reference, workload) {
+    missing_blocks <- VERDICT_BLOCKS - n
+    if (missing_blocks > 0) {
+      block_seconds <- forecast_block_seconds(setdiff(c(environment, reference), ""), workload)
       return(glue("{n} of the {VERDICT_BLOCKS} blocks that a verdict takes; the others take ",
-                  "{format_time(lacking * block_seconds)}"))
+                  "{format_time(missing_blocks * block_seconds)}"))
     }
     if (is.na(more)) return("no number of blocks is known to decide it")
     glue("about {format_count(signif(more, 2), 'more block')}, in {format_time(seconds)}, would ",
          "decide it")
   }
   rows <- left_join(statements, forecasts, by = c("id", "transferred"))
-  is_open <- rows$outcome == "undecided"
-  statements$remedy <- ""
+  is_undecided <- rows$outcome == "undecided"
   columns <- c("n", "more", "seconds", "environment", "reference", "workload")
-  values <- unname(as.list(rows[is_open, columns]))
-  statements$remedy[is_open] <- as.character(unlist(do.call(Map, c(list(describe), values))))
+  values <- unname(as.list(rows[is_undecided, columns]))
+  clauses <- as.character(unlist(do.call(Map, c(list(describe_forecast), values))))
+  statements$forecast <- ""
+  statements$forecast[is_undecided] <- clauses
   statements
 }
 
@@ -189,16 +199,17 @@ add_remedies <- function(statements, results, catalogue) {
 #' @param catalogue list as in published/claims.json
 #' @param headlines headline comparisons
 #' @return data frame, one row for each headline series and environment that the table has too:
-#'   workload, metric, environment, then (the published performance as a share of native's), series,
+#'   workload, metric, environment, published_ratio (performance as a share of native's), series,
 #'   label
 read_published_ratios <- function(folder, catalogue, headlines) {
   environments <- catalogue$environments
+  # Reads the ratio of one environment in a row of the file.  name: of the environment there.
   read_ratio <- function(row, name) {
     ratio <- as.numeric(row$values[[name]]$mean) / as.numeric(row$values$native$mean)
-    # The first environment of today stands for one of the original.
+    # The first of the environments that an original one is measured as stands for it.
     tibble(workload = row$workload, metric = row$metric,
            environment = unlist(environments[[name]]$measured_as)[1],
-           then = if (row$better == "higher") ratio else 1 / ratio)
+           published_ratio = if (row$better == "higher") ratio else 1 / ratio)
   }
   rows <- lapply(jsonlite::read_json(file.path(folder, "ibm-table1.json"))$rows, function(row) {
     lapply(setdiff(names(row$values), NATIVE), read_ratio, row = row)
@@ -212,8 +223,9 @@ read_published_ratios <- function(folder, catalogue, headlines) {
 #' @param paper list of read_paper with `records`, `plan`, `runs` and `measured`
 #' @return list: processor (text), hosts (machines' models), nodes (names), boots (number of boots),
 #'   cpus (number), mask (clause about a processor mask, or ""), memory (GiB), guest (whether the
-#'   host is a virtual machine), steal (shares of processor time), days (first and last, or ""),
-#'   disturbed (number of runs), flags (list of records' flags);
+#'   host is a virtual machine), steal (shares of processor time, one for each record), days (the
+#'   first and the last, or ""), disturbed (number of disturbed runs), flags (all flags of the
+#'   records);
 #'   client (where the load comes from: "namespace", or "ssh" for a second machine; "" if no
 #'   workload has a client);
 #'   own_files (labels of environments that run the host's files instead of the image's);
@@ -221,22 +233,26 @@ read_published_ratios <- function(folder, catalogue, headlines) {
 collect_run_facts <- function(paper) {
   records <- paper$records
   hosts <- lapply(records, function(record) record$observed$host)
-  list_known <- function(key) {
+  # Lists the distinct known values of a fact of the hosts.
+  list_host_facts <- function(key) {
     setdiff(unlist(lapply(hosts, function(host) host$static[[key]])), "not available")
   }
   steal <- unlist(lapply(hosts, function(host) host$during$steal_share))
   started <- vapply(records, function(record) record$started %or% "", "")
-  list_nodes <- function(key) unique(unlist(lapply(records, function(record) record$node[[key]])))
+  list_node_facts <- function(key) {
+    unique(unlist(lapply(records, function(record) record$node[[key]])))
+  }
   machine <- paper$plan$machine
   mask <- ""
   if (!is.null(machine$mask)) mask <- glue(" (the run was held to processors {machine$mask})")
-  processors <- list_known("cpu_model")
+  processors <- list_host_facts("cpu_model")
   if (length(processors) == 0) processors <- "a processor that was not recorded"
   list(
     processor = gsub("\\((R|TM)\\)", "", join_words(processors)),
-    hosts = list_known("machine"), nodes = list_nodes("name"), boots = length(list_nodes("boot")),
+    hosts = list_host_facts("machine"), nodes = list_node_facts("name"),
+    boots = length(list_node_facts("boot")),
     cpus = machine$cpus, mask = mask, memory = round(machine$memory_bytes / 2^30),
-    guest = "guest of a hypervisor" %in% list_known("virtualization"),
+    guest = "guest of a hypervisor" %in% list_host_facts("virtualization"),
     # A share that the kernel did not give is the text "not available".
     steal = suppressWarnings(as.numeric(steal)),
     days = if (length(started) > 0) unique(substr(range(started), 1, 10)) else "",
@@ -251,13 +267,14 @@ collect_run_facts <- function(paper) {
   )
 }
 
-# Lists the names of an environment's layers, from the outermost to the innermost.  plan: contents
-# of plan.json.
+# Lists the names of an environment's layers, from the outermost to the innermost.
+# plan: contents of plan.json.  environment: its name.
 list_layers <- function(plan, environment) {
   as.character(unlist(lapply(plan$environments[[environment]]$layers, names)))
 }
 
-# Tells whether a step of a workload runs at a client: whether an `at` in its `cell` is "client".
+# Returns whether any step of a workload runs at a client: whether a key `at` in its `cell` has the
+# value "client".
 # workload: an entry of the plan's `workloads`.
 has_client <- function(workload) {
   values <- unlist(workload$cell)
@@ -272,20 +289,20 @@ has_client <- function(workload) {
 describe_seal <- function(plan) {
   sealed <- plan$sealed
   if (is.null(sealed)) return("Its plan was not sealed before the first run.")
-  fate <- "was changed since, so that this is another one"
-  if (isTRUE(sealed$kept)) fate <- "was kept"
+  clause <- "was changed since, so that this is another one"
+  if (isTRUE(sealed$kept)) clause <- "was kept"
   glue("Its plan was sealed before the first run ({substr(sealed$at, 1, 10)}, SHA-256 ",
-       "{substr(sealed$sha256, 1, 16)}), and {fate}.")
+       "{substr(sealed$sha256, 1, 16)}), and {clause}.")
 }
 
 #' Make the title of a paper
 #'
-#' It is the configuration's title, if there is one; else it is made of the names of workloads and
-#' of the kinds of environments that were measured.
+#' It is the title of the configuration, if there is one.  Otherwise it consists of the names of the
+#' workloads and of the kinds of environments that were measured.
 #'
 #' @param paper list of read_paper
 #' @return text
-make_title <- function(paper) {
+make_paper_title <- function(paper) {
   if (!is.null(paper$plan$title)) return(paper$plan$title)
   families <- unique(paper$measured$family)
   kinds <- c(if ("machines" %in% families) "Virtual Machines",
@@ -297,11 +314,11 @@ make_title <- function(paper) {
   glue("What Does It Cost to Run {workloads} in {join_words(kinds)}?")
 }
 
-#' Answer what each family of environments costs, as the abstract begins
+#' Say what each family of environments costs, for the beginning of the abstract
 #'
 #' @param paper list of read_paper
-#' @return one sentence, which also says if nothing can be compared
-describe_answer <- function(paper) {
+#' @return one sentence; if no cost is known, it says so
+describe_family_costs <- function(paper) {
   if (nrow(paper$headlines) == 0) {
     return("No run can be compared with native\u2019s, so this paper reports levels.")
   }
@@ -310,46 +327,48 @@ describe_answer <- function(paper) {
   running <- omit_start_up(rows)
   families <- split_families(running)
   has_interval <- vapply(families, function(family) !all(is.na(family$low_all)), NA)
-  # Only the first share in the sentence says of what it is a share.
+  # Only the first share in the sentence says what it is a share of.
   is_first <- seq_along(families) == match(TRUE, has_interval, 0)
   clauses <- mapply(function(family, is_first) {
     pairs <- distinct(family, workload, environment)
     verdicts <- semi_join(paper$decisions, pairs, by = c("workload", "environment"))
-    describe_cost(family, verdicts, if (is_first) " of native\u2019s performance" else "")
+    describe_cost_range(family, verdicts, if (is_first) " of native\u2019s performance" else "")
   }, families, is_first)
   sentence <- paste(clauses, collapse = "; ")
   scope <- if (nrow(running) < nrow(rows)) ", start-up apart"
   paste0(toupper(substr(sentence, 1, 1)), substring(sentence, 2), scope, ".")
 }
 
-#' Count the verdicts on each family of environments, for the abstract
+#' Describe the verdicts on each family of environments, for the abstract
 #'
 #' @param paper list of read_paper
-#' @return sentences; NULL if there is none
+#' @return sentences; NULL if there are no verdicts on workloads of valid sizes
 describe_verdicts <- function(paper) {
   verdicts <- filter(paper$decisions, !workload %in% paper$invalid)
   if (nrow(verdicts) == 0) return(NULL)
-  paste(vapply(split_families(verdicts), describe_family, ""), collapse = " ")
+  paste(vapply(split_families(verdicts), describe_family_verdicts, ""), collapse = " ")
 }
 
-# Splits rows by their column `family`: a list of data frames, named by family, in the order of
-# FAMILIES.  Families without rows are left out; rows of other families are dropped.
+# Splits rows by their column `family` into a list of data frames, named by family, in the order of
+# FAMILIES.  Families without rows are left out, and so are rows of other families.
 split_families <- function(rows) {
   split(rows, factor(rows$family, intersect(names(FAMILIES), rows$family)))
 }
 
 #' Suggest what to measure next, for the abstract
 #'
+#' The first of several conditions that is true decides.
+#'
 #' @param paper list of read_paper
-#' @return sentence, marked if it is Markdown; the first reason that holds decides
+#' @return sentence, marked if it is Markdown
 suggest_next_step <- function(paper) {
   undecided <- filter(paper$decisions, outcome == "undecided", is.finite(more))
   if (!paper$valid) {
-    write_markdown("They check the pipeline; measure at the scale `standard` next.")
+    fill_markdown("They check the pipeline; measure at the scale `standard` next.")
   } else if (nrow(paper$headlines) == 0) {
     if (!NATIVE %in% paper$measured$environment) return("Measure native next.")
     if (nrow(paper$measured) > 1) return("Measure whole blocks next.")
-    write_markdown("Add an environment to `config.yaml` next.")
+    fill_markdown("Add an environment to `config.yaml` next.")
   } else if (any(paper$headlines$outcome == "no interval")) {
     glue("Measure more blocks next: an interval takes at least {INTERVAL_BLOCKS}, and a verdict ",
          "{VERDICT_BLOCKS}.")
@@ -368,21 +387,21 @@ suggest_next_step <- function(paper) {
 #' Group the measured workloads by their question, in the order of the plan
 #'
 #' @param paper list of read_paper
-#' @return list of names of workloads, named by question
-group_by_question <- function(paper) {
+#' @return list of vectors of workloads' names, named by question
+group_workloads_by_question <- function(paper) {
   rows <- distinct(paper$metrics, question, workload) |>
     filter(workload %in% paper$tidy$workload)
   split(rows$workload, factor(rows$question, unique(rows$question)))
 }
 
-#' Choose the figures of a workload: the ones that it declares, or one of every run
+#' Choose the figures of a workload: those that it declares, or else one of the kind "runs"
 #'
-#' A sweep of one point is drawn as runs, and a trade-off of one point not at all.
+#' A declared "sweep" with one point becomes a figure of the kind "runs".  A figure "against"
+#' another metric with one point is left out.
 #'
 #' @param paper list of read_paper
 #' @param name of the workload
-#' @return list of figures in the form of the plan's `figures`, without those that have no rows to
-#'   show
+#' @return list of figures in the form of the plan's `figures`; figures without rows are left out
 choose_figures <- function(paper, name) {
   declared <- paper$plan$workloads[[name]]$figures
   if (length(declared) == 0) declared <- list(list(kind = "runs", name = "runs"))
@@ -403,11 +422,11 @@ choose_figures <- function(paper, name) {
 #'
 #' @param table data frame of summary or comparisons, of any workloads
 #' @param name of the workload
-#' @param figure entry of the workload's `figures` in the plan, which selects by its metrics and
-#'   its `where` (match_rows)
+#' @param figure entry of the workload's `figures` in the plan, which selects rows by its metrics
+#'   and its `where`, see is_selected
 #' @return rows of the table
 select_figure_rows <- function(table, name, figure) {
   rows <- table[table$workload == name, ]
   selection <- list(metric = c(figure$metrics, figure$metric), where = figure$where)
-  rows[match_rows(selection, rows), ]
+  rows[is_selected(selection, rows), ]
 }

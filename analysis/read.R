@@ -12,17 +12,20 @@ FACTOR <- "factor_"
 # A session ends if no cell was measured for so many seconds.
 SESSION_GAP <- 3600
 
-# Returns a value, or `default` if the value is NULL; an NA or an empty text stays as it is.
+# Returns a value, or `default` if the value is NULL.  An NA, an empty text and an empty vector are
+# returned as they are.
 `%or%` <- function(value, default) if (is.null(value)) default else value
 
 #' Read the claims that a project tests
 #'
-#' The plan names their file.  It is looked for in the folder that holds the results, which an
-#' experiment of its own fills, and then in the project.
+#' The plan may name their file; published/claims.json is the default.  The file is looked for
+#' beside the folder of results, where an experiment in a folder of its own has it, and then in the
+#' project.
 #'
 #' @param results folder of results, with plan.json
 #' @param project folder of the project
 #' @return list as in published/claims.json
+#' @section Errors: the file is in neither folder
 read_published <- function(results, project) {
   plan <- jsonlite::read_json(file.path(results, "plan.json"))
   paths <- file.path(c(dirname(normalizePath(results)), project),
@@ -43,8 +46,8 @@ stack_rows <- function(tables) {
   # Returns one column of all tables.
   bind_column <- function(name) {
     columns <- lapply(tables, function(table) {
-      lacks_factor <- startsWith(name, FACTOR) && !name %in% names(table)
-      if (lacks_factor) rep("", nrow(table)) else table[[name]]
+      is_absent_factor <- startsWith(name, FACTOR) && !name %in% names(table)
+      if (is_absent_factor) rep("", nrow(table)) else table[[name]]
     })
     do.call(c, columns)
   }
@@ -66,14 +69,14 @@ expand_factors <- function(columns, rows) {
   }))
 }
 
-#' Make a text for each row that is equal for rows with equal values in some columns
+#' Make a key for each row, a text that is equal for rows with equal values in some columns
 #'
-#' Texts are for comparison only.  "\r" separates values, since no value holds it.
+#' Keys are for comparison only.  "\r" separates values, since no value holds it.  Keys of two data
+#' frames are comparable only if both have the same columns of factors.
 #'
 #' @param rows data frame, or NULL, which has no keys
 #' @param columns names of columns; "factors" stands for the columns of all factors
-#' @return character vector.  Keys of two data frames are comparable only if both have the same
-#'   columns of factors.
+#' @return character vector
 make_keys <- function(rows, columns = c("workload", "metric", "factors")) {
   values <- unname(as.list(rows[expand_factors(columns, rows)]))
   do.call(paste, c(list(rep("", NROW(rows))), values, sep = "\r"))
@@ -88,7 +91,7 @@ get_factor <- function(rows, name) {
   rows[[paste0(FACTOR, name)]] %or% rep("", nrow(rows))
 }
 
-#' List the keys whose values differ between two lists, or which only one of them has
+#' List the keys that only one of two lists has, or whose values differ
 #'
 #' @param pair list of two named lists
 #' @return names of the keys; NULL if neither list has keys
@@ -106,10 +109,10 @@ list_differing_keys <- function(pair) {
 #' @return list:
 #'   folder, plan;
 #'   environments, metrics (data frames in the plan's order);
-#'   all (rows of the tidy tables that keep_whole_runs returns, their labels, and `laps`, a list of
-#'   the values of each row's laps), tidy (the rows that count, of environments that are not
-#'   emulated), emulated (the rows that count, of emulated machines and of the native runs at their
-#'   sizes);
+#'   all (rows of the tidy tables that prefer_whole_runs returns, with the columns of label_rows and
+#'   `laps`, a list of the values of each row's laps), tidy (the rows that count, of environments
+#'   that are not emulated), emulated (the rows that count, of emulated machines and of the native
+#'   runs at their sizes);
 #'   planned (rows of plan.csv with `log`), records (of the planned cells that were measured, named
 #'   by their log), sessions (data frame of assign_sessions);
 #'   valid (whether the scale can answer a question), sizes (rules of the sizes), invalid (workloads
@@ -133,7 +136,7 @@ read_results <- function(folder, tables = folder) {
     stop(folder, "/tidy: ", unknown[[1]], " is not in ", plan_path, call. = FALSE)
   }
   rows <- label_rows(rows, metrics, environments)
-  rows$headline <- mark_headlines(rows, plan)
+  rows$headline <- is_headline(rows, plan)
   planned <- read_table(file.path(folder, "plan.csv"))
   planned$log <- do.call(sprintf, c("results/raw/%s/%s/%s.log",
                                     planned[c("environment", "workload", "repetition")]))
@@ -141,7 +144,7 @@ read_results <- function(folder, tables = folder) {
   sessions <- assign_sessions(records)
   rows <- cbind(rows, get_run_times(rows, records),
                 sessions[match(rows$log, sessions$log), c("session", "machine")])
-  rows <- keep_whole_runs(rows)
+  rows <- prefer_whole_runs(rows)
   emulated_names <- environments$environment[environments$emulated]
   is_emulated <- rows$environment %in% emulated_names
   counts <- rows$counts == "yes"
@@ -264,18 +267,19 @@ ENGINE_FACTS <- list(
 
 #' Keep one row for each value of a cell: the one of whole runs, or else the one of runs in slices
 #'
-#' A value in slices is compared with whole runs by way of native, which took both in the block.
+#' A value in slices is compared with values of whole runs by native's value in both ways in the
+#' same block: pair_runs uses the three columns that are added here.
 #'
 #' @param rows tidy rows with `laps`, and with `together` of get_run_times
-#' @return rows with three columns more: native_laps (list: the laps of native in slices, measured
+#' @return the rows that are kept, with native_laps (list: the laps of native in slices, measured
 #'   together with a row in slices; NULL for rows of whole runs), scale (native's value in whole
-#'   runs as a share of its value in slices) and lap_scale (list: the same, lap by lap).  The scales
-#'   of whole runs are 1; they are NA if native lacks one of the two.
-keep_whole_runs <- function(rows) {
+#'   runs as a share of its value in slices) and lap_scale (list: this share for each lap).  The
+#'   scales of whole runs are 1.  Those of runs in slices are NA if native lacks either kind of run
+prefer_whole_runs <- function(rows) {
   keys <- paste(make_keys(rows), rows$repetition, sep = "\r")
   is_whole <- rows$how == "whole"
-  # Returns for each row the position of native's row that was measured together with it, or NA;
-  # candidates: whether each row is one of the wanted kind.
+  # Returns for each row the position of native's row that was measured together with it, or NA.
+  # candidates: logical vector, whether each row may be such a row of native.
   find_native <- function(candidates) {
     native_rows <- which(candidates & rows$environment == NATIVE)
     partners <- native_rows[match(keys, keys[native_rows])]
@@ -297,12 +301,13 @@ keep_whole_runs <- function(rows) {
   rows
 }
 
-# Returns when each tidy row was measured: a data frame with one row for each row, in their order.
-# Its columns, on which is_paired relies:
+# Returns when each tidy row was measured.
+# rows: tidy rows.  records: list of records, named by their logs; each log of `rows` has one.
+# Returns a data frame with a row for each of `rows`, in their order.  is_paired relies on its
+# columns:
 #   together: the same text for runs whose laps were interleaved; "" for others
 #   started, ended: seconds since 1970
 #   block_seconds: the time of all cells of the row's block
-# rows: tidy rows.  records: list of records, named by their logs; each log of `rows` has one.
 get_run_times <- function(rows, records) {
   records <- records[unique(rows$log)]
   together <- vapply(records, function(record) paste(unlist(record$together), collapse = " "), "")
@@ -325,9 +330,9 @@ get_cell_seconds <- function(records) {
 #'
 #' @param workload its name
 #' @param tables folder that holds tidy/ and laps/
-#' @return rows of the tidy table with `laps`, a list of numeric vectors, empty without laps, and
-#'   described (the factors as a reader expects them) and sorted (a text by which rows of a metric
-#'   are sorted), both of which label_rows uses; NULL if there is no table
+#' @return rows of the tidy table with laps (a list of numeric vectors, empty without laps);
+#'   described (a text of the factors for readers) and sorted (a text by which rows of a metric are
+#'   sorted), which label_rows uses and removes; NULL if there is no table
 read_values <- function(workload, tables) {
   path <- file.path(tables, "tidy", paste0(workload, ".csv"))
   if (!file.exists(path)) return(NULL)
@@ -341,10 +346,10 @@ read_values <- function(workload, tables) {
   rows
 }
 
-# Reads the record beside each log, as a list named by the paths of the logs; a log without a record
-# is left out.
-# logs: paths in the project, "results/raw/...".  folder: the path that takes the place of
-# "results".
+# Reads the record beside each log.
+# logs: paths in the project, "results/raw/...".  folder: the path of the folder of results, which
+# takes the place of "results".
+# Returns a list of records, named by the paths of the logs; a log without a record is left out.
 read_records <- function(logs, folder) {
   paths <- stats::setNames(sub("log$", "json", sub("^results", folder, logs)), logs)
   lapply(paths[file.exists(paths)], jsonlite::read_json)
@@ -354,8 +359,9 @@ read_records <- function(logs, folder) {
 #'
 #' @param records list of records; their `sizes` are the rules
 #' @return data frame, one row for each rule of a workload: workload, rule, source, unchecked (the
-#'   reason if the rule is not checked), value (of a run that broke the rule, else the least of all
-#'   runs), least (allowed value), holds (NA: not known); NULL if there are no rules
+#'   reason if the rule is not checked, else ""), value (of a run that broke the rule, else the
+#'   least of all runs), least (the least value that the rule allows), holds (logical; NA: not
+#'   known); NULL if there are no rules
 collect_size_rules <- function(records) {
   rows <- stack_rows(lapply(unname(records), function(record) {
     stack_rows(lapply(record$sizes, function(rule) {
@@ -366,17 +372,17 @@ collect_size_rules <- function(records) {
   }))
   if (is.null(rows)) return(NULL)
   key <- paste(rows$workload, rows$rule)
-  # Of each rule the first row is kept: a broken one, else the smallest value.
+  # The first row of each rule is kept: the row of a broken rule, else that of the smallest value.
   rows <- rows[order(match(key, unique(key)), !rows$holds %in% FALSE, rows$value), ]
   rows[!duplicated(rows[c("workload", "rule")]), ]
 }
 
 #' Read a CSV table of results
 #'
-#' @param path file
+#' @param path of the file
 #' @param text names of the columns that hold texts; factors are texts, too
-#' @return data frame; the types of other columns follow from their values, an empty column holds
-#'   numbers, and an empty field of them is NA
+#' @return data frame; the types of other columns follow from their values, an empty column is
+#'   numeric, and an empty field in such a column is NA
 read_table <- function(path, text = character()) {
   rows <- utils::read.csv(path, colClasses = "character", na.strings = character(),
                           check.names = FALSE)
@@ -393,10 +399,10 @@ read_table <- function(path, text = character()) {
 #'
 #' @param name of the environment
 #' @param entry its entry in the plan's `environments`
-#' @return data frame of one row: environment, label, available, reason, family ("containers",
-#'   "sandboxes", "machines"; "" for native), otherwise (whether a daemon or options make another
-#'   environment of it), emulated (whether its values enter no comparison), counterpart (whether it
-#'   is native at the sizes of emulated machines)
+#' @return data frame of one row: environment, label, available, reason (why it is not available, or
+#'   ""), family ("containers", "sandboxes", "machines"; "" for native), otherwise (whether a daemon
+#'   or options make it differ from the environment of claims), emulated (whether its values are in
+#'   no comparison), counterpart (whether it is native at the sizes of emulated machines)
 describe_environment <- function(name, entry) {
   kinds <- vapply(entry$descriptions, function(layer) layer$kind %or% "", "")
   has_vm <- vapply(entry$layers, function(layer) "vm" %in% names(layer), NA)
@@ -425,11 +431,12 @@ list_metrics <- function(workload, entry) {
   }, names(entry$metrics), entry$metrics))
 }
 
-# Returns the rows of read_values with their labels (title, question, metric_label, better, label
-# and series), sorted by the plan's order of workloads and metrics, by factors, by the plan's order
-# of environments and by repetitions.  All tables and figures keep this order.
-# metrics, environments: data frames of read_results, which have all metrics and environments of
-# rows.
+# Adds labels to rows, and sorts them.
+# rows: of read_values, bound together.  metrics, environments: data frames of read_results, which
+# have all metrics and environments of the rows.
+# Returns rows with title, question, metric_label, better, label and series, in the plan's order of
+# workloads and metrics, then by factors, by the plan's order of environments, and by repetitions.
+# All tables and figures keep this order.
 label_rows <- function(rows, metrics, environments) {
   metric_at <- match(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric))
   rows <- cbind(rows, metrics[metric_at, c("title", "question", "metric_label", "better")])
@@ -452,12 +459,12 @@ pad_numbers <- function(texts) {
 # Factors whose values are shown without the factor's name.
 SELF_EXPLANATORY <- c("test", "job", "operation", "setup", "direction")
 
-#' Describe factors for readers
+#' Describe the factors of each row in a text for readers
 #'
 #' @param rows data frame
 #' @param columns names of the columns of factors
-#' @return texts, for example "SET, connections 4": the names of SELF_EXPLANATORY are left out, and
-#'   so are factors that a row lacks
+#' @return texts, for example "SET, connections 4".  The names of factors in SELF_EXPLANATORY are
+#'   left out; a factor that a row lacks is left out with its value.
 describe_factors <- function(rows, columns = list_factor_columns(rows)) {
   descriptions <- lapply(columns, function(column) {
     name <- substring(column, nchar(FACTOR) + 1)
@@ -470,29 +477,30 @@ describe_factors <- function(rows, columns = list_factor_columns(rows)) {
   unname(do.call(mapply, c(list(join_present), descriptions)))
 }
 
-#' Mark the rows of the headline series, which alone decide verdicts
+#' Return for each row whether its series is a headline, which alone decides verdicts
 #'
-#' A workload declares its headlines.  Else they are the series of its figures, and of a sweep the
-#' largest point.  If none of its rows is among them, all its series are headlines.
+#' A workload may declare its headlines.  Otherwise they are the series of its figures, where only
+#' the largest point of a sweep counts.  If they match none of a workload's rows, all its series are
+#' headlines.
 #'
 #' @param rows tidy rows
 #' @param plan contents of plan.json
 #' @return logical vector, for each row
-mark_headlines <- function(rows, plan) {
+is_headline <- function(rows, plan) {
   headline <- rep(FALSE, nrow(rows))
   for (workload in unique(rows$workload)) {
     positions <- which(rows$workload == workload)
-    selections <- list_headlines(plan$workloads[[workload]])
-    marked <- lapply(selections, match_rows, rows = rows[positions, ])
-    marked <- Reduce(`|`, marked, rep(FALSE, length(positions)))
-    headline[positions] <- if (any(marked)) marked else TRUE
+    selections <- list_headline_selections(plan$workloads[[workload]])
+    matches <- lapply(selections, is_selected, rows = rows[positions, ])
+    is_any_match <- Reduce(`|`, matches, rep(FALSE, length(positions)))
+    headline[positions] <- if (any(is_any_match)) is_any_match else TRUE
   }
   headline
 }
 
-# Lists the headlines of a workload as selections of match_rows.  entry: the workload's entry in the
-# plan's `workloads`.
-list_headlines <- function(entry) {
+# Lists the headlines of a workload as selections, see is_selected.
+# entry: the workload's entry in the plan's `workloads`.
+list_headline_selections <- function(entry) {
   if (!is.null(entry$headline)) return(entry$headline)
   figures <- Filter(function(figure) figure$kind %in% c("runs", "sweep"), entry$figures)
   lapply(figures, function(figure) {
@@ -502,26 +510,27 @@ list_headlines <- function(entry) {
   })
 }
 
-#' Match rows against a selection
+#' Return for each row whether a selection includes it
 #'
-#' @param selection list: metric (names; NULL for all), where (named by factors: their values,
-#'   "none", "largest" or "smallest").  The largest is that of the rows that match the metric and
-#'   the factors named before.
+#' @param selection list: metric (names; NULL for all) and where (a list named by factors, of their
+#'   values, "none", "largest" or "smallest").  "largest" and "smallest" are those of the rows that
+#'   match the metric and the factors before it in the list.
 #' @param rows data frame: metric, and columns of factors
 #' @return logical vector, for each row
-match_rows <- function(selection, rows) {
+is_selected <- function(selection, rows) {
   is_match <- is.null(selection$metric) | rows$metric %in% unlist(selection$metric)
   for (name in names(selection$where)) {
-    value <- get_factor(rows, name)
-    wanted <- as.character(unlist(selection$where[[name]]))
+    values <- get_factor(rows, name)
+    selected <- as.character(unlist(selection$where[[name]]))
     # as.numeric warns of values that are no numbers; these are neither largest nor smallest.
-    number <- suppressWarnings(as.numeric(value))
-    has_factor <- if (identical(wanted, "largest")) {
-      !is.na(number) & number == max(number[is_match], -Inf, na.rm = TRUE)
-    } else if (identical(wanted, "smallest")) {
-      !is.na(number) & number == min(number[is_match], Inf, na.rm = TRUE)
+    numbers <- suppressWarnings(as.numeric(values))
+    has_factor <- if (identical(selected, "largest")) {
+      !is.na(numbers) & numbers == max(numbers[is_match], -Inf, na.rm = TRUE)
+    } else if (identical(selected, "smallest")) {
+      !is.na(numbers) & numbers == min(numbers[is_match], Inf, na.rm = TRUE)
     } else {
-      value %in% sub("^none$", "", wanted)
+      # A row that lacks the factor has "" as its value.
+      values %in% sub("^none$", "", selected)
     }
     is_match <- is_match & has_factor
   }

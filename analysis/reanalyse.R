@@ -10,8 +10,9 @@ source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims", "reanalysis", "format", "markdown_tables", "figures",
            "render")
 
-# Writes the tables of the reanalysis into `folder`, and renders the document `out`.
-# folder: has the tables that `python3 -m strata reanalyse` wrote.  out: path, .pdf or .html.
+# Writes the tables of the reanalysis, and renders its document.
+# folder: has the tables that `python3 -m strata reanalyse` wrote, and gets the new ones.  out: path
+# of the document, .pdf or .html.
 write_reanalysis <- function(folder, out) {
   results <- read_reanalysis(folder, file.path(ROOT, "published"))
   for (name in c("differences", "claims")) {

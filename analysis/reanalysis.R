@@ -5,22 +5,22 @@
 #'
 #' paper/reanalysis.Rmd relies on the names of the entries.
 #'
-#' @param folder where `python3 -m strata reanalyse` wrote its tables
+#' @param folder with the tables of `python3 -m strata reanalyse`
 #' @param published folder of the printed values and of the claims
-#' @return list: tidy (values of the runs that the original shows), refused (places in the logs that
-#'   cannot be used), source (revision of the logs, and number of files), differences (table of
-#'   compare_printed), claims (table of test_original_claims)
+#' @return list: tidy (values of the runs that the original shows), refused (lines or files of the
+#'   logs that cannot be used), source (revision of the logs, and number of files), differences
+#'   (table of compare_printed_values), claims (table of test_original_claims)
 read_reanalysis <- function(folder, published) {
   tidy <- read_table(file.path(folder, "tidy.csv"), text = "unit")
   tidy <- tidy[tidy$selection == "paper", ]
   printed <- read_printed_values(published)
   list(tidy = tidy, refused = read_table(file.path(folder, "unreadable.csv")),
        source = jsonlite::read_json(file.path(folder, "source.json")),
-       differences = compare_printed(printed, tidy),
+       differences = compare_printed_values(printed, tidy),
        claims = test_original_claims(published, printed, tidy))
 }
 
-#' Read the printed values: Table I with its digits, and the figures as they were read off
+#' Read the printed values: Table I with its digits, and the values that were read off the figures
 #'
 #' @param folder of the printed values
 #' @return data frame, one row for each printed number: place, workload, environment, metric, unit,
@@ -41,12 +41,13 @@ read_printed_values <- function(folder) {
   values
 }
 
-# The environments of Table I by their names in ibm-table1.json, and the number of its runs.
+# The environments of Table I by their names in ibm-table1.json, and the number of runs behind each
+# of its values.
 TABLE_ENVIRONMENTS <- c(native = "native", docker = "docker", kvm = "vm", kvm_tuned = "vm-tuned")
 TABLE_RUNS <- 10
 
-# Reads the values of one row of Table I, as read_printed_values returns them, without `doubted`.
-# row: an entry of `rows` of ibm-table1.json, whose numbers are texts with the printed digits.
+# Reads the values of one row of Table I, in the form of read_printed_values but without `doubted`.
+# row: an entry of `rows` in ibm-table1.json, whose numbers are texts with the printed digits.
 read_table_row <- function(row) {
   factors <- lapply(row$conditions, as.character)
   if (length(factors) > 0) names(factors) <- paste0(FACTOR, names(factors))
@@ -63,7 +64,7 @@ read_table_row <- function(row) {
   }))
 }
 
-# Counts the digits behind the decimal point of printed numbers, which are texts; 0 without a point.
+# Counts the digits after the decimal point of printed numbers, which are texts; 0 without a point.
 count_decimals <- function(printed) nchar(sub("^[^.]*[.]?", "", printed))
 
 #' Compare every printed value with the value that the raw logs give
@@ -74,11 +75,12 @@ count_decimals <- function(printed) nchar(sub("^[^.]*[.]?", "", printed))
 #' @param tidy data frame: workload, environment, metric, columns of factors, value, file
 #' @return `printed` with n_read (number of raw values), recomputed, low and high (Student's 95 %
 #'   interval of a mean; NA for other statistics), difference (recomputed - printed), verdict
-#'   ("agrees", "label contradicted", "differs", "incomplete" or "not available"), files
-compare_printed <- function(printed, tidy) {
+#'   ("agrees", "label contradicted", "differs", "incomplete" or "not available"), files (of the
+#'   raw values, separated by ";")
+compare_printed_values <- function(printed, tidy) {
   keys <- make_common_keys(printed, tidy)
   groups <- split(seq_len(nrow(tidy)), paste(tidy$environment, keys$tidy))
-  # The figures show MB/s of 1000 KB/s.
+  # The figures show this metric in MB/s of 1000 KB/s, and the logs in KB/s.
   tidy$value <- tidy$value / ifelse(tidy$metric == "thread_bandwidth", 1000, 1)
   # Returns for each printed value the raw values of an environment; NULL if there are none.
   select_raw_values <- function(environment) {
@@ -97,7 +99,7 @@ compare_printed <- function(printed, tidy) {
   # A printed number agrees with each number that rounds to it, whichever way halves were rounded;
   # the factor allows for errors of floating-point numbers.
   agrees <- abs(printed$difference) <= printed$tolerance * (1 + 1e-9)
-  # Later assignments overrule earlier ones.
+  # Each later assignment overrules the earlier ones.
   printed$verdict <- ifelse(agrees, "agrees", "differs")
   printed$verdict[agrees & printed$doubted] <- "label contradicted"
   printed$verdict[printed$n_read < printed$n] <- "incomplete"
@@ -108,28 +110,32 @@ compare_printed <- function(printed, tidy) {
   printed
 }
 
-# Makes keys of printed and of raw values, which are equal for values of the same workload, metric
-# and factors: a list of printed and tidy, each with a text for each row.
+# Makes keys that are equal for printed and raw values of the same workload, metric and factors.
+# printed, tidy: see compare_printed_values.
+# Returns a list of printed and tidy: character vectors with a key for each row.
 make_common_keys <- function(printed, tidy) {
   columns <- c("workload", "metric", "factors")
-  # Keys are comparable only if they are made of the same columns of factors, so of one table.
+  # Keys are comparable only if they are made of the same columns of factors, and so of one table.
   all_rows <- stack_rows(list(printed[expand_factors(columns, printed)],
                               tidy[expand_factors(columns, tidy)]))
   keys <- make_keys(all_rows, columns)
   list(printed = utils::head(keys, nrow(printed)), tidy = utils::tail(keys, nrow(tidy)))
 }
 
-# Computes a printed statistic of a workload from raw values x and, if it compares with native, from
-# native's values; NA if they are missing.  statistic: see read_printed_values.
-recompute_statistic <- function(x, native, statistic, workload) {
-  n <- length(x)
+# Computes a printed statistic from raw values; NA if values that it needs are missing.
+# values, native: raw values in the environment and in native, which "deviation_percent" compares.
+# statistic: see read_printed_values.  workload: name.
+recompute_statistic <- function(values, native, statistic, workload) {
+  n <- length(values)
   if (n == 0) return(NA_real_)
   # The standard deviations of STREAM have the divisor n.
   correction <- if (workload == "stream") sqrt((n - 1) / n) else 1
+  deviation <- NA_real_
+  if (length(native) > 0) deviation <- 100 * (mean(values) / mean(native) - 1)
   switch(
     statistic,
-    value = , mean = mean(x), min = min(x), max = max(x), sd = stats::sd(x) * correction,
-    deviation_percent = if (length(native) > 0) 100 * (mean(x) / mean(native) - 1) else NA_real_
+    value = , mean = mean(values), min = min(values), max = max(values),
+    sd = stats::sd(values) * correction, deviation_percent = deviation
   )
 }
 
@@ -139,21 +145,23 @@ recompute_statistic <- function(x, native, statistic, workload) {
 #' @param printed data frame of read_printed_values
 #' @param tidy data frame: workload, environment, metric, columns of factors, unit, value,
 #'   repetition
-#' @return data frame of test_claims with `source` ("printed" or "raw"), one row of each claim for
-#'   each source; n is NA for printed values, which have no error; the verdict is "label
-#'   contradicted" if the claim's entry has a label, as it has where the raw logs contradict one
+#' @return data frame of test_claims with `source`, one row of each claim for the source "printed",
+#'   then one for "raw"; n is NA for printed values, which have no error; the verdict of a tested
+#'   claim is "label contradicted" if its entry has a `label`, which explains how the raw logs
+#'   contradict the name of an environment
 test_original_claims <- function(published, printed, tidy) {
   catalogue <- read_own_claims(published)
   levels <- printed[printed$statistic %in% c("mean", "value"), ]
-  # A value of Table I that a figure shows, too, counts once, with the digits of the table.
+  # Of a value that Table I and a figure show, only the first row is kept, which is the table's.
   keys <- c("workload", "environment", "metric", "factors")
   levels <- levels[!duplicated(make_keys(levels, keys)), ]
   levels$value <- as.numeric(levels$published)
-  # Tests all claims by one kind of values.
-  test_by <- function(rows, source) {
+  # Tests all claims with values of one source, "printed" or "raw".
+  test_claims_with <- function(rows, source) {
     factors <- describe_factors(rows)
     rows$series <- paste0(rows$metric, ifelse(factors == "", "", ", "), factors)
-    # The keys are those of describe_run.  The original's machine had two sockets, 32 processors.
+    # The keys are those of make_claim_context.  The original's machine had two sockets and 32
+    # processors.
     context <- list(invalid = character(), sockets = 2, processors = 32, emulated = character(),
                     paired = FALSE, exact = source == "printed")
     tested <- test_claims(catalogue, rows, context)
@@ -161,8 +169,7 @@ test_original_claims <- function(published, printed, tidy) {
     if (context$exact) tested$n <- NA
     tested
   }
-  claims <- rbind(test_by(levels, "printed"), test_by(tidy, "raw"))
-  # A label that the raw logs contradict is in the entries of its claims.
+  claims <- rbind(test_claims_with(levels, "printed"), test_claims_with(tidy, "raw"))
   has_label <- function(claim) !is.null(claim$label)
   labelled <- vapply(Filter(has_label, catalogue$claims), `[[`, "", "id")
   contradicted <- claims$id %in% labelled & claims$verdict != "not tested"
@@ -170,9 +177,10 @@ test_original_claims <- function(published, printed, tidy) {
   claims
 }
 
-# Reads the original's own claims in the form of published/claims.json: entries of
-# ibm-own-claims.json, completed by the entries of claims.json with the same id, whose values they
-# replace.  folder: of the published data.
+# Reads the original's own claims, in the form of published/claims.json.  An entry of
+# ibm-own-claims.json is completed by the entry of claims.json with the same id; a key that both
+# have keeps its value of ibm-own-claims.json.
+# folder: of the published data.
 read_own_claims <- function(folder) {
   published <- jsonlite::read_json(file.path(folder, "claims.json"))
   catalogue <- jsonlite::read_json(file.path(folder, "ibm-own-claims.json"))
@@ -197,7 +205,7 @@ ORIGINAL_LABELS <- c(native = "Native", docker = "Docker",
 
 #' Count the printed values of each place by their verdicts
 #'
-#' @param differences table of compare_printed
+#' @param differences table of compare_printed_values
 #' @return data frame for the paper, one row for each place and a last one for all: Place, Values
 #'   (number), and a column for each verdict
 tabulate_verdicts <- function(differences) {
@@ -209,15 +217,16 @@ tabulate_verdicts <- function(differences) {
              row.names = NULL)
 }
 
-#' Make Table I: mean (standard deviation), deviation from native in %, as printed and recomputed
+#' Make Table I as printed and as recomputed: mean (standard deviation), deviation from native in %
 #'
-#' @param differences table of compare_printed
-#' @return data frame: workload, metric, environment, printed, recomputed, n, verdict (the worst)
+#' @param differences table of compare_printed_values
+#' @return data frame, one row for each cell of Table I: workload, metric, environment, printed and
+#'   recomputed (texts), n, verdict (the worst of the cell's values)
 tabulate_table_one <- function(differences) {
   rows <- differences[differences$place == "Table I", ]
   decimals <- count_decimals(rows$published)
   rows$rounded <- ifelse(is.na(rows$recomputed), NA, sprintf("%.*f", decimals, rows$recomputed))
-  # "-0.0" loses its sign.
+  # A rounded zero has no sign: "-0.0" becomes "0.0".
   rows$rounded <- sub("^-(0([.]0*)?)$", "\\1", rows$rounded)
   # Formats the statistics of a group of rows in a column; "" if there is no mean.
   format_cell <- function(group, column) {
@@ -228,7 +237,7 @@ tabulate_table_one <- function(differences) {
            if (!is.na(deviation)) paste0(", ", deviation, SPACE, "%"))
   }
   map_groups(rows, c("workload", "metric", "environment"), function(group) {
-    # From the worst on.
+    # In order, the worst first.
     verdicts <- c("differs", "label contradicted", "incomplete", "not available", "agrees")
     data.frame(printed = format_cell(group, "published"),
                recomputed = format_cell(group, "rounded"), n = max(group$n_read),
@@ -236,9 +245,9 @@ tabulate_table_one <- function(differences) {
   })
 }
 
-#' List the printed values that all the raw results behind them contradict
+#' List the printed values that the complete raw results behind them contradict
 #'
-#' @param differences table of compare_printed
+#' @param differences table of compare_printed_values
 #' @return data frame for the paper, one row for each value with the verdict "differs"
 tabulate_contradictions <- function(differences) {
   rows <- differences[differences$verdict == "differs", ]
@@ -252,11 +261,12 @@ tabulate_contradictions <- function(differences) {
              n = rows$n_read, Logs = rows$files, check.names = FALSE, row.names = NULL)
 }
 
-#' List every claim with its verdict by the print and by the raw logs, contradicted ones first
+#' List every claim with its verdicts by the printed values and by the raw logs
 #'
-#' @param claims table of test_original_claims, which has the same claims in the same order by the
-#' print
-#'   and by the raw logs
+#' Contradicted claims come first.
+#'
+#' @param claims table of test_original_claims, which has the same claims in the same order for the
+#'   printed values and for the raw logs
 #' @return data frame for the paper, one row for each claim
 tabulate_own_claims <- function(claims) {
   describe_verdict <- function(rows) {
@@ -278,17 +288,18 @@ tabulate_own_claims <- function(claims) {
   rows[order(!is_contradicted), ]
 }
 
-#' Draw a figure of the original: circles as printed, crosses as recomputed
+#' Draw a figure of the original again: printed values are circles, recomputed ones crosses
 #'
-#' @param differences table of compare_printed
+#' @param differences table of compare_printed_values
 #' @param number of the figure in the original, which has printed values
 #' @return ggplot, with a panel for each metric and unit
-draw_original <- function(differences, number) {
+draw_original_figure <- function(differences, number) {
   rows <- differences[differences$place == paste("Figure", number), ]
   rows <- rows[rows$statistic %in% c("mean", "value"), ]
   columns <- Filter(function(column) any(rows[[column]] != ""), list_factor_columns(rows))
   factors <- substring(columns, nchar(FACTOR) + 1)
-  # A figure is a curve along one of these factors, else it has a point for each set of factors.
+  # A figure with one of these factors is a curve along it; others have a point for each set of
+  # factors.
   along <- intersect(c("connections", "threads", "percentile"), factors)
   is_curve <- length(along) > 0
   if (is_curve) {

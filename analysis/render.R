@@ -8,16 +8,16 @@ FONT <- "DejaVu Sans"
 
 #' Evaluate code, and stop if a file cannot be closed, for example because the disk is full
 #'
-#' R itself only warns then, and the file is incomplete.
+#' R itself only warns in this case, and leaves an incomplete file.
 #'
 #' @param code expression, which is evaluated once
 #' @return value of the code
 #' @section Errors: a connection is closed with a warning
-fail_on_full_disk <- function(code) {
-  withCallingHandlers(code, warning = function(w) {
+stop_if_close_fails <- function(code) {
+  withCallingHandlers(code, warning = function(warning) {
     # The text of the warning depends on the language; its call does not.
-    if (identical(as.list(conditionCall(w))[1], list(quote(close.connection)))) {
-      stop(conditionMessage(w), call. = FALSE)
+    if (identical(as.list(conditionCall(warning))[1], list(quote(close.connection)))) {
+      stop(conditionMessage(warning), call. = FALSE)
     }
   })
 }
@@ -29,14 +29,15 @@ fail_on_full_disk <- function(code) {
 #' @section Errors: the disk is full, or the path cannot be written; the old file then stays
 replace_file <- function(path, write) {
   part <- paste0(path, ".part")
-  fail_on_full_disk(write(part))
-  # Where the program sync is missing or fails, only a power cut can cost the file.
-  sync <- function(name) {
+  stop_if_close_fails(write(part))
+  # Writes a file or folder to the disk.  A failure is ignored: only a power cut could then cost the
+  # file.
+  sync_to_disk <- function(name) {
     suppressWarnings(system2("sync", c("--", shQuote(name)), stdout = FALSE, stderr = FALSE))
   }
-  sync(part)
+  sync_to_disk(part)
   if (!file.rename(part, path)) stop(path, ": cannot be written", call. = FALSE)
-  invisible(sync(dirname(path)))
+  invisible(sync_to_disk(dirname(path)))
 }
 
 #' Replace a CSV file by the rows of a data frame, with NA as an empty field
@@ -54,8 +55,8 @@ replace_table <- function(path, rows, quote = TRUE) {
 #'
 #' strata/archive/metadata.py sources this file alone: the function needs no other file.
 #'
-#' @return a text for the plain and for the bold face: family, file name, SHA-256; with a note if
-#'   another family replaces FONT
+#' @return two texts, for the plain and the bold face: family, file name, SHA-256, separated by
+#'   spaces; a note comes first if another family replaces FONT
 list_font_files <- function() {
   faces <- lapply(c(FALSE, TRUE), function(bold) systemfonts::font_info(FONT, bold = bold))
   compute_digest <- function(path) {
@@ -72,7 +73,7 @@ list_font_files <- function() {
 #' @param root folder of the project
 #' @param rmd name of the document in paper/
 #' @param out path of the result, .pdf or .html; its folder is made if missing
-#' @param title for the PDF's metadata, unless the document writes it itself (write_title)
+#' @param title for the PDF's metadata, unless the document itself calls write_title
 #' @param values named list of the variables that the document uses
 #' @section Errors: a program is missing, the document fails, or the result cannot be written
 render_document <- function(root, rmd, out, title = "", values = list()) {
@@ -86,11 +87,11 @@ render_document <- function(root, rmd, out, title = "", values = list()) {
   work <- tempfile("document-")
   dir.create(work)
   on.exit(unlink(work, recursive = TRUE))
-  # All files but those whose names end in "f": the PDFs of earlier papers.
+  # All files except the PDFs of earlier papers, whose names end in "f".
   sources <- list.files(file.path(root, "paper"), full.names = TRUE, pattern = "[^f]$")
   file.copy(sources, work, recursive = TRUE)
   write_title(title, folder = work)
-  document <- fail_on_full_disk(rmarkdown::render(
+  document <- stop_if_close_fails(rmarkdown::render(
     file.path(work, rmd), paste0("bookdown::", format, "_document2"),
     output_file = paste0("made.", format), quiet = TRUE,
     envir = list2env(values, parent = globalenv())
@@ -108,11 +109,12 @@ render_document <- function(root, rmd, out, title = "", values = list()) {
 #'
 #' paper/paper.tex reads the file, and uses its macros papertitle and papermark.
 #'
-#' @param title text that is legible (make_legible); its characters mean nothing to TeX
+#' @param title text of replace_control_characters; it may have characters that are special in TeX
 #' @param mark LaTeX, or "" for none
 #' @param folder where the document is knitted
 write_title <- function(title, mark = "", folder = ".") {
-  # In a macro each character is written as a reference of XML, whose signs mean nothing to TeX.
+  # Characters other than letters, digits and spaces become XML references, which TeX does not
+  # interpret.
   special <- gregexpr("[^A-Za-z0-9 ]", title, perl = TRUE)
   regmatches(title, special) <- lapply(regmatches(title, special), function(characters) {
     sprintf("&\\string##%d;", vapply(characters, utf8ToInt, 1L))
@@ -121,21 +123,21 @@ write_title <- function(title, mark = "", folder = ".") {
   writeLines(macros, file.path(folder, "title.tex"))
 }
 
-# Lowers all headings of an HTML file by a level, in place, so that its title is the only heading of
-# the first level: the template (paper/page.html) sets it as <h0>.
+# Lowers all headings of an HTML file by a level, in place.  The template (paper/page.html) sets the
+# title as <h0>, which becomes the only heading of the first level.
 lower_headings <- function(path) {
   page <- paste(readLines(path, encoding = "UTF-8"), collapse = "\n")
-  # From the lowest level on, so that none is lowered twice.
+  # In descending order of the numbers, so that no heading is lowered twice.
   for (level in 5:0) {
     page <- gsub(paste0("<(/?)h", level, "([ >])"), paste0("<\\1h", level + 1, "\\2"), page)
   }
-  fail_on_full_disk(writeLines(page, path, useBytes = TRUE))
+  stop_if_close_fails(writeLines(page, path, useBytes = TRUE))
 }
 
 #' Print a YAML block of metadata, for a chunk with results = "asis"
 #'
-#' @param ... Markdown texts, named by their keys, such as title; texts that are not marked as
-#'   Markdown are escaped
+#' @param ... texts, named by their keys, such as title; texts that are not marked as Markdown are
+#'   escaped
 write_metadata <- function(...) {
   texts <- vapply(list(...), escape_text, "")
   # Lines of a text are indented, as a block of YAML has them.
@@ -155,9 +157,10 @@ knit_section <- function(name, ...) {
   mark_as_markdown(knitr::knit_child(text = knitr::knit_expand(path, ...), quiet = TRUE))
 }
 
-# Returns a drawing of grid with make_legible applied to all its texts: labels may come from others.
+# Applies replace_control_characters to all texts in a drawing, since labels may come from others.
+# grob: a drawing of the package grid, or a part of one.  Returns the changed drawing.
 make_labels_legible <- function(grob) {
-  if (is.character(grob$label)) grob$label[] <- make_legible(grob$label, keep = "\n")
+  if (is.character(grob$label)) grob$label[] <- replace_control_characters(grob$label, keep = "\n")
   # Trees of drawings keep their parts in "children", tables of drawings in "grobs".
   for (slot in c("children", "grobs")) {
     if (length(grob[[slot]]) > 0) grob[[slot]][] <- lapply(grob[[slot]], make_labels_legible)
@@ -192,9 +195,10 @@ set_chunk_options <- function() {
   registerS3method("knit_print", "ggplot", print_figure, envir = asNamespace("knitr"))
 }
 
-# Draws a figure of ggplot, x, as a file in the size of its chunk: SVG for the web, else PDF.  knitr
-# calls it as the method of knit_print, with the options of the chunk; it returns the text that
-# includes the file.
+# Draws a figure into a file in the size of its chunk: SVG for the web, else PDF.  Returns the text
+# that includes the file.  knitr calls it as the method of knit_print for ggplot, and passes its
+# arguments by these names.
+# x: a ggplot.  options: the options of the chunk.
 print_figure <- function(x, options, ...) {
   is_web <- knitr::is_html_output()
   file <- knitr::fig_path(if (is_web) "svg" else "pdf", options)

@@ -1,14 +1,14 @@
-# Judges whether a replication agrees with an original: whether each ratio to native lies within the
-# prediction interval of a replication, and each claim has the same verdict.
+# Judges whether a replication agrees with an original: whether each ratio to native lies within its
+# prediction interval, and whether each claim has the same verdict.
 # Sources of the methods: docs/statistics.md.
 
-# The outcomes of a comparison or a claim of the original; strata/reproduce/command.py has an exit
-# status for each.
+# The outcomes of a ratio or a claim of the original; strata/reproduce/command.py has an exit status
+# for each.
 REPLICATION_OUTCOMES <- c("agrees", "differs", "undecided", "not testable here")
 
-#' Estimate the mean of a side, and the variance of the mean
+#' Estimate the mean of the logarithms of one side's ratios, and the variance of the mean
 #'
-#' From MACHINE_SESSIONS on, the values are the means of sessions, else all blocks.
+#' With MACHINE_SESSIONS or more sessions, the values are the means of sessions; else all blocks.
 #'
 #' @param logs logarithms of ratios, one for each block, in the order of measurement
 #' @param sessions the name of each block's session
@@ -27,21 +27,22 @@ estimate_side <- function(logs, sessions) {
        between = NA_real_)
 }
 
-#' Compare the ratio of a replication with the one of the original, in one series
+#' Compare the ratio of a replication with the original's in one series
 #'
-#' The distance of two means has the standard error by which a replication is predicted (Patil, Peng
-#' and Leek 2016; Spence and Stanley 2016).  Where only one side shows how sessions vary, the other
-#' side's sessions are taken to vary as much.
+#' The standard error of the distance between the two means predicts the replication (Patil, Peng
+#' and Leek 2016; Spence and Stanley 2016).  If only one side has enough sessions to show how they
+#' vary, the other side's sessions are assumed to vary as much.
 #'
 #' @param original,replication data frames, one row for each block: share (ratio to native), session
-#' @return data frame of one row: there, here (ratios), with there_low, there_high, here_low,
-#'   here_high (95 %); n_there, n_here (blocks); se, df (of the distance of the logarithms),
-#'   scatter_here (standard error here times the root of the blocks), by_session (whether a side
-#'   shows how sessions vary), why (the reason if there is no prediction)
+#' @return data frame of one row: there and here (the ratios of the original and the replication),
+#'   with there_low, there_high, here_low, here_high (95 %); n_there, n_here (blocks); se, df (of
+#'   the distance of the logarithms), scatter_here (the replication's standard error times the root
+#'   of its number of blocks), by_session (whether a side shows how sessions vary), why (the reason
+#'   if there is no prediction, else "")
 predict_replication <- function(original, replication) {
   logs <- list(log(original$share), log(replication$share))
-  there <- compare_pairs(original$share)
-  here <- compare_pairs(replication$share)
+  there <- estimate_mean_ratio(original$share)
+  here <- estimate_mean_ratio(replication$share)
   row <- data.frame(there = there$ratio, there_low = there$low, there_high = there$high,
                     n_there = there$n, here = here$ratio, here_low = here$low,
                     here_high = here$high, n_here = here$n, se = NA_real_, df = NA_real_,
@@ -56,14 +57,13 @@ predict_replication <- function(original, replication) {
   variances <- vapply(sides, `[[`, 0, "variance")
   df <- vapply(sides, `[[`, 0, "df")
   row$df <- sum(variances) ^ 2 / sum(variances ^ 2 / df)
-  is_known <- !is.na(between)
-  row$by_session <- any(is_known)
-  if (sum(is_known) == 1) {
-    # The unknown side has the variance between sessions of the known one.
-    unknown <- which(!is_known)
-    variances[[unknown]] <- max(variances[[unknown]],
-                                between[is_known] / sides[[unknown]]$sessions)
-    row$df <- df[is_known]
+  has_between <- !is.na(between)
+  row$by_session <- any(has_between)
+  if (sum(has_between) == 1) {
+    # The side that does not show how sessions vary gets the variance of the side that does.
+    other <- which(!has_between)
+    variances[[other]] <- max(variances[[other]], between[has_between] / sides[[other]]$sessions)
+    row$df <- df[has_between]
   }
   row$se <- sqrt(sum(variances))
   row[c("there", "here")] <- as.list(exp(vapply(sides, `[[`, 0, "mean")))
@@ -72,17 +72,18 @@ predict_replication <- function(original, replication) {
 
 #' Judge replications by their prediction intervals
 #'
-#' All rows share the error rate ALPHA (Bonferroni).  Where no side shows how sessions vary, the
+#' All rows share the error rate ALPHA (Bonferroni).  If no side shows how sessions vary, the
 #' interval is wider by MARGIN at each end.  A ratio differs if it lies outside of the interval, and
-#' by more than MARGIN.  It agrees if not, and if a change of `effect` would have been found with
-#' the probability POWER; otherwise agreement would mean nothing.
+#' if it also differs by more than MARGIN.  Any other ratio agrees if a change of `effect` would
+#' have been found with the probability POWER; else it is undecided, since its agreement would mean
+#' nothing.
 #'
 #' @param rows data frame of predict_replication
-#' @param effect the change that must not be overlooked, as a share
-#' @return rows with predicted_low and predicted_high; change (here as a share of there) with its
-#'   95 % interval change_low and change_high; detectable (the change that would be found, a share),
-#'   more (further blocks here that would decide; NA: none is needed, or no number is enough) and
-#'   outcome ("agrees", "differs", "undecided")
+#' @param effect the smallest change that has to be found, as a share
+#' @return rows with predicted_low and predicted_high; change (here divided by there) with its 95 %
+#'   interval change_low and change_high; detectable (the change that would be found, a share), more
+#'   (further blocks of the replication that would decide; NA if none is needed or no number is
+#'   enough) and outcome ("agrees", "differs", "undecided")
 judge_replications <- function(rows, effect) {
   level <- 1 - ALPHA / max(sum(rows$why == ""), 1)
   # qt warns of an unknown df, which gives NA.
@@ -103,7 +104,8 @@ judge_replications <- function(rows, effect) {
   differs <- (abs(distance) > limit) %in% TRUE
   agrees <- !differs & (rows$detectable <= effect) %in% TRUE
   rows$outcome <- ifelse(differs, "differs", ifelse(agrees, "agrees", "undecided"))
-  # The variance that would decide, less the part of the original's blocks, is left for blocks here.
+  # The largest variance that would decide, less the original's part of it, is the largest variance
+  # that the mean of the replication's blocks may have.
   variance_here <- rows$scatter_here ^ 2 / rows$n_here
   largest_error <- (-log(1 - effect) - allowance) / (quantile + power_quantile)
   variance_left <- largest_error ^ 2 - (rows$se ^ 2 - variance_here)
@@ -114,26 +116,28 @@ judge_replications <- function(rows, effect) {
 
 #' Compare all ratios to native of an original with the ratios of a replication
 #'
+#' reproduction.csv has the columns of the result.
+#'
 #' @param original,replication lists of read_side; replication is NULL if nothing was measured
-#' @param omitted data frame: environment, workload ("" for any), reason
+#' @param omitted data frame: environment and workload ("" for any), reason
 #' @param effect see judge_replications
 #' @return data frame, one row for each headline series of each environment of the original: the
 #'   columns of judge_replications, environment, label, workload, metric, series, question, differs
-#'   (parameters and layers that are not the same), and why (of an outcome that is "undecided" or
-#'   "not testable here"); NULL if there is none.  reproduction.csv is made of it
+#'   (parameters and layers that are not the same), and why (the reason if the outcome is
+#'   "undecided" or "not testable here"); NULL if there are no such series
 compare_replication <- function(original, replication, omitted, effect) {
-  ratios <- list_ratios(original)
+  ratios <- select_ratios(original)
   if (NROW(ratios) == 0) return(NULL)
-  repeated <- list_ratios(replication)
+  repeated <- select_ratios(replication)
   invalid <- unlist(lapply(c(original$sessions, replication$sessions), `[[`, "invalid"))
   find_differences <- function(...) ""
   if (!is.null(replication)) find_differences <- make_difference_finder(original, replication)
   series_keys <- make_keys(ratios, RATIO_KEYS)
   rows <- stack_rows(lapply(unique(series_keys), function(key) {
-    # The first row has what all rows of the series share.
     runs <- ratios[series_keys == key, ]
+    # All rows of a series have the same values in the columns that are used of the first one.
     series <- runs[1, ]
-    partner <- find_partner(runs, ratios, repeated)
+    partner <- find_repeated_series(runs, ratios, repeated)
     reason <- ""
     if (series$workload %in% invalid) {
       reason <- "its sizes break a rule: see docs/sizes.md"
@@ -147,8 +151,8 @@ compare_replication <- function(original, replication, omitted, effect) {
   }))
   is_due <- rows$reason == NOT_YET
   is_tested <- rows$reason == ""
-  # Untested rows are judged apart, as they have no part in the shared error rate; judging them only
-  # adds the columns.
+  # Untested rows have no part in the shared error rate: they are judged apart, which only adds the
+  # columns.
   rows$why[!is_tested] <- ""
   judged <- judge_replications(rows[is_tested, ], effect)
   untested <- judge_replications(rows[!is_tested, ], effect)
@@ -164,19 +168,20 @@ compare_replication <- function(original, replication, omitted, effect) {
 # The columns that identify the ratios of a series.
 RATIO_KEYS <- c("environment", "workload", "metric", "unit", "factors")
 
-# Lists the headline ratios to native of a side of read_side: rows of its values with a share; NULL
-# of no side.
-list_ratios <- function(side) {
+# Selects the headline ratios to native of a side: the rows of its values that have a share.
+# side: list of read_side; NULL gives NULL.
+select_ratios <- function(side) {
   rows <- side$values
   if (is.null(rows)) return(NULL)
   rows[rows$headline & rows$environment != NATIVE & !rows$emulated & !is.na(rows$share), ]
 }
 
-# Finds the rows of a replication that repeat a series of the original; NULL if there is none.
-# Where a factor follows the size of the machine, the only series of a metric repeats the original's
-# only one.
-# runs: rows of the series; ratios, repeated: list_ratios of the original and of the replication.
-find_partner <- function(runs, ratios, repeated) {
+# Returns the rows of a replication that repeat a series of the original; NULL if there are none.
+# Factors may follow the size of the machine.  So if both sides have a single series of a metric,
+# one repeats the other although their factors differ.
+# runs: rows of the series.  ratios, repeated: rows of select_ratios of the original and of the
+# replication.
+find_repeated_series <- function(runs, ratios, repeated) {
   if (is.null(repeated)) return(NULL)
   # Keys are equal only between rows with the same columns of factors.
   aligned <- stack_rows(list(runs, repeated))
@@ -194,9 +199,10 @@ find_partner <- function(runs, ratios, repeated) {
   if (is_single(select_equal(ratios, without_factors))) partner
 }
 
-# Explains in a clause why a series of the original was not repeated.
-# series: a row with its environment and workload; omitted, replication: see compare_replication; of
-# `omitted` the first fitting row counts.
+# Returns a clause that explains why a series of the original was not repeated: the reason of the
+# first row of `omitted` that fits, else NOT_YET or that it was not measured.
+# series: data frame of one row with environment and workload.  omitted, replication: see
+# compare_replication.
 explain_omission <- function(series, omitted, replication) {
   fits <- omitted$environment %in% c("", series$environment) &
     omitted$workload %in% c("", series$workload)
@@ -208,11 +214,12 @@ explain_omission <- function(series, omitted, replication) {
   if (is_due) NOT_YET else "it was not measured"
 }
 
-# The reason of what nothing forbids to measure.
+# The reason of a series that can still be measured.
 NOT_YET <- "not measured yet: the same command goes on"
 
-# Tells of each row of a claim (of test_claims, of the original) whether nothing forbids to measure
-# an environment of it that was not measured.  published: see compare_claims.
+# Returns for each claim whether an environment that it needs was not measured, but still can be.
+# rows: of test_claims, with the original's values.  published, omitted, replication: see
+# compare_claims.
 is_claim_due <- function(rows, published, omitted, replication) {
   vapply(seq_len(nrow(rows)), function(i) {
     name <- rows$workload[[i]]
@@ -231,36 +238,37 @@ is_claim_due <- function(rows, published, omitted, replication) {
 #' Compare the verdicts on claims of an original with the verdicts of a replication
 #'
 #' Only claims that the original decided are listed.  A claim agrees if it is contradicted on both
-#' sides or on neither, and differs if it is contradicted on one alone.  What is undecided here does
-#' neither.
+#' sides or on neither, and differs if it is contradicted on one side only.  It is undecided if the
+#' replication does not decide it.
 #'
 #' @param published list as in published/claims.json
 #' @param original list of read_results
 #' @param replication,omitted see compare_replication; replication has one session
-#' @return data frame, one row for each claim: id, statement, environment, reference, series, there,
-#'   there_low, there_high, verdict_there, here, here_low, here_high, n_here, verdict_here,
-#'   outcome, why; NULL if there is none
+#' @return data frame, one row for each claim: id, statement, environment, reference, series; there,
+#'   there_low, there_high, verdict_there (of the original); here, here_low, here_high, n_here,
+#'   verdict_here (of the replication); outcome, why; NULL if there are no such claims
 compare_claims <- function(published, original, replication, omitted) {
-  rows_there <- test_claims(published, original$tidy, describe_run(original))
+  rows_there <- test_claims(published, original$tidy, make_claim_context(original))
   decided <- c("reproduced", "same direction", "other size", "contradicted")
   rows_there <- rows_there[rows_there$verdict %in% decided, ]
   if (NROW(rows_there) == 0) return(NULL)
-  # What was not tested here keeps these values.
+  # Claims that were not tested here keep these values.
   rows_here <- rows_there
   rows_here$verdict <- "not tested"
   rows_here$because <- "it was not measured"
   rows_here[c("ratio", "low", "high", "n")] <- NA_real_
   if (!is.null(replication)) {
     session <- replication$sessions[[1]]
-    rows <- test_claims(published, session$tidy, describe_run(session))
+    rows <- test_claims(published, session$tidy, make_claim_context(session))
     # A claim may have a second row, for a product that stands in.
     partners <- match(paste(rows_there$id, rows_there$transferred),
                       paste(rows$id, rows$transferred))
     rows_here[!is.na(partners), ] <- rows[partners[!is.na(partners)], ]
   }
-  # Verdicts of parts within the tolerance differ only in how the ratio lies to the published value.
-  is_kept <- function(rows) rows$verdict != "contradicted"
-  outcome <- ifelse(is_kept(rows_here) == is_kept(rows_there), "agrees", "differs")
+  # The other decided verdicts differ only in how the ratio compares with the published value.
+  is_contradicted <- function(rows) rows$verdict == "contradicted"
+  is_same <- is_contradicted(rows_here) == is_contradicted(rows_there)
+  outcome <- ifelse(is_same, "agrees", "differs")
   outcome[!rows_here$verdict %in% decided] <- "undecided"
   is_untested <- rows_here$verdict == "not tested"
   is_due <- is_untested & rows_here$reason %in% c("workload", "environment") &
@@ -274,17 +282,19 @@ compare_claims <- function(published, original, replication, omitted) {
              outcome = outcome, why = rows_here$because, row.names = NULL)
 }
 
-#' Summarise a replication: its outcome, which decides the exit status, and its counts in words
+#' Summarise a replication in an outcome, which decides the exit status, and in sentences
 #'
 #' @param rows data frame of compare_replication, or NULL
 #' @param claims data frame of compare_claims, or NULL
-#' @return list: outcome ("differs" if anything does, else "undecided" if anything is, "agrees" if
-#'   anything agrees, "not testable here" otherwise) and text (sentences)
+#' @return list: outcome ("differs" if any row or claim differs, else "undecided" if any is
+#'   undecided, else "agrees" if any agrees, else "not testable here") and text (sentences that
+#'   count the outcomes)
 summarise_replication <- function(rows, claims) {
   outcomes <- c(rows$outcome, claims$outcome)
-  # From the one that decides on.
+  # The first of these that occurs decides.
   ranked <- c("differs", "undecided", "agrees", "not testable here")
-  count_outcomes <- function(rows, noun) {
+  # Describes how often each outcome occurs in rows.  noun: for one of the rows.
+  describe_outcomes <- function(rows, noun) {
     if (NROW(rows) == 0) return(NULL)
     counts <- table(factor(rows$outcome, REPLICATION_OUTCOMES))
     counts <- counts[counts > 0]
@@ -293,28 +303,32 @@ summarise_replication <- function(rows, claims) {
     paste0("Of ", format_count(nrow(rows), noun), ", ", paste(counts, verbs, collapse = ", "), ".")
   }
   list(outcome = c(intersect(ranked, outcomes), "not testable here")[[1]],
-       text = paste(c(count_outcomes(rows, "comparison"), count_outcomes(claims, "claim"),
+       text = paste(c(describe_outcomes(rows, "comparison"), describe_outcomes(claims, "claim"),
                       if (length(outcomes) == 0) "The original holds no ratio to native."),
                     collapse = " "))
 }
 
-#' Describe the outcomes of rows in a few words, and how undecided rows would be decided
+#' Describe the outcome of each row in a few words, and how many blocks would decide it if undecided
 #'
 #' @param rows data frame of compare_replication, with its columns outcome, change, why, more and
 #'   detectable
 #' @return texts, one for each row, for the terminal and the page
 describe_replications <- function(rows) {
   change <- paste0(sub("^-", "\u2212", sprintf("%+.1f", 100 * (rows$change - 1))), SPACE, "%")
-  needs <- ifelse(is.na(rows$more), "no number of blocks here would decide it",
-                  paste("about", rows$more, "more blocks here would decide it"))
-  detectable <- paste0(needs, "; a change of ", format_share(rows$detectable, 1),
-                       " would be found now")
-  ifelse(rows$outcome == "agrees", paste0("agrees: ", change),
-         ifelse(rows$outcome == "differs", paste0("differs by ", change),
-                paste0(rows$outcome, ": ", ifelse(rows$why != "", rows$why, detectable))))
+  forecasts <- ifelse(is.na(rows$more), "no number of blocks here would decide it",
+                      paste("about", rows$more, "more blocks here would decide it"))
+  forecasts <- paste0(forecasts, "; a change of ", format_share(rows$detectable, 1),
+                      " would be found now")
+  reasons <- ifelse(rows$why != "", rows$why, forecasts)
+  texts <- paste0(rows$outcome, ": ", reasons)
+  agrees <- rows$outcome == "agrees"
+  differs <- rows$outcome == "differs"
+  texts[agrees] <- paste0("agrees: ", change[agrees])
+  texts[differs] <- paste0("differs by ", change[differs])
+  texts
 }
 
-#' Write the card of a replication in Markdown, to be pasted into an issue or a README
+#' Format the card of a replication as Markdown, to be pasted into an issue or a README
 #'
 #' @param rows data frame of compare_replication, or NULL
 #' @param claims data frame of compare_claims, or NULL
@@ -323,11 +337,12 @@ describe_replications <- function(rows) {
 #' @param facts a sentence about the machine and the date
 #' @return lines of card.md
 format_card <- function(rows, claims, outcome, request, facts) {
+  # Formats rows of the table; the arguments are its columns.
   format_rows <- function(statements, there, here, outcomes) {
     if (length(statements) == 0) return(NULL)
     paste0("| ", escape_text(statements), " | ", there, " | ", here, " | ", outcomes, " |")
   }
-  # Formats the columns of one side with their intervals.
+  # Formats the ratios of one side, "there" or "here", with their intervals.
   format_shares <- function(rows, side) {
     format_share_interval(rows[[side]], rows[[paste0(side, "_low")]], rows[[paste0(side, "_high")]])
   }

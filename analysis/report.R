@@ -10,7 +10,8 @@ source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "costs", "claims", "forecast", "format", "paper_data",
            "markdown_tables", "figures", "statements", "render")
 
-# Writes the paper `out` of the folder `results`, which has all tables of analysis/tables.R.
+# Writes the paper of a folder of results.
+# out: path, .pdf or .html.  results: folder with all tables of analysis/tables.R.
 write_paper <- function(out, results = "results") {
   if (!grepl("[.](pdf|html)$", out)) {
     stop(out, ": a paper ends in .pdf or .html", call. = FALSE)

@@ -13,23 +13,24 @@ source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims", "testbeds", "replication", "format", "markdown_tables",
            "figures", "render")
 
-# Makes a data frame of a list of objects of texts, of which it takes the columns; of an empty list
-# it has the columns, too, and no row.
+# Makes a data frame with a row for each object.
+# objects: list of lists of texts, from JSON.  columns: the keys that become columns; an empty list
+# gives these columns without rows.
 tabulate_objects <- function(objects, columns) {
   stack_rows(lapply(objects, function(object) data.frame(object[columns]))) %or%
     as.data.frame(sapply(columns, function(column) character(), simplify = FALSE))
 }
 
-# Writes all files of a reproduction into the folder `out`, outcome.json last.  path: of
-# REQUEST.json.
+# Writes all files of a reproduction, outcome.json last.
+# path: of REQUEST.json.  out: path of the folder, which exists.
 write_reproduction <- function(path, out) {
   request <- jsonlite::read_json(path)
-  # Reads one side; NULL if its folder is "".
-  open_side <- function(folder, name) {
+  # Reads one side; NULL if its folder is "".  name: of the side, for messages.
+  read_side_if_any <- function(folder, name) {
     if (folder != "") read_side(list(name = name, source = "", sha256 = "", results = folder))
   }
-  original <- open_side(request$original, "there")
-  replication <- open_side(request$replication, "here")
+  original <- read_side_if_any(request$original, "there")
+  replication <- read_side_if_any(request$replication, "here")
   if (!is.null(replication)) require_one_scale(list(original, replication), c("there", "here"))
   omitted <- tabulate_objects(request$omitted, c("environment", "workload", "reason"))
   differences <- tabulate_objects(request$differences, c("item", "there", "here"))
@@ -50,15 +51,16 @@ write_reproduction <- function(path, out) {
     rows$shown_there <- format_share_interval(rows$there, rows$there_low, rows$there_high)
     rows$shown_here <- format_share_interval(rows$here, rows$here_low, rows$here_high)
   }
-  # outcome.json says that all is written; strata/reproduce/command.py prints its rows and claims.
+  # outcome.json is written last, when all other files are complete; strata/reproduce/command.py
+  # prints its rows and claims.
   replace_file(file.path(out, "outcome.json"), function(part) {
     jsonlite::write_json(c(outcome, list(rows = rows %or% list(), claims = claims %or% list())),
                          part, auto_unbox = TRUE, na = "null", digits = 8)
   })
 }
 
-# Describes the machine and the days of a side of read_side in a sentence; side: NULL if nothing was
-# measured.
+# Describes in a sentence the machine and the days of the measurement.
+# side: list of read_side; NULL if nothing was measured.
 describe_machine_and_date <- function(side) {
   if (is.null(side)) return("Nothing was measured here.")
   join_facts <- function(get_fact) join_distinct_facts(side$records, get_fact)

@@ -12,7 +12,7 @@ invisible(compiler::enableJIT(0))
 
 #' Load files of this folder into the global environment
 #'
-#' Packages say nothing while they are attached, so that standard output holds only results.
+#' The messages of packages are suppressed, so that only results and errors are printed.
 #'
 #' @param ... names of files without their ending, in the order in which they are loaded; a file's
 #'   constants may use those of earlier files
@@ -24,11 +24,13 @@ load_files <- function(...) {
 
 #' Run a script's function with the arguments of the command line
 #'
-#' An error ends R with its message on standard error, which Strata's commands show
-#' (strata/util/programs.py).  If R refuses its input, the exit status is 3, and the message begins
-#' with "refused: ", so that another program in R's place is not taken for it; else it is 1.
+#' An error ends R with its message on standard error, which Strata's commands show.  If the script
+#' refuses its input, the exit status is 3, and the message begins with "refused: "; otherwise the
+#' status is 1.  strata/util/programs.py needs both for a refusal, so that it does not mistake the
+#' failure of another program in R's place for one.
 #'
-#' @param write function of the arguments, which are texts; it writes files or prints
+#' @param write function that is called with the arguments, which are texts; it writes files or
+#'   prints
 #' @param usage names of the script and of its arguments, for the message of a wrong call
 #' @param min_count,max_count how many arguments the script takes
 run_script <- function(write, usage, min_count, max_count = min_count) {

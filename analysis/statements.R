@@ -4,8 +4,7 @@
 STATEMENT_OUTCOMES <- c(reproduced = "#009E73", contradicted = "#D55E00", undecided = "grey40",
                         "not measured" = "grey70", "not testable" = "grey70")
 
-#' Say how many statements were reproduced, contradicted and left undecided, and how many have no
-#' value here
+#' Count the statements that were reproduced, contradicted, left undecided, and not measured
 #'
 #' @param paper list of read_paper with `statements`
 #' @return one sentence
@@ -19,25 +18,24 @@ describe_statements <- function(paper) {
        "here: {counts[['not testable']]}.")
 }
 
-#' Draw all statements: the tolerance (grey) and the interval of this machine, as multiples of the
-#' published value, which is 1
+#' Draw all statements as multiples of their published values
 #'
-#' Without a published value the multiples are of an end of the tolerance.  A diamond marks the
-#' published value.
+#' Each line has the tolerance (grey), the interval of this machine and, at 1, the published value
+#' (a diamond).  Without a published value the multiples are those of an end of the tolerance.
 #'
 #' @param statements data frame of join_statements
 #' @return ggplot
 draw_statements <- function(statements) {
-  # The axis; values beyond it are drawn at its ends.
+  # The limits of the axis; values beyond them are drawn at its ends.
   limits <- c(1 / 16, 16)
-  clip <- function(x) pmin(pmax(x, limits[[1]]), limits[[2]])
+  clip <- function(values) pmin(pmax(values, limits[[1]]), limits[[2]])
   rows <- mutate(statements, base = coalesce(published, tolerance_low, tolerance_high),
                  here = paste(" \u2192", format_claim_value(ratio, unit, low, high)),
                  here = if_else(is.na(ratio), paste0(" (", outcome, ")"), here),
                  label = paste0(id, ": ", format_claim_value(published, unit), here),
                  label = factor(label, rev(label)),
                  outcome = factor(outcome, names(STATEMENT_OUTCOMES)),
-                 question = make_wrapper(18)(as.character(question)),
+                 question = make_text_wrapper(18)(as.character(question)),
                  question = factor(question, unique(question)))
   ggplot(rows, aes(clip(ratio / base), label, colour = outcome)) +
     geom_vline(xintercept = 1, linewidth = 0.3, colour = "grey50") +
@@ -64,19 +62,20 @@ draw_statements <- function(statements) {
 
 #' Tabulate the statements under one question
 #'
-#' @param statements rows of add_remedies with this question
-#' @return data frame for set_table, one row for each statement: Statement, Published, Here
+#' @param statements rows of add_decision_forecasts with this question
+#' @return data frame for format_table, one row for each statement: Statement, Published, Here
 #'   [interval], Verdict
 tabulate_statements <- function(statements) {
-  clauses <- if_else(statements$remedy == "", statements$because, statements$remedy)
-  clause <- if_else(clauses == "", "", paste0(": ", clauses))
+  # A statement that is not undecided has no forecast, but may have a reason why it was not tested.
+  reasons <- if_else(statements$forecast == "", statements$because, statements$forecast)
+  clauses <- if_else(reasons == "", "", paste0(": ", reasons))
   transmute(statements, Statement = paste0(statement, " (", publication, ") ", remarks),
             Published = format_claim_value(published, unit),
             "Here [interval]" = format_claim_value(ratio, unit, low, high),
-            Verdict = paste0(if_else(verdict == "not tested", outcome, verdict), clause))
+            Verdict = paste0(if_else(verdict == "not tested", outcome, verdict), clauses))
 }
 
-#' List the sources of statements with links, in a Markdown list
+#' Format the sources of statements as a Markdown list with links
 #'
 #' @param publications the entry `publications` of published/today.json
 #' @return marked Markdown

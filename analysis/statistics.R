@@ -29,10 +29,13 @@ POWER_OF_TWO <- 0.9
 
 #' Estimate the mean ratio of blocks, with its interval
 #'
-#' @param ratios numbers above 0, in the order of measurement
+#' The mean is geometric.  Ratios that are not all above 0 give no interval.
+#'
+#' @param ratios a number for each block, in the order of measurement
 #' @param level confidence level of the interval
 #' @return the row of estimate_difference, with scatter (standard deviation of the logarithms)
-compare_pairs <- function(ratios, level = 1 - ALPHA) {
+estimate_mean_ratio <- function(ratios, level = 1 - ALPHA) {
+  # log warns of a ratio below 0, which becomes NaN; the row then says why it has no interval.
   logs <- suppressWarnings(log(ratios))
   row <- estimate_difference(list(logs), level, items = "blocks", quantity = "ratio")
   row$scatter <- if (length(logs) > 1 && all(is.finite(logs))) stats::sd(logs) else NA_real_
@@ -43,18 +46,18 @@ compare_pairs <- function(ratios, level = 1 - ALPHA) {
 #'
 #' Samples share no blocks if they are of two experiments, or of logs whose runs are not paired.
 #'
-#' @param x,y values in the order of measurement; y is NULL for one sample
-#' @param how "ratio" (x / y), "difference" (x - y) or "level" (x)
-#' @param level as in compare_pairs
+#' @param values,reference numbers in the order of measurement; reference is NULL for one sample
+#' @param how "ratio" (of values to reference), "difference" (values less reference) or "level" (of
+#'   values alone)
+#' @param level as in estimate_mean_ratio
 #' @param items,estimate_error as in estimate_difference, for ratios
 #' @return the row of estimate_difference; `ratio` is the ratio, difference or level; se is on the
-#' scale
-#'   of logarithms, or of shares of the largest value
-compare_samples <- function(x, y = NULL, how = "ratio", level = 1 - ALPHA, items = "runs",
-                            estimate_error = estimate_standard_error) {
-  samples <- Filter(Negate(is.null), list(x, y))
+#'   scale of logarithms for a ratio, else on the scale of shares of the largest value
+compare_samples <- function(values, reference = NULL, how = "ratio", level = 1 - ALPHA,
+                            items = "runs", estimate_error = estimate_standard_error) {
+  samples <- Filter(Negate(is.null), list(values, reference))
   if (how == "ratio") {
-    logs <- lapply(samples, function(values) suppressWarnings(log(values)))
+    logs <- lapply(samples, function(sample) suppressWarnings(log(sample)))
     return(estimate_difference(logs, level, items = items, estimate_error = estimate_error))
   }
   # Values are divided by the largest, so that no square overflows or vanishes.
@@ -80,11 +83,11 @@ compare_samples <- function(x, y = NULL, how = "ratio", level = 1 - ALPHA, items
 estimate_difference <- function(samples, level, transform_back = exp, items = "runs",
                                 quantity = "value", estimate_error = estimate_standard_error) {
   n <- min(lengths(samples))
-  # Of one sample it is the mean itself.
+  # The distance of one sample is its mean.
   distance <- Reduce(`-`, lapply(samples, mean))
-  finite <- all(is.finite(unlist(samples)))
+  is_finite <- all(is.finite(unlist(samples)))
   row <- list2DF(list(
-    n = n, ratio = if (n > 0 && finite) transform_back(distance) else NA_real_,
+    n = n, ratio = if (n > 0 && is_finite) transform_back(distance) else NA_real_,
     low = NA_real_, high = NA_real_, se = NA_real_, df = NA_real_,
     why = explain_missing_interval(samples, items, quantity)
   ))
@@ -102,26 +105,27 @@ estimate_difference <- function(samples, level, transform_back = exp, items = "r
 
 #' Estimate the mean ratio of blocks of several sessions, which are nested in machines
 #'
-#' From MACHINE_SESSIONS on, all of one machine, the interval is Student's of the means of the
-#' sessions, and holds for the machine.  From POOLED_MACHINES on it comes from pool_machines, and
-#' holds for machines.  A session counts if it has INTERVAL_BLOCKS.  Otherwise the interval is of
-#' all blocks, and holds within these sessions.
+#' With POOLED_MACHINES or more machines, the interval comes from pool_machines, and holds for
+#' machines.  With MACHINE_SESSIONS or more sessions of one machine, it is Student's interval of the
+#' sessions' means, and holds for the machine.  Otherwise it is the interval of all blocks, and
+#' holds within these sessions.  A session counts only if it has INTERVAL_BLOCKS blocks.
 #'
-#' @param ratios,level see compare_pairs
+#' @param ratios,level see estimate_mean_ratio
 #' @param sessions,machines names, for each ratio
-#' @return the row of compare_pairs with sessions and machines (numbers), holds (the scope of the
-#'   interval: "session", "sessions", "machine" or "machines"), next_low and next_high (the interval
-#'   that holds another machine's ratio; NA unless the scope is "machines")
+#' @return the row of estimate_mean_ratio with sessions and machines (numbers), holds (the scope of
+#'   the interval: "session", "sessions", "machine" or "machines"), next_low and next_high (the
+#'   interval that holds another machine's ratio; NA unless the scope is "machines")
 compare_sessions <- function(ratios, sessions, machines, level = 1 - ALPHA) {
-  row <- compare_pairs(ratios, level)
+  row <- estimate_mean_ratio(ratios, level)
   row$sessions <- length(unique(sessions))
   row$machines <- length(unique(machines))
   row$holds <- if (row$sessions > 1) "sessions" else "session"
   row[c("next_low", "next_high")] <- NA_real_
   if (row$why != "") return(row)
   means <- summarise_sessions(log(ratios), sessions, machines)
-  nested <- nest_sessions(means)
+  nested <- estimate_mean_of_sessions(means)
   if (is.null(nested)) return(row)
+  # Returns the two ends of an interval around the mean, as ratios.
   compute_ends <- function(se, df) {
     exp(nested$mean + c(-1, 1) * stats::qt((1 + level) / 2, df) * se)
   }
@@ -137,9 +141,11 @@ compare_sessions <- function(ratios, sessions, machines, level = 1 - ALPHA) {
   row
 }
 
-# Summarises the sessions with at least INTERVAL_BLOCKS values: a data frame of session, machine, n,
-# mean and se (standard error within the session), one row for each; NULL if there is none.
-# values: logarithms of ratios; sessions, machines: names; one for each block, in order.
+# Summarises each session that has at least INTERVAL_BLOCKS values.
+# values: logarithms of ratios.  sessions, machines: names.  Each has an element for each block, in
+# the order of measurement.
+# Returns a data frame of session, machine, n, mean and se (standard error within the session), one
+# row for each session; NULL if no session has enough values.
 summarise_sessions <- function(values, sessions, machines) {
   blocks <- split(seq_along(values), factor(sessions, unique(sessions)))
   stack_rows(lapply(blocks, function(positions) {
@@ -150,11 +156,11 @@ summarise_sessions <- function(values, sessions, machines) {
   }))
 }
 
-# Estimates the mean of sessions: a list of mean, se, df and holds (the scope, as of
-# compare_sessions), and of next_se and next_df where pool_machines gives them; NULL for too few
-# sessions, or of means that do not vary.
-# means: data frame of summarise_sessions.
-nest_sessions <- function(means) {
+# Estimates the mean over sessions that are nested in machines.
+# means: data frame of summarise_sessions, or NULL.
+# Returns a list of mean, se, df and holds (the scope, see compare_sessions), with next_se and
+# next_df if pool_machines gives them; NULL if the sessions are too few or their means do not vary.
+estimate_mean_of_sessions <- function(means) {
   count <- NROW(means)
   machines <- length(unique(means$machine))
   if (machines >= POOLED_MACHINES) return(c(pool_machines(means), holds = "machines"))
@@ -176,10 +182,11 @@ pool_machines <- function(means) {
   machines <- split(means, means$machine)
   counts <- vapply(machines, nrow, 1L)
   values <- vapply(machines, function(sessions) mean(sessions$mean), 0)
-  # The variance of a session's mean: from machines with several, else as it is within a session.
-  add_squares <- function(values) sum((values - mean(values)) ^ 2)
-  between <- sum(vapply(machines, function(sessions) add_squares(sessions$mean), 0))
-  variance <- between / max(sum(counts - 1), 1)
+  sum_squared_deviations <- function(values) sum((values - mean(values)) ^ 2)
+  # The variance of a session's mean comes from the machines with several sessions, or from within
+  # the sessions if that is larger.
+  squares <- vapply(machines, function(sessions) sum_squared_deviations(sessions$mean), 0)
+  variance <- sum(squares) / max(sum(counts - 1), 1)
   within <- vapply(machines, function(sessions) mean(sessions$se ^ 2), 0)
   # The least variance keeps every weight finite.
   variances <- pmax(variance, within, 1e-12) / counts
@@ -193,7 +200,7 @@ pool_machines <- function(means) {
   heterogeneity <- 0
   if (compute_excess(0) > 0) {
     # With a heterogeneity of `upper` the spread is at most 1, and so below its expectation.
-    upper <- add_squares(values)
+    upper <- sum_squared_deviations(values)
     heterogeneity <- stats::uniroot(compute_excess, c(0, upper), tol = 1e-12)$root
   }
   weights <- compute_weights(heterogeneity)
@@ -204,16 +211,17 @@ pool_machines <- function(means) {
 
 #' Compute the confidence intervals of ratios, by Student's t of their logarithms
 #'
-#' @param rows data frame: ratio, and se and df of its logarithm, as compare_pairs returns them
+#' @param rows data frame of estimate_mean_ratio: ratio, and se and df of its logarithm
 #' @param level confidence level
-#' @return data frame: low, high, one row for each of `rows`; NA if there is no interval
+#' @return data frame of low and high, a row for each of `rows`; both are NA for a row without an
+#'   interval
 compute_intervals <- function(rows, level) {
   # Without an interval, df is 0, of which qt() warns.
   half_width <- suppressWarnings(stats::qt((1 + level) / 2, rows$df)) * rows$se
   data.frame(low = rows$ratio * exp(-half_width), high = rows$ratio * exp(half_width))
 }
 
-# Explains in a clause why samples cannot have an interval; "" if they can.
+# Returns a clause that explains why samples cannot have an interval; "" if they can.
 # samples, items, quantity: see estimate_difference.
 explain_missing_interval <- function(samples, items, quantity) {
   if (min(lengths(samples)) < INTERVAL_BLOCKS) {
@@ -229,9 +237,9 @@ explain_missing_interval <- function(samples, items, quantity) {
 #' Estimate the standard error of a mean whose neighbouring values may be correlated
 #'
 #' The number of independent values follows from the correlation of neighbours (Bartlett 1946),
-#' corrected for its bias (Marriott and Pope 1954).  The correlation counts as LEAST_CORRELATION at
-#' least, since few blocks do not show it.  The mean of values that do not vary has no error.
-#' studies/stopping.py computes the same.
+#' corrected for its bias (Marriott and Pope 1954).  A correlation below LEAST_CORRELATION counts as
+#' this one, since few blocks do not show it.  The mean of values that do not vary has no error.
+#' studies/stopping.py computes the same in Python, and has to follow every change.
 #'
 #' @param values numbers in the order of measurement, at least two
 #' @return list: se, df (degrees of freedom, at least two)
@@ -256,39 +264,42 @@ estimate_independent_error <- function(values) {
   list(se = stats::sd(values) / sqrt(length(values)), df = length(values) - 1)
 }
 
-#' Judge whether the estimates of parts, such as the series of a workload, lie within bounds or
-#' outside of them
+#' Judge whether parts, such as the series of a workload, lie within bounds or outside of them
 #'
-#' All parts together lie within the bounds if the inner interval of each does (intersection-union
-#' test, Berger 1982).  They lie outside if the outer interval of any does.
+#' A part lies within its bounds if its inner interval does, and outside if its outer interval does.
+#' The caller decides on all parts together: they lie within if every part does (intersection-union
+#' test, Berger 1982), and outside if any part does.
 #'
 #' @param inner,outer data frames, one row for each part: low, high
 #' @param n number of blocks of each part
 #' @param low,high bounds of each part
-#' @param min_n the number of blocks that a verdict takes
-#' @return list: within and outside (logical, for each part; FALSE if there is no interval), at
-#'   (position of the part that decides: one that lies outside, else the one that is farthest from
-#'   lying within)
+#' @param min_n the least number of blocks for a verdict
+#' @return list: within and outside (logical, for each part; FALSE without an interval or with fewer
+#'   blocks than min_n), decisive (position of the part that decides: one that lies outside, else
+#'   the one that is farthest from lying within)
 judge_parts <- function(inner, outer, n, low, high, min_n = VERDICT_BLOCKS) {
-  enough <- rep_len(n >= min_n, nrow(inner))
-  within <- (enough & inner$low >= low & inner$high <= high) %in% TRUE
-  outside <- (enough & (outer$high < low | outer$low > high)) %in% TRUE
-  # Ratios of the interval's ends to the bounds; the largest is the farthest.
-  beyond <- pmax(low / inner$low, inner$high / high)
+  has_enough <- rep_len(n >= min_n, nrow(inner))
+  # Comparisons with a missing interval give NA, which counts as FALSE.
+  within <- (has_enough & inner$low >= low & inner$high <= high) %in% TRUE
+  outside <- (has_enough & (outer$high < low | outer$low > high)) %in% TRUE
+  # How far the inner interval reaches beyond a bound, as a ratio to the bound.
+  excess <- pmax(low / inner$low, inner$high / high)
+  excess[is.na(excess)] <- Inf
   list(within = within, outside = outside,
-       at = order(!outside, enough, -ifelse(is.na(beyond), Inf, beyond))[[1]])
+       decisive = order(!outside, has_enough, -excess)[[1]])
 }
 
 #' Estimate how many blocks would decide a comparison with a probability of 80 % (POWER)
 #'
-#' It assumes that ratio and scatter stay as they are.
+#' It assumes that ratio and scatter stay as they are.  A ratio within the margin is taken to be
+#' equivalent, and a ratio beyond it to be different.
 #'
 #' @param ratio the estimated ratio
 #' @param scatter standard deviation of the logarithms of independent blocks
 #' @param margin the smallest difference that matters
 #' @param alpha error rate of each one-sided test
-#' @return number of all blocks, VERDICT_BLOCKS at least; NA if no number is enough or nothing is
-#'   known
+#' @return total number of blocks, at least VERDICT_BLOCKS; NA if ratio or scatter is NA, or if no
+#'   number is enough
 estimate_blocks_needed <- function(ratio, scatter, margin = MARGIN, alpha = ALPHA) {
   distance <- abs(log(ratio))
   edge <- -log(1 - margin)
@@ -299,12 +310,12 @@ estimate_blocks_needed <- function(ratio, scatter, margin = MARGIN, alpha = ALPH
 
 #' Estimate the number of blocks that tell a ratio from a limit
 #'
-#' @param distance of the logarithms of ratio and limit
+#' @param distance between the logarithms of ratio and limit, at least 0
 #' @param scatter standard deviation of the logarithms of independent blocks
 #' @param alpha error rate of the one-sided test
 #' @param power its probability of success
-#' @return number of all blocks, VERDICT_BLOCKS at least; NA if no number is enough or nothing is
-#'   known
+#' @return total number of blocks, at least VERDICT_BLOCKS; NA if distance or scatter is NA, or if
+#'   no number is enough
 estimate_blocks_at_distance <- function(distance, scatter, alpha, power) {
   if (is.na(distance) || is.na(scatter)) return(NA_real_)
   # At a distance of 0 no number would be enough, and power.t.test finds none.
@@ -333,25 +344,27 @@ COMPARISON_KEYS <- c(SERIES_KEYS, "environment", "label")
 #'   those of add_levels
 summarise_runs <- function(tidy) {
   map_groups(tidy, setdiff(COMPARISON_KEYS, "question"), function(rows) {
-    x <- rows$value
-    n <- length(x)
-    half_width <- compute_half_width(x)
+    values <- rows$value
+    n <- length(values)
+    mean_value <- mean(values)
+    half_width <- compute_half_width(values)
     # The interval of the median ends at the rank-th smallest and the rank-th largest value.
     rank <- stats::qbinom(ALPHA / 2, n, 0.5)
-    ends <- if (rank < 1) c(NA_real_, NA_real_) else sort(x)[c(rank, n + 1 - rank)]
-    list2DF(list(how = paste(unique(rows$how), collapse = "; "), n = n, mean = mean(x),
-                 sd = stats::sd(x), mean_low = mean(x) - half_width,
-                 mean_high = mean(x) + half_width, median = stats::median(x),
-                 median_low = ends[[1]], median_high = ends[[2]], min = min(x), max = max(x)))
+    ends <- if (rank < 1) c(NA_real_, NA_real_) else sort(values)[c(rank, n + 1 - rank)]
+    list2DF(list(how = paste(unique(rows$how), collapse = "; "), n = n, mean = mean_value,
+                 sd = stats::sd(values), mean_low = mean_value - half_width,
+                 mean_high = mean_value + half_width, median = stats::median(values),
+                 median_low = ends[[1]], median_high = ends[[2]], min = min(values),
+                 max = max(values)))
   })
 }
 
-# Returns half of the width of the 95 % interval of a mean by Student's t; NA for fewer than two
-# values.
-compute_half_width <- function(x) {
-  n <- length(x)
+# Returns half of the width of the 95 % interval of the mean of values, by Student's t; NA for fewer
+# than two values.
+compute_half_width <- function(values) {
+  n <- length(values)
   if (n < 2) return(NA_real_)
-  stats::qt(1 - ALPHA / 2, n - 1) * stats::sd(x) / sqrt(n)
+  stats::qt(1 - ALPHA / 2, n - 1) * stats::sd(values) / sqrt(n)
 }
 
 #' Add levels that agree with the ratios, in the unit of the metric
@@ -388,14 +401,14 @@ add_levels <- function(summary, comparisons) {
 #'
 #' @param rows data frame
 #' @param keys names of the columns by which rows are grouped; "factors" stands for all factors
-#' @param make function of the rows of a group that returns a data frame or NULL
-#' @return data frame of the keys and the columns of `make`, groups in the order of their first
+#' @param compute function of the rows of a group that returns a data frame or NULL
+#' @return data frame of the keys and the columns of `compute`, groups in the order of their first
 #'   rows; NULL if no group gives a row
-map_groups <- function(rows, keys, make) {
+map_groups <- function(rows, keys, compute) {
   keys <- expand_factors(keys, rows)
   group <- make_keys(rows, keys)
   groups <- unname(split(seq_len(nrow(rows)), factor(group, unique(group))))
-  results <- lapply(groups, function(positions) make(rows[positions, ]))
+  results <- lapply(groups, function(positions) compute(rows[positions, ]))
   # Each row of a result has the keys of its group's first row.
   first <- rep(vapply(groups, `[[`, 1L, 1), vapply(results, NROW, 1L))
   bound <- stack_rows(results)
@@ -417,10 +430,10 @@ pair_runs <- function(rows, reference) {
   partners[!is_paired(rows, reference[partners, ])] <- NA
   measured <- rows[!is.na(partners), ]
   base <- reference[partners[!is.na(partners)], ]
-  alike <- measured$how == base$how
-  ratio <- measured$value / base$value * ifelse(alike, 1, measured$scale / base$scale)
-  measured$lap_scale[alike] <- list(1)
-  base$lap_scale[alike] <- list(1)
+  is_same_kind <- measured$how == base$how
+  ratio <- measured$value / base$value * ifelse(is_same_kind, 1, measured$scale / base$scale)
+  measured$lap_scale[is_same_kind] <- list(1)
+  base$lap_scale[is_same_kind] <- list(1)
   robust <- mapply(function(laps, base_laps, scale, base_scale, ratio) {
     has_lap_pairs <- length(laps) > 1 && length(laps) == length(base_laps)
     if (!has_lap_pairs || anyNA(scale / base_scale)) return(ratio)
@@ -430,17 +443,20 @@ pair_runs <- function(rows, reference) {
              robust = as.numeric(robust))
 }
 
-# Tells whether each tidy row and the row of `reference` at the same position form a pair; a row of
-# NA forms none.  Their laps were interleaved, or both were measured within the time that the whole
-# block takes; and they were measured in one way, or in ways that native's scales compare.
-# strata/results/pairs.py decides by the same rule which blocks are measured again.
+# Returns whether each tidy row forms a pair with the row of `reference` at the same position; a row
+# of NA forms none.
+# Two rows form a pair if they were measured together, and in the same way (`how`) or in ways that
+# native's scales compare.  They were measured together if their laps were interleaved, or if the
+# gap between them is no longer than the block's cells take.
+# strata/results/pairs.py decides by the same rule which blocks are measured again: both must agree.
 is_paired <- function(rows, reference) {
-  comparable <- rows$how == reference$how | !is.na(rows$scale + reference$scale)
+  is_comparable <- rows$how == reference$how | !is.na(rows$scale + reference$scale)
   # Seconds between the end of the earlier run and the start of the later one.
   gap <- pmax(rows$started, reference$started) - pmin(rows$ended, reference$ended)
-  interleaved <- rows$together != "" & reference$together != ""
-  near <- ifelse(interleaved, rows$together == reference$together, gap <= rows$block_seconds)
-  (near & comparable) %in% TRUE
+  is_interleaved <- rows$together != "" & reference$together != ""
+  is_together <- ifelse(is_interleaved, rows$together == reference$together,
+                        gap <= rows$block_seconds)
+  (is_together & is_comparable) %in% TRUE
 }
 
 #' Compute the pseudomedian of positive values (Hodges and Lehmann 1963)
@@ -449,10 +465,10 @@ is_paired <- function(rows, reference) {
 #' With normal noise it is nearly as precise as the mean, and it withstands nearly a third of wild
 #' values.
 #'
-#' @param x numbers above 0, at least one
+#' @param values numbers above 0, at least one
 #' @return number
-compute_pseudomedian <- function(x) {
-  means <- outer(log(x), log(x), `+`) / 2
+compute_pseudomedian <- function(values) {
+  means <- outer(log(values), log(values), `+`) / 2
   exp(stats::median(means[upper.tri(means, diag = TRUE)]))
 }
 
@@ -465,7 +481,7 @@ compute_pseudomedian <- function(x) {
 pair_environments <- function(rows, reference) {
   reference_at <- split(seq_len(nrow(reference)), make_keys(reference))
   map_groups(rows, COMPARISON_KEYS, function(series) {
-    # Without such a series of the reference these are no rows.
+    # The reference may lack the series: then `base` has no rows.
     base <- reference[reference_at[[make_keys(series[1, ])]], ]
     pairs <- pair_runs(series, base)
     if (nrow(pairs) == 0) return(NULL)
@@ -487,14 +503,14 @@ pair_with_native <- function(tidy) {
 #'
 #' @param pairs data frame of pair_environments, or NULL
 #' @return data frame, one row for each series: the columns of a comparison, reference, the columns
-#'   of compare_sessions, robust, robust_low and robust_high (the same from the robust ratios), and
-#'   robust_differs (whether the 95 % interval of the quotient of both excludes 1); NULL if there
-#'   are no pairs
+#'   of compare_sessions; robust, robust_low and robust_high (ratio, low and high by the robust
+#'   ratios); robust_differs (whether the 95 % interval of the quotient of the two ratios excludes
+#'   1); NULL if there are no pairs
 compare_environments <- function(pairs) {
   if (is.null(pairs)) return(NULL)
   map_groups(pairs, c(COMPARISON_KEYS, "reference"), function(series) {
     robust <- compare_sessions(series$robust, series$session, series$machine)
-    quotient <- compare_pairs(series$robust / series$ratio)
+    quotient <- estimate_mean_ratio(series$robust / series$ratio)
     cbind(compare_sessions(series$ratio, series$session, series$machine), robust = robust$ratio,
           robust_low = robust$low, robust_high = robust$high,
           robust_differs = (quotient$low > 1 | quotient$high < 1) %in% TRUE)
@@ -537,49 +553,53 @@ number_verdicts <- function(rows) {
 
 #' Add the intervals that decide, and the verdict of each row
 #'
-#' All verdicts of a table share the error rate ALPHA (Bonferroni), and so do the planned looks, if
-#' differences decide how many blocks are measured.  A row is equivalent if its interval for all
-#' verdicts lies within the margin, and different if the interval that also allows for the rows of
-#' its verdict lies outside.
+#' All verdicts of a table share the error rate ALPHA (Bonferroni).  The planned looks share it,
+#' too, if differences decide how many blocks are measured.  A row is equivalent if its interval for
+#' all verdicts lies within the margin.  It is different if the interval that also allows for the
+#' number of rows of its verdict lies outside of the margin.
 #'
 #' @param rows data frame: ratio, low, se, df, n, why
-#' @param groups number of the verdict to which each row belongs, from 1, see number_verdicts;
-#'   NA for rows without a verdict
+#' @param groups number of the verdict that each row belongs to, from 1 without gaps, as
+#'   number_verdicts gives them; NA for rows without a verdict
 #' @param margin the smallest difference that matters
 #' @param looks how many times the verdicts may be tested while blocks are added
 #' @param min_n the number of blocks that a verdict takes
-#' @return rows with low_all, high_all and level_all (the interval for all verdicts), verdict
-#'   ("different", "equivalent", "undecided"; "" without one), direction ("slower" or "faster" if
-#'   different) and more (how many further blocks would decide, if undecided and if the interval
-#'   is of blocks, not of sessions)
+#' @return rows with low_all, high_all and level_all (the interval for all verdicts and its level),
+#'   verdict ("different", "equivalent", "undecided"; "" without one), direction ("slower" or
+#'   "faster" if different, else "") and more (how many further blocks would decide an undecided
+#'   row; NA for other rows, and if the interval is of sessions instead of blocks)
 add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, min_n = VERDICT_BLOCKS) {
   group_count <- max(groups, 0, na.rm = TRUE)
-  # The number of tests that share the error rate.
-  count <- group_count * looks
+  # The number of tests that share the error rate; one-sided tests at alpha have intervals of the
+  # level 1 - 2 alpha.
+  test_count <- group_count * looks
   rows_of_verdict <- tabulate(as.integer(groups), group_count)[groups]
-  level <- 1 - 2 * ALPHA / max(count, 1)
+  level <- 1 - 2 * ALPHA / max(test_count, 1)
   inner <- compute_intervals(rows, level)
-  outer <- compute_intervals(rows, 1 - 2 * ALPHA / (count * rows_of_verdict))
+  outer <- compute_intervals(rows, 1 - 2 * ALPHA / (test_count * rows_of_verdict))
   judged <- judge_parts(inner, outer, rows$n, 1 - margin, 1 / (1 - margin), min_n)
   rows[c("low_all", "high_all")] <- inner
   rows$level_all <- level
   rows[is.na(groups), c("low_all", "high_all", "level_all")] <- NA_real_
-  rows$verdict <- ifelse(is.na(groups), "",
-                         ifelse(judged$outside, "different",
-                                ifelse(judged$within, "equivalent", "undecided")))
-  rows$direction <- ifelse(rows$verdict != "different", "",
-                           ifelse(rows$ratio < 1, "slower", "faster"))
+  # Each later assignment overrules the earlier ones.
+  rows$verdict <- rep("undecided", nrow(rows))
+  rows$verdict[judged$within] <- "equivalent"
+  rows$verdict[judged$outside] <- "different"
+  rows$verdict[is.na(groups)] <- ""
+  rows$direction <- ifelse(rows$ratio < 1, "slower", "faster")
+  rows$direction[rows$verdict != "different"] <- ""
   needed <- mapply(estimate_blocks_needed, rows$ratio, rows$se * sqrt(rows$n), margin,
-                   ALPHA / max(count, 1))
+                   ALPHA / max(test_count, 1))
   is_of_blocks <- !(rows$holds %or% "") %in% c("machine", "machines")
-  rows$more <- ifelse(rows$verdict == "undecided" & rows$why == "" & is_of_blocks,
-                      pmax(needed - rows$n, 1), NA_real_)
+  has_forecast <- rows$verdict == "undecided" & rows$why == "" & is_of_blocks
+  rows$more <- ifelse(has_forecast, pmax(needed - rows$n, 1), NA_real_)
   rows
 }
 
 #' Decide on each workload in each environment, from all its headline series
 #'
-#' It judges the rows again at the margin; verdicts.csv is made of the results.
+#' It judges the rows again at the margin.  verdicts.csv is made of the results, and
+#' studies/verdicts.R decides in the same way.
 #'
 #' @param rows data frame of compare_with_native
 #' @param margin the smallest difference that matters
@@ -599,7 +619,7 @@ decide_workloads <- function(rows, margin = MARGIN, looks = 1) {
     outer <- compute_intervals(parts, outer_level)
     inner <- data.frame(low = parts$low_all, high = parts$high_all)
     judged <- judge_parts(inner, outer, parts$n, 1 - margin, 1 / (1 - margin))
-    decisive <- judged$at
+    decisive <- judged$decisive
     verdict <- if (all(judged$within)) "equivalent" else "undecided"
     if (any(judged$outside)) verdict <- "different"
     shown <- (if (verdict == "different") outer else inner)[decisive, ]
@@ -626,7 +646,7 @@ decide_workloads <- function(rows, margin = MARGIN, looks = 1) {
 #'   laps
 compare_stalls <- function(tidy) {
   rows <- tidy[tidy$headline, ]
-  # Counts the stalled ones of a cell's laps, which are rates or times.
+  # Returns how many laps of a cell stalled.  laps: rates if higher is better, else times.
   count_stalls <- function(laps, better) {
     times <- if (better == "higher") 1 / laps else laps
     sum(times > STALL * stats::median(times))
@@ -635,8 +655,8 @@ compare_stalls <- function(tidy) {
   rows$stalled <- mapply(count_stalls, rows$laps, rows$better)
   rows <- rows[rows$lap_count > 1, ]
   reference <- rows[rows$environment == NATIVE, ]
-  make_key <- function(rows) paste(make_keys(rows), rows$repetition)
-  partners <- match(make_key(rows), make_key(reference))
+  make_block_keys <- function(rows) paste(make_keys(rows), rows$repetition)
+  partners <- match(make_block_keys(rows), make_block_keys(reference))
   partners[!is_paired(rows, reference[partners, ])] <- NA
   base_laps <- ifelse(rows$how == "slices", rows$native_laps, reference$laps[partners])
   rows$base_stalled <- mapply(count_stalls, base_laps, rows$better)
@@ -656,14 +676,15 @@ compare_stalls <- function(tidy) {
 
 #' Compare how often the machine was disturbed in each environment's laps and in native's
 #'
-#' Fisher's exact test uses whole runs only, during which no other environment runs: the environment
-#' itself may have caused a difference.
+#' Fisher's exact test uses whole runs only, since no other environment runs during them.  The
+#' environment itself may have caused a difference.
 #'
 #' @param results list of read_results
-#' @return data frame, one row for each environment whose laps were judged: environment, label,
-#'   laps, left_out (laps that do not count), runs (whole ones), disturbed (whole runs), steal and
-#'   busy (whole runs that the hypervisor or other processes disturbed), p (against native; NA for
-#'   native, and if either has no whole run); NULL if no laps were judged
+#' @return data frame, one row for each environment whose laps were judged: environment, label;
+#'   laps, left_out (numbers of all laps, and of those that do not count); runs, disturbed, steal,
+#'   busy (numbers of all whole runs, of the disturbed ones, and of those that the hypervisor or
+#'   other processes disturbed); p (of the test against native; NA for native itself, and if either
+#'   has no whole run); NULL if no laps were judged
 compare_disturbances <- function(results) {
   environments <- results$environments
   records <- Filter(function(record) length(record$laps) > 0, results$records)
@@ -712,10 +733,10 @@ estimate_block_share <- function(tidy) {
   })
 }
 
-#' Summarise emulated machines, whose ratios to native have neither interval nor verdict, for
-#' emulated.csv
+#' Summarise emulated machines for emulated.csv, with ratios to native without interval or verdict
 #'
-#' They are compared with the native runs at the sizes of emulated machines, if there are any.
+#' They are compared with the native runs at the sizes of emulated machines if the plan has such
+#' runs, else with native's other runs.
 #'
 #' @param results list of read_results
 #' @return table of summarise_runs with `ratio` (of means, as performance); NULL if nothing was

@@ -44,9 +44,11 @@ TABLES <- c(
                    paste(names(ENGINE_FACTS), collapse = ","), sep = ",")
 )
 
-# Writes the CSV table `name` of TABLES into a folder: logical values as "yes" and "no", numbers
-# with ten digits, NA as an empty field.  rows: has at least the table's columns; NULL is an empty
-# table.  tidy: rows with the columns of all factors.
+# Writes a table of results as CSV: logical values as "yes" and "no", numbers with ten digits, NA as
+# an empty field.
+# rows: data frame with at least the table's columns; NULL gives a table without rows.
+# name: of the table in TABLES, and of its file without the ending.  folder: path.
+# tidy: rows with the columns of all factors.
 write_table <- function(rows, name, folder, tidy) {
   columns <- expand_factors(strsplit(TABLES[[name]], ",")[[1]], tidy)
   if (is.null(rows)) rows <- as.data.frame(sapply(columns, function(column) character()))
@@ -60,10 +62,11 @@ write_table <- function(rows, name, folder, tidy) {
   replace_table(file.path(folder, paste0(name, ".csv")), rows, quote = text_columns)
 }
 
-# Lists the cells that gave values, with the columns of the table `runs`: `paired` says whether the
-# cell forms a pair with native's, and is NA for cells that cannot form one.
+# Lists the cells that gave values.
 # results: list of read_results.
-list_runs <- function(results) {
+# Returns a data frame with the columns of the table `runs`, a row for each cell.  `paired` says
+# whether the cell forms a pair with native's, and is NA for cells that cannot form one.
+list_measured_cells <- function(results) {
   rows <- results$all[!duplicated(results$all$log), ]
   records <- results$records[rows$log]
   rows$flags <- vapply(records, function(record) {
@@ -82,12 +85,15 @@ list_runs <- function(results) {
   rows
 }
 
-# Says how each record's cell was measured: "alone" to its end, in whole "laps" that alternate with
-# laps of the block's other cells, in laps whose runs go on in "slices", or in both ("slices and
-# laps"): the column `how` of the table `runs`.
-# ", unlike native" follows where native was measured in another way in this block.
-# records: list of records; native_at: for each, the position of native's record in its block, or
-# NA; is_emulated: for each, whether its environment is emulated.
+# Returns how the cell of each record was measured, for the column `how` of the table `runs`:
+#   "alone": to its end, with no other cell of the block between
+#   "laps": in whole laps that alternate with laps of the block's other cells
+#   "slices": in laps whose runs alternate in slices
+#   "slices and laps": in both ways
+# ", unlike native" follows if native was measured in another way in this block.  WAYS in
+# markdown_tables.R has a name for each way.
+# records: list of records.  native_at: the position of native's record in the block of each, or NA.
+# is_emulated: whether the environment of each is emulated.
 classify_runs <- function(records, native_at, is_emulated) {
   ways <- lapply(records, function(record) {
     if (length(record$interleaved) == 0) return("alone")
@@ -98,11 +104,12 @@ classify_runs <- function(records, native_at, is_emulated) {
   paste0(vapply(ways, paste, "", collapse = " and "), ifelse(is_unlike, ", unlike native", ""))
 }
 
-# Writes all TABLES into the folder `out`, which holds tidy/ and laps/; folder: of the results, with
-# plan.json, plan.csv and raw/.
+# Writes all TABLES.
+# folder: of the results, with plan.json, plan.csv and raw/.  out: folder that holds tidy/ and laps/
+# and gets the tables.
 write_tables <- function(folder, out = folder) {
   results <- read_results(folder, out)
-  # Writes a table of workloads, with `valid`: whether the size of the row's workload is.
+  # Writes a table with the column `valid`: whether the sizes of the row's workload are valid.
   write_result <- function(rows, name) {
     if (!is.null(rows)) rows$valid <- !rows$workload %in% results$invalid
     write_table(rows, name, out, results$all)
@@ -113,7 +120,7 @@ write_tables <- function(folder, out = folder) {
   write_result(comparisons, "comparisons")
   write_result(add_families(pairs, results), "ratios")
   precision <- results$plan$precision
-  # The plan's margin is one of the verdicts', too.
+  # There are verdicts at the plan's margin, too.
   margins <- sort(unique(c(MARGINS, precision$margin)))
   verdicts <- lapply(margins, decide_workloads, rows = comparisons, looks = precision$looks %or% 1)
   write_result(stack_rows(verdicts), "verdicts")
@@ -123,10 +130,10 @@ write_tables <- function(folder, out = folder) {
   write_result(compare_choices(results), "choices")
   write_result(summarise_emulated(results), "emulated")
   write_result(estimate_block_share(results$tidy), "blocks")
-  write_result(list_runs(results), "runs")
+  write_result(list_measured_cells(results), "runs")
   write_table(describe_sessions(results), "sessions", out, results$all)
   published <- read_published(folder, ROOT)
-  write_result(test_claims(published, results$tidy, describe_run(results)), "claims")
+  write_result(test_claims(published, results$tidy, make_claim_context(results)), "claims")
 }
 
 run_script(write_tables, "tables.R RESULTS [OUT]", 1, 2)

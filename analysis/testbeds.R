@@ -1,12 +1,11 @@
-# Compares the sides of a comparison: testbeds, or one testbed at several dates.  Every side is
-# compared with the first, and with the side before it.  An environment is judged by the change of
-# its ratio to native, since native is the control of host, day and clock; native itself is judged
-# by its values.
+# Compares sides: testbeds, or one testbed at several dates.  Every side is compared with the first,
+# and with the side before it.  An environment is judged by the change of its ratio to native, since
+# native is the control of host, day and clock.  Native itself is judged by its values.
 
 #' Read one side of a comparison
 #'
-#' @param entry list: name, source (the file's name), sha256 (of archives, or "") and results (a
-#'   folder for each session of the side), as strata/archive/compare.py writes them
+#' @param entry list, as strata/archive/compare.py writes it: name, source (the file's name), sha256
+#'   (of an archive, else "") and results (a folder for each session of the side)
 #' @return list: name, source, sha256; plan (of the first session); valid (whether the scale can
 #'   answer a question); records; sessions (plan, image and records of each); values (tidy rows with
 #'   emulated, session, share and with_native: see list_session_values)
@@ -17,9 +16,10 @@ read_side <- function(entry) {
   combine_sessions(sessions, entry)
 }
 
-# Reads a session of a side: the list of read_results, and image (the facts of image.json, and the
-# packages of image-manifest.json, as far as these files exist).  folder: of results, with
-# tidy/ and laps/.
+# Reads a session of a side.
+# folder: of results, with tidy/ and laps/.
+# Returns the list of read_results with `image`: the facts of image.json, and the packages of
+# image-manifest.json, as far as these files exist.
 read_session <- function(folder) {
   session <- read_results(folder)
   read_image_file <- function(name) {
@@ -31,11 +31,11 @@ read_session <- function(folder) {
   session
 }
 
-# Makes a side, as read_side returns it, of its sessions.  sessions: lists of read_session, at least
-# one; entry: list of name, source and sha256.
+# Makes a side of its sessions, in the form of read_side.
+# sessions: lists of read_session, at least one.  entry: list of name, source and sha256.
 combine_sessions <- function(sessions, entry) {
-  # strata/archive/compare.py refuses folders of one start; sessions of two folders are never one,
-  # even if they began at one moment.
+  # Sessions of two folders are never the same, even if they began at the same moment, so that the
+  # number of the folder becomes a part of the name.
   values <- stack_rows(lapply(seq_along(sessions), function(number) {
     rows <- list_session_values(sessions[[number]])
     rows$session <- paste(rows$session, rep(number, nrow(rows)))
@@ -47,9 +47,11 @@ combine_sessions <- function(sessions, entry) {
          sessions = sessions, values = values))
 }
 
-# Lists the tidy rows of a session, emulated ones too, with the columns emulated, share (performance
-# as a share of native's in the same block; NA for a run that is not paired) and with_native
-# (whether native was measured in the same series).  session: list of read_session.
+# Lists the tidy rows of a session, emulated ones too.
+# session: list of read_session.
+# Returns the rows with the columns emulated, share (performance as a share of native's in the same
+# block; NA for a run that is not paired) and with_native (whether native was measured in the same
+# series).
 list_session_values <- function(session) {
   # A scalar cannot be bound to a table without rows.
   rows <- rbind(cbind(session$tidy, emulated = rep(FALSE, nrow(session$tidy))),
@@ -65,8 +67,8 @@ list_session_values <- function(session) {
   rows
 }
 
-# Stops unless all results are of one scale.  results: lists with `plan`, at least one; names: one
-# for each, for the message.
+# Stops unless all results are of one scale.
+# results: lists with `plan`, at least one.  names: a name for each, for the message.
 require_one_scale <- function(results, names) {
   scales <- vapply(results, function(result) result$plan$scale, "")
   differing <- which(scales != scales[[1]])
@@ -77,15 +79,15 @@ require_one_scale <- function(results, names) {
   }
 }
 
-# The bases on which a row is judged; comparison.csv shows them.
+# The estimates by which a row may be judged: values of the column `basis` of comparison.csv.
 BY_NATIVE <- "ratio to native"
 BY_VALUE <- "value"
 
 #' Compare all sides: each with the first, and with the side before it
 #'
-#' Sides are independent samples, since no block holds runs of both; the samples are runs or blocks,
-#' or the means of sessions where sides hold several.  An emulated machine is compared with emulated
-#' ones only.  Headline series are judged, and all verdicts share one error rate.
+#' Sides are independent samples, since no block has runs of both.  The samples are runs or blocks,
+#' or the means of sessions if all sides have enough of them.  An emulated machine is compared with
+#' emulated ones only.  Only headline series are judged, and all verdicts share one error rate.
 #'
 #' @param sides list of read_side
 #' @param effect the smallest difference that matters, as a share
@@ -104,7 +106,7 @@ compare_sides <- function(sides, effect = MARGIN) {
   rows <- stack_rows(Map(function(from, to) {
     compare_two_sides(sides[[from]], sides[[to]])
   }, pairs$from, pairs$to))
-  decisive <- get_decisive(rows)
+  decisive <- get_decisive_estimates(rows)
   has_interval <- !is.na(decisive$low)
   keys <- make_keys(rows, c("from", "to", "emulated", "environment", "workload"))
   keys[!rows$headline | !has_interval] <- NA
@@ -118,19 +120,20 @@ compare_sides <- function(sides, effect = MARGIN) {
   rows[setdiff(names(rows), c("se", "df", "n"))]
 }
 
-#' Get the estimate by which each row is judged
+#' Get the estimate by which each row is judged: the change of its ratio to native, or its ratio
 #'
 #' @param rows data frame of compare_sides
-#' @return data frame: ratio, low, high, why
-get_decisive <- function(rows) {
+#' @return data frame of ratio, low, high and why, a row for each of `rows`
+get_decisive_estimates <- function(rows) {
   by_native <- rows$basis == BY_NATIVE
   data.frame(ratio = ifelse(by_native, rows$change, rows$ratio),
              low = ifelse(by_native, rows$change_low, rows$low),
              high = ifelse(by_native, rows$change_high, rows$high), why = rows$why)
 }
 
-# Tells whether the samples are sessions, not blocks: whether each side has enough of them for an
-# interval.  sides: lists of read_side.
+# Returns whether each side has enough sessions for an interval, so that the samples are sessions
+# and not blocks.
+# sides: lists of read_side.
 has_several_sessions <- function(sides) {
   counts <- vapply(sides, function(side) length(unique(side$values$session)), 1L)
   all(counts >= INTERVAL_BLOCKS)
@@ -140,9 +143,10 @@ has_several_sessions <- function(sides) {
 # factors.
 SIDE_KEYS <- c("emulated", "environment", "workload", "metric", "unit", "better", "factors")
 
-# Compares two sides, lists of read_side, in every series of either: the rows of compare_sides
-# before their verdicts, with n, se and df of the estimate that decides.  A series that one side
-# lacks has a row, too, with the reason in `why`.
+# Compares two sides in every series of either.
+# first, second: lists of read_side.
+# Returns the rows of compare_sides before their verdicts, with n, se and df of the estimate that
+# decides.  A series that one side lacks has a row, too, with the reason in `why`.
 compare_two_sides <- function(first, second) {
   sides <- list(first, second)
   side_names <- c(first$name, second$name)
@@ -166,60 +170,66 @@ compare_two_sides <- function(first, second) {
   }))
 }
 
-# Compares the runs of one series on two sides: the columns n_from to why of compare_sides, with n,
-# se and df of the estimate that decides.
-# runs: list of two data frames, see list_session_values; is_cost: whether lower is better;
-# by_session: see has_several_sessions.
+# Compares the runs of one series on two sides.
+# runs: list of two data frames of list_session_values.  is_cost: whether lower values are better.
+# by_session: whether the samples are sessions, see has_several_sessions.
+# Returns the columns n_from to why of compare_sides, with n, se and df of the estimate that
+# decides.
 compare_series <- function(runs, is_cost, by_session) {
-  values <- lapply(runs, make_sample, "value", by_session)
-  # The ratio is of performance, so that of a cost the first side is divided by the second.
+  values <- lapply(runs, select_sample_values, "value", by_session)
+  # The ratio is of performance: for a cost, the first side is divided by the second.
   value <- compare_side_samples(if (is_cost) values else rev(values), by_session, "runs")
-  shares <- lapply(runs, make_sample, "share", by_session)
+  shares <- lapply(runs, select_sample_values, "share", by_session)
   change <- compare_side_samples(rev(shares), by_session, "blocks")
   by_native <- all(vapply(runs, function(rows) any(rows$with_native), NA))
   decisive <- if (by_native) change else value
-  data.frame(n_from = nrow(runs[[1]]), mean_from = average(values[[1]]),
-             n_to = nrow(runs[[2]]), mean_to = average(values[[2]]),
+  data.frame(n_from = nrow(runs[[1]]), mean_from = compute_geometric_mean(values[[1]]),
+             n_to = nrow(runs[[2]]), mean_to = compute_geometric_mean(values[[2]]),
              value[c("ratio", "low", "high")],
-             blocks_from = sum(!is.na(runs[[1]]$share)), share_from = average(shares[[1]]),
-             blocks_to = sum(!is.na(runs[[2]]$share)), share_to = average(shares[[2]]),
+             blocks_from = sum(!is.na(runs[[1]]$share)),
+             share_from = compute_geometric_mean(shares[[1]]),
+             blocks_to = sum(!is.na(runs[[2]]$share)),
+             share_to = compute_geometric_mean(shares[[2]]),
              change = change$ratio, change_low = change$low, change_high = change$high,
              basis = if (by_native) BY_NATIVE else BY_VALUE, why = decisive$why,
              decisive[c("n", "se", "df")])
 }
 
-# Returns the known values of a column of runs, or by session the geometric means of the sessions
-# that have INTERVAL_BLOCKS of them.  column: "value" or "share".
-make_sample <- function(runs, column, by_session) {
+# Selects the sample of one side: the known values of a column, or the geometric mean of each
+# session with at least INTERVAL_BLOCKS known values.
+# runs: rows of list_session_values.  column: "value" or "share".  by_session: whether the sample
+# is of sessions.
+select_sample_values <- function(runs, column, by_session) {
   runs <- runs[!is.na(runs[[column]]), ]
   values <- runs[[column]]
   if (!by_session) return(values)
   counts <- table(runs$session)
   counted <- runs$session %in% names(counts)[counts >= INTERVAL_BLOCKS]
   if (!any(counted)) return(values[0])
-  as.vector(tapply(values[counted], runs$session[counted], average))
+  as.vector(tapply(values[counted], runs$session[counted], compute_geometric_mean))
 }
 
-# Returns the geometric mean of values; NA if there are no values, and if one of them is not above
-# 0.
-average <- function(values) {
+# Returns the geometric mean of values; NA if there are none, or if one of them is not above 0.
+compute_geometric_mean <- function(values) {
   is_positive <- (values > 0) %in% TRUE
   if (length(values) == 0 || !all(is_positive)) NA_real_ else exp(mean(log(values)))
 }
 
-# Compares two samples by the ratio of the first to the second: the row of compare_samples.
-# by_session: whether their values are of sessions, which are independent; items: the noun for
-# values that are not.
+# Estimates the ratio of the first of two samples to the second; returns the row of compare_samples.
+# samples: list of two numeric vectors.  by_session: whether their values are of sessions, which are
+# independent.  items: the noun for the values if they are not of sessions.
 compare_side_samples <- function(samples, by_session, items) {
   if (!by_session) return(compare_samples(samples[[1]], samples[[2]], items = items))
   compare_samples(samples[[1]], samples[[2]], items = "sessions",
                   estimate_error = estimate_independent_error)
 }
 
-# Makes a function of an environment and a workload that names the parameters of their cells, and
-# "layers", that differ between two sides, joined by commas; "" if a side has no cell of them.
-# first, second: lists of read_side; of each the first cell counts, for the plan gives all cells of
-# an environment and workload the same parameters.
+# Makes a function that names the differences between the cells of two sides.
+# first, second: lists of read_side.
+# Returns a function of an environment and a workload, which returns the names of the parameters
+# that differ, and "layers" if these do, joined by commas; "" if a side has no such cell.  It
+# compares the first cell of each side, since all cells of an environment and workload have the same
+# parameters in a plan.
 make_difference_finder <- function(first, second) {
   sides <- list(first, second)
   cell_keys <- lapply(sides, function(side) {
@@ -243,7 +253,7 @@ make_difference_finder <- function(first, second) {
 #' @return data frame, one row for each item that differs: item, and a column for each side with all
 #'   values that were observed, separated by " | "
 compare_origins <- function(sides) {
-  facts <- lapply(sides, collect_facts)
+  facts <- lapply(sides, collect_origin_facts)
   items <- sort(unique(unlist(lapply(facts, names))), method = "radix")
   values <- lapply(facts, function(known) {
     value <- unname(known[items])
@@ -255,10 +265,11 @@ compare_origins <- function(sides) {
   rows[lengths(distinct_values) > 1, ]
 }
 
-# Collects the facts of a side's origin from its plans, images and records, as texts named by item:
-# the keys that lead to it with points between, which unlist makes.  Different values of an item are
-# joined by " | ".
-collect_facts <- function(side) {
+# Collects the facts of a side's origin from its plans, images and records.
+# side: list of read_side.
+# Returns texts, named by item: the keys that lead to a fact, which unlist joins by points.
+# Different values of an item are joined by " | ".
+collect_origin_facts <- function(side) {
   list_record_facts <- function(record) {
     inside <- record$observed$inside
     # The control group is named after the system, whose name is new in every block.
@@ -282,17 +293,17 @@ collect_facts <- function(side) {
 
 #' Summarise the outcome of a comparison
 #'
-#' The rows of environments decide it.  Native's own rows are counted apart: they tell of the
-#' machine, and decide only if nothing else was compared.  outcome.json is made of the list.
+#' The rows of the other environments decide it.  Native's rows are counted apart, since they show
+#' changes of the machine; they decide only if nothing else was compared.  outcome.json is the list.
 #'
 #' @param rows data frame of compare_sides
 #' @param sides list of read_side
 #' @param effect the smallest difference that matters, as a share
-#' @return list: outcome ("difference" if a row differs, "equivalent" if all rows are, "undecided"
-#'   otherwise, "nothing to compare" if none has an interval), text (sentences), compared (number
-#'   of rows with a verdict), the number of rows for each outcome of a row, and native (the same
-#'   numbers of native's rows, where they decide nothing)
-summarise_outcome <- function(rows, sides, effect) {
+#' @return list: outcome ("nothing to compare" if no row has an interval, else "difference" if any
+#'   row differs, "equivalent" if all rows are, "undecided" otherwise), text (sentences), compared
+#'   (number of rows with a verdict), a number of rows for each of OUTCOMES, and native (a list of
+#'   these numbers for native's rows; missing if there are none or they decide)
+summarise_comparison <- function(rows, sides, effect) {
   rows <- rows[rows$outcome != "", ]
   is_native <- rows$environment == NATIVE & !rows$emulated
   deciding <- rows[!is_native, ]
@@ -317,9 +328,9 @@ summarise_outcome <- function(rows, sides, effect) {
     if (nrow(native) > 0) list(native = count_outcomes(native)))
 }
 
-# Describes the rows that decide in sentences: how many differ on each side, how many are undecided
-# and how many more blocks would decide, and how many have no interval.
-# rows: of compare_sides that are judged, at least one; sides, effect: see summarise_outcome.
+# Describes the rows that decide in sentences: how many differ on each side, how many are undecided,
+# how many more blocks would decide these, and how many have no interval.
+# rows: judged rows of compare_sides, at least one.  sides, effect: see summarise_comparison.
 describe_outcome <- function(rows, sides, effect) {
   margin <- paste0(format(100 * effect), " %")
   judged <- rows[rows$outcome != "no interval", ]
@@ -330,7 +341,8 @@ describe_outcome <- function(rows, sides, effect) {
                   "): nothing can be said."))
   }
   open <- judged[judged$outcome == "undecided", ]
-  need <- describe_need(open$more, if (has_several_sessions(sides)) "sessions" else "blocks")
+  unit <- if (has_several_sessions(sides)) "sessions" else "blocks"
+  need <- describe_samples_needed(open$more, unit)
   undecided <- paste(nrow(open), "of", nrow(judged), "undecided: ")
   by_value <- judged$basis == BY_VALUE
   if (nrow(open) == nrow(judged)) {
@@ -350,13 +362,14 @@ describe_outcome <- function(rows, sides, effect) {
     })
 }
 
-# A comparison that needs as many further blocks is said to lie at the margin.
-TOO_MANY <- 10000
+# A comparison that needs this many further blocks or more is said to lie at the margin: nobody
+# would measure them.
+MARGINAL_BLOCKS <- 10000
 
 # Says in a clause how many more blocks or sessions would decide.
-# more: their number for each undecided row, or NA; unit: "blocks" or "sessions".
-describe_need <- function(more, unit) {
-  known <- more[!is.na(more) & more < TOO_MANY]
+# more: their number for each undecided row, or NA.  unit: "blocks" or "sessions".
+describe_samples_needed <- function(more, unit) {
+  known <- more[!is.na(more) & more < MARGINAL_BLOCKS]
   if (length(known) == 0) return(paste("they lie at the margin, where no number of", unit, "tells"))
   format_about <- function(number) paste("about", format(signif(number, 2), big.mark = ","))
   # The number that is enough for half of the rows.
@@ -366,14 +379,14 @@ describe_need <- function(more, unit) {
     return(paste(format_about(max(known)), would, "for", length(known), "of them, and the others",
                  "lie at the margin, where no number tells"))
   }
-  # One number is enough where half of them and all take nearly the same.
+  # One number is named if half of the rows and all rows take nearly the same.
   if (max(known) <= 1.5 * half) return(paste(format_about(max(known)), would))
   paste0(format_about(half), " ", would, " for half of them, ", format_about(max(known)),
          " for all")
 }
 
-# Describes in clauses every side compared with the one before it, and with the first.
-# rows: of compare_sides; sides: lists of read_side, in their order, with names of their own.
+# Describes in clauses how every side compares with the one before it, and with the first.
+# rows: of compare_sides.  sides: lists of read_side in their order; their names differ.
 describe_all_sides <- function(rows, sides) {
   side_names <- vapply(sides, `[[`, "", "name")
   consecutive <- match(rows$from, side_names) == match(rows$to, side_names) - 1
@@ -389,14 +402,15 @@ describe_all_sides <- function(rows, sides) {
 }
 
 # Describes the outcomes of one side's series in a clause, for example "b is slower in 1 of 2 series
-# (1 undecided)".  name: of the side; outcomes: of OUTCOMES, one for each series; series without an
-# interval are not counted.
+# (1 undecided)".
+# name: of the side.  outcomes: one of OUTCOMES for each series; series without an interval are not
+# counted.
 describe_side <- function(name, outcomes) {
   decisive <- c("slower", "faster")
   open <- c("equivalent", "undecided")
   counts <- c(table(factor(outcomes, OUTCOMES)))[c(decisive, open)]
   if (sum(counts) == 0) return(paste(name, "has no series that can be compared"))
-  # In `template` %1$d is a count and %2$s its outcome.
+  # Joins the outcomes that occur.  template: for sprintf; %1$d is a count and %2$s its outcome.
   join_counts <- function(outcomes, template, separator) {
     present <- outcomes[counts[outcomes] > 0]
     paste(sprintf(template, counts[present], present), collapse = separator)

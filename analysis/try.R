@@ -8,10 +8,12 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "format", "paper_data", "markdown_tables", "figures", "render")
 
-# Writes the page `out` of the results in a folder, which has their tables, for `strata try --html`.
+# Writes the HTML page of `strata try --html`.
+# folder: of results, whose tables exist.  out: path of the page.
 write_try_page <- function(folder, out) {
-  tables <- lapply(c(comparisons = "comparisons", summary = "summary", runs = "runs"), read_result,
-                   folder)
+  # paper/try.Rmd uses the tables by these names.
+  names <- c(comparisons = "comparisons", summary = "summary", runs = "runs")
+  tables <- lapply(names, read_result_table, folder)
   render_document(ROOT, "try.Rmd", out, values = c(tables, list(results = read_results(folder))))
 }
 

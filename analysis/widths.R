@@ -1,8 +1,8 @@
 #!/usr/bin/env Rscript
 # Usage: widths.R RESULTS TABLES
-# TABLES holds tidy/ and laps/.  Prints the relative half-widths of intervals as JSON, the rows of
-# list_widths.  strata/results/decide.py decides by them which blocks follow, and relies on their
-# keys.  It sees ratios and verdicts only if the plan names a margin, by which differences decide.
+# Prints the relative half-widths of intervals as JSON, the rows of list_widths.  TABLES holds tidy/
+# and laps/.  strata/results/decide.py decides by the half-widths which blocks follow, and relies on
+# the keys.  It gets ratios and verdicts only if the plan has a margin, so that differences decide.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
@@ -10,11 +10,12 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims")
 
-# Lists the half-widths of intervals as shares of their ratios; NULL if there are no rows.
-# rows: workload, environment, reference, n, ratio, low, high, scatter; verdict, if differences may
-# decide; id: a claim's, or empty; bounds, published: the claim's tolerance and value, or NA.
-# The ratio and the ends of its interval (from, to) are NA if rows have no verdict: the decision
-# about further blocks must not follow from differences then.
+# Lists the half-widths of intervals as shares of their ratios; NULL if rows is NULL.
+# rows: data frame of workload, environment, reference, n, ratio, low, high, scatter; and of verdict
+# if differences may decide.  id: of a claim, or "".  bounds, published: the claim's tolerance and
+# value, or NA.
+# Without a verdict the ratio and the ends of its interval (from, to) are NA: then the decision
+# about further blocks must not depend on differences.
 list_widths <- function(rows, id = "", bounds = c(NA_real_, NA_real_), published = NA_real_) {
   if (is.null(rows)) return(NULL)
   half_width <- ifelse(rows$scatter < NO_SCATTER, 0, (rows$high - rows$low) / 2 / rows$ratio)
@@ -27,9 +28,10 @@ list_widths <- function(rows, id = "", bounds = c(NA_real_, NA_real_), published
   widths
 }
 
-# Lists the half-widths of headline ratios to native as list_widths does, or of levels if native or
-# all other environments are missing; NULL if there is none.  With a margin in the plan, the ratios
-# have verdicts.  results: list of read_results.
+# Lists the half-widths of headline ratios to native, or of levels if native or all other
+# environments are missing, as rows of list_widths; NULL if there are none.  If the plan has a
+# margin, the ratios have verdicts.
+# results: list of read_results.
 list_headline_widths <- function(results) {
   rows <- results$tidy[results$tidy$headline, ]
   if (nrow(rows) == 0) return(NULL)
@@ -44,13 +46,14 @@ list_headline_widths <- function(results) {
                         scatter = sd / mean, reference = ""))
 }
 
-# Lists the half-widths of a claim's parts as list_widths does; NULL if there is none.  A claim of
-# which a part cannot be tested is at best tested in part: it gets blocks only if the plan names no
-# width (`target`), so that blocks are measured for claims only.
-# claim: an entry of published$claims; results: list of read_results.
+# Lists the half-widths of a claim's parts, as rows of list_widths; NULL if there are none.  A claim
+# with a part that cannot be tested is at best tested in part: it has rows only if the plan has no
+# width (`target`), so that blocks are measured for claims alone.
+# claim: an entry of `claims` in published.  published: list as in published/claims.json.  results:
+# list of read_results.
 list_claim_widths <- function(claim, published, results) {
   only_claims <- is.null(results$plan$precision$target)
-  context <- describe_run(results)
+  context <- make_claim_context(results)
   parts <- list_claim_parts(claim, published, results$tidy, context)
   transferred <- transfer_claim(claim, published)
   if (only_claims && !is.null(transferred)) {
@@ -63,15 +66,17 @@ list_claim_widths <- function(claim, published, results) {
   value <- NA_real_
   if (identical(claim$published$unit, "ratio")) value <- as.numeric(claim$published$value)
   stack_rows(lapply(tested, function(part) {
-    row <- cbind(part[c("workload", "environment", "reference")], compare_part(part, 1 - ALPHA))
+    row <- cbind(part[c("workload", "environment", "reference")],
+                 estimate_claim_part(part, 1 - ALPHA))
     list_widths(row, claim$id, part$bounds, value)
   }))
 }
 
-# Prints the half-widths of headline ratios and of claims as JSON; arguments as in the usage above.
+# Prints the half-widths of headline ratios and of claims as JSON.
+# folder: of results.  tables: folder that holds tidy/ and laps/.
 print_widths <- function(folder, tables) {
   results <- read_results(folder, tables)
-  # Blocks narrow only the interval within a session: all count as one session's.
+  # More blocks narrow only the interval within a session, so that all count as one session's.
   results$tidy$session <- rep("", nrow(results$tidy))
   published <- read_published(folder, ROOT)
   widths <- stack_rows(c(list(list_headline_widths(results)),

@@ -1,4 +1,4 @@
-# The experiment, and what happens around a run.
+# The experiment, functions for the inputs of rules, and hooks at the start and the end of a run.
 import os
 import sys
 import threading
@@ -17,10 +17,11 @@ from strata.workflow import Experiment, describe_error, exit_with_error, list_co
 
 
 def call_or_raise(function, *arguments, **named_arguments):
-    """Call a function with its arguments while Snakemake finds due jobs, and return its result.
+    """Call a function while Snakemake looks for due jobs, and return its result.
 
     Raises WorkflowError, which Snakemake prints, for a user's mistake or a file that cannot be
-    read or written.  Other exceptions pass: Snakemake's own make it wait for a checkpoint.
+    read or written.  Other exceptions are not caught: with its own ones Snakemake waits for a
+    checkpoint.
     """
     try:
         return function(*arguments, **named_arguments)
@@ -29,7 +30,7 @@ def call_or_raise(function, *arguments, **named_arguments):
 
 
 def call_or_exit(function, *arguments):
-    """Call a function with its arguments outside of jobs, and return its result.
+    """Call a function outside of jobs, and return its result.
 
     A user's mistake, or a file that cannot be read or written, ends Snakemake with its message.
     """
@@ -40,7 +41,10 @@ def call_or_exit(function, *arguments):
 
 
 def is_making_files():
-    """Return whether this call of Snakemake makes files; a dry run, summary or graph does not."""
+    """Return whether this call of Snakemake makes files.
+
+    A dry run, a summary and a graph make none.
+    """
     return workflow.executor_plugin is not None and not workflow.dryrun
 
 
@@ -75,11 +79,12 @@ TEXTS = list_code(
 )
 
 
-# Snakemake calls these functions of inputs with the wildcards of a job, which they do not need.
-def list_folders(wildcards):
+# Snakemake calls the following functions of inputs with the wildcards of a job, which they do not
+# use.
+def list_log_folders(wildcards):
     """Return the folders of logs, and create missing ones unless the run is dry.
 
-    The deletion of a log makes its folder newer than the tables, which are then due.
+    As inputs of the tables they make these due if a log was deleted, which makes its folder newer.
     """
     return experiment.list_folders()
 
@@ -87,14 +92,17 @@ def list_folders(wildcards):
 def list_logs(wildcards):
     """Return the paths of all logs, or in a partial run of those that exist.
 
-    Until the checkpoints on which their number depends are done, Snakemake gets an exception that
-    makes it run them and call again.
+    Until the checkpoints that decide their number are done, the call raises Snakemake's exception
+    that makes it run these and call again.
     """
     return call_or_raise(experiment.list_logs, checkpoints)
 
 
-def list_measured(wildcards):
-    """Return the paths of all logs, records and decisions, or wait as :func:`list_logs` does."""
+def list_measured_files(wildcards):
+    """Return the paths of all logs, records and decisions.
+
+    It waits for checkpoints as :func:`list_logs` does.
+    """
     return call_or_raise(experiment.list_measured, checkpoints)
 
 

@@ -5,7 +5,7 @@ PAPER_OF = [*experiment.tables, "results/SHA256SUMS", *ANALYSIS, *TEXTS]
 
 rule draft_paper:
     input:
-        list_folders,
+        list_log_folders,
         PAPER_OF,
     output:
         temp("results/tmp/report.{ending}"),
@@ -22,7 +22,7 @@ rule draft_paper:
 
 rule paper:
     input:
-        list_folders,
+        list_log_folders,
         PAPER_OF,
         draft="results/tmp/report.{ending}",
     output:

@@ -9,8 +9,8 @@
 rule checksums:
     # Newer than the tables once a log or record is: the tables then stay due until they are made.
     input:
-        list_measured,
-        list_folders,
+        list_measured_files,
+        list_log_folders,
     output:
         "results/raw.sha256",
     log:
@@ -30,8 +30,8 @@ rule draft_tables:
     # for checksums that exist.
     input:
         TABLES_OF,
-        list_measured,
-        list_folders,
+        list_measured_files,
+        list_log_folders,
     output:
         temp(directory("results/tmp/tables")),
     log:
@@ -49,7 +49,7 @@ rule tables:
     input:
         TABLES_OF,
         # Snakemake does not compare times for a job that waits for a decision, as the draft's does.
-        list_folders,
+        list_log_folders,
         draft="results/tmp/tables",
     output:
         tables=report(experiment.tables, category="Tables"),

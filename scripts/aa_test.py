@@ -14,7 +14,7 @@ import random
 import subprocess
 import sys
 
-from side_project import ROOT, measure
+from side_project import ROOT, measure_side_project
 
 # Two laps of each keep blocks short, so that the budget pays for enough of them.
 WORKLOADS = {name: {"laps": 2} for name in ("stream", "randomaccess", "linpack")}
@@ -34,8 +34,9 @@ ORDERS = ["blocks", "sequential"]
 
 
 def make_config(number: int, order: str, repetitions: object) -> dict:
-    """Return the content of an experiment's config.yaml; the experiment's number is its seed.
+    """Return the content of an experiment's config.yaml.
 
+    number: the number of the experiment, which is also its seed.
     order: one of ORDERS.
     repetitions: a number of runs, or a rule that adds blocks, ``{min, max, target, budget}``.
     """
@@ -52,9 +53,9 @@ def make_config(number: int, order: str, repetitions: object) -> dict:
 def main() -> None:
     """Measure the missing cells of all experiments, and compare their results by studies/aa.R.
 
-    Folders in results/aa are named after order, budget or repetitions, and number, so that a
-    repeated call continues where the last one ended.  studies/aa.R reads the brake's per cent from
-    the names of ENVIRONMENTS, and `order` from the plan.
+    The folder of an experiment in results/aa is named after its order, its budget or repetitions,
+    and its number, so that a repeated call continues where the last one ended.  studies/aa.R reads
+    the brake's per cent from the names of ENVIRONMENTS, and `order` from the plan.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experiments", type=int, default=6, help="experiments in each order")
@@ -77,7 +78,8 @@ def main() -> None:
     }
     projects = []
     for number in range(1, options.experiments + 1):
-        # The order of a pair depends on its number only, whichever of the two is wanted.
+        # The two orders alternate at random, but in the same way for each number, also if only one
+        # of them is measured.
         orders = [*ORDERS]
         random.Random(number).shuffle(orders)
         for order in orders:
@@ -87,7 +89,7 @@ def main() -> None:
             message = f"A/A: experiment {number} of {options.experiments}, {order}"
             print(message, file=sys.stderr, flush=True)
             project = base / f"{name}-{number}"
-            measure(project, make_config(number, order, repetitions), list(WORKLOADS))
+            measure_side_project(project, make_config(number, order, repetitions), list(WORKLOADS))
             projects.append(str(project))
     subprocess.run(["Rscript", "studies/aa.R", str(base), *projects], cwd=ROOT, check=True)
 

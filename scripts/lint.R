@@ -16,8 +16,9 @@ for (lint in unlist(lints, recursive = FALSE)) print(lint)
 # also reports the columns that dplyr and ggplot2 look up in data, and the variables in texts of
 # glue; these are no mistakes if an argument, an element after $ or a text has the same name.
 
-# Returns the names in a piece of code, of arguments, elements after $ and words of texts; NULL if
-# it has none.
+# Collects the names of arguments, the elements after $ and the words of texts in a piece of code.
+# code: a parsed expression.
+# Returns a character vector; NULL if the code has no such names.
 collect_names <- function(code) {
   if (is.character(code)) {
     return(unlist(regmatches(code, gregexpr("[[:alpha:]][[:alnum:]_.]*", code))))
@@ -29,13 +30,14 @@ collect_names <- function(code) {
   c(names(code), unlist(lapply(as.list(code), collect_names)))
 }
 
-# Returns whether code is a call of the function with this name.
+# Returns whether code is a call of the function with a name.
+# code: a parsed expression.  name: of the function, as text.
 is_call_of <- function(code, name) is.call(code) && identical(code[[1]], as.name(name))
 
 analysis <- list2env(list(where = identity), parent = globalenv())
 columns <- character()
 paths <- list.files("analysis", "[.]R$", full.names = TRUE)
-# Returns the expressions of a file, as a list.
+# Parses a file of R; returns a list of its expressions.
 parse_file <- function(path) as.list(parse(path, keep.source = FALSE, encoding = "UTF-8"))
 for (code in unlist(lapply(paths, parse_file))) {
   columns <- c(columns, collect_names(code))

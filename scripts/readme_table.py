@@ -27,8 +27,9 @@ def list_archives() -> list[str]:
 
 
 def make_table(archives: list[str]) -> str:
-    """Return the Markdown that `strata pool` makes of archives, which ends with a line break.
+    """Return the Markdown table that `strata pool` makes of archives, with a line break at its end.
 
+    archives: paths of light archives.
     The table has a column for each of ENVIRONMENTS.  Raises UserError if an archive is refused.
     """
     with tempfile.TemporaryDirectory() as folder:
@@ -41,6 +42,7 @@ def replace_table(text: str, table: str) -> str:
     """Return the text of README.md with another table between its marks BEGIN and END.
 
     text: the present text; without the marks it is returned unchanged.
+    table: Markdown that ends with a line break.
     """
     block = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
     return block.sub(lambda _: f"{BEGIN}\n{table}{END}", text)
@@ -49,7 +51,7 @@ def replace_table(text: str, table: str) -> str:
 def main() -> int:
     """Write the table into README.md, and return the exit status.
 
-    The status is 1 where there is no archive, or one is refused: README.md then stays as it is.
+    The status is 1 if there is no archive, or if one is refused; README.md is then not changed.
     """
     archives = list_archives()
     if not archives:

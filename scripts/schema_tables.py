@@ -1,7 +1,7 @@
 """Write the tables of keys in docs/, between their marks, from the schemas that declare the keys.
 
 Usage: python scripts/schema_tables.py [--check]
-With --check nothing is written, and a table that differs from its schema is an error.
+With --check, nothing is written, and a table that differs from its schema is an error.
 """
 
 import json
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+# A table in a document, with its marks; group 1 is the path of the schema.
 MARKED = re.compile(r"<!-- keys of (schemas/\w+\.schema\.json) -->\n.*?<!-- end -->", re.DOTALL)
 
 
@@ -31,10 +32,11 @@ def format_code(text: str) -> str:
 
 
 def describe_values(schema: dict, root: dict) -> str:
-    """Return a phrase of Markdown that describes the values that a schema accepts.
+    """Return a phrase in Markdown that describes the values that a schema accepts.
 
-    root: the whole schema, whose definitions `schema` may refer to.  A reference to another file
-    counts as a mapping.
+    schema: the schema of one key.
+    root: the whole schema of the file, to whose definitions `schema` may refer.  A reference to
+    another file counts as a mapping.
     """
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
@@ -57,9 +59,9 @@ def describe_values(schema: dict, root: dict) -> str:
 
 
 def _describe_type(type_name: str, schema: dict, root: dict) -> str:
-    """Return a phrase of Markdown that describes the values of one type that a schema accepts.
+    """Return a phrase in Markdown that describes the values of one type that a schema accepts.
 
-    type_name: the type, such as "integer".  root: as for :func:`describe_values`.
+    type_name: the type, such as "integer".  schema, root: see :func:`describe_values`.
     """
     if type_name in ("integer", "number"):
         low, high = schema.get("minimum"), schema.get("maximum")
@@ -70,7 +72,7 @@ def _describe_type(type_name: str, schema: dict, root: dict) -> str:
             return f"{text} {low}–{high}"
         return f"{text} ≥ {low}" if low is not None else text
     if type_name == "string":
-        # A pattern that is nothing but a word accepts this word alone.
+        # A pattern that is only a word accepts nothing but this word.
         word = re.fullmatch(r"\^(\w+)\$", schema.get("pattern", ""))
         return format_code(word[1]) if word else "text"
     if type_name == "array":
@@ -79,12 +81,13 @@ def _describe_type(type_name: str, schema: dict, root: dict) -> str:
     return phrases.get(type_name, type_name)
 
 
-def list_keys(schema: dict, prefix: str = "") -> list[tuple[str, dict, bool]]:
-    """Return (key, schema, required) for each key of a mapping, each followed by its inner keys.
+def list_nested_keys(schema: dict, prefix: str = "") -> list[tuple[str, dict, bool]]:
+    """Return (key, schema, is_required) for each key of a mapping and of the mappings in it.
 
-    Inner keys have the outer key and a period before them, or ``[].`` where they are of a list's
-    items.
-    prefix: the key of the mapping with a period, such as ``vm.``; empty for the whole schema.
+    Inner keys follow their outer key, and begin with it and a period, such as ``vm.cpus``; keys of
+    a list's items begin with the key of the list and ``[].``.
+    schema: the schema of the mapping.
+    prefix: the key of the mapping with a period, such as ``vm.``; "" for the whole schema.
     """
     rows = []
     for name, inner in _list_properties(schema):
@@ -95,14 +98,14 @@ def list_keys(schema: dict, prefix: str = "") -> list[tuple[str, dict, bool]]:
             # Keys of a definition have a table of their own.
             if "$ref" in choice:
                 continue
-            rows += list_keys(choice, f"{key}.")
+            rows += list_nested_keys(choice, f"{key}.")
             if isinstance(choice.get("items"), dict):
-                rows += list_keys(choice["items"], f"{key}[].")
+                rows += list_nested_keys(choice["items"], f"{key}[].")
     return rows
 
 
 def _list_properties(schema: dict) -> list[tuple[str, dict]]:
-    """Return (key, schema) for each key of a mapping; the key NAME stands for any name."""
+    """Return (key, schema) for each key of a mapping's schema; the key NAME stands for any name."""
     additional = schema.get("additionalProperties")
     any_name = [("NAME", additional)] if isinstance(additional, dict) else []
     return [*schema.get("properties", {}).items(), *any_name]
@@ -111,10 +114,11 @@ def _list_properties(schema: dict) -> list[tuple[str, dict]]:
 def format_keys(schema: dict) -> str:
     """Return a Markdown table of the keys in a schema that have a description.
 
+    schema: the whole schema of a file.
     Neighbouring keys with the same description share a row, which shows the values of the first.
     """
     rows: list[list[str]] = []
-    for key, inner, is_required in list_keys(schema):
+    for key, inner, is_required in list_nested_keys(schema):
         if "description" not in inner:
             continue
         note = " (**required**)" if is_required else ""
@@ -128,9 +132,9 @@ def format_keys(schema: dict) -> str:
 
 
 def update_tables(text: str) -> str:
-    """Return the text of a document, with each marked table made from its present schema.
+    """Return the text of a document, in which each marked table is made from its present schema.
 
-    A table is between the marks of MARKED; the rest of the text stays.
+    A table is between the marks of MARKED; the rest of the text does not change.
     """
 
     def make_table(match: re.Match) -> str:

@@ -1,4 +1,4 @@
-"""Measure small experiments that use the files of this project, each in its own folder."""
+"""Measure side projects: small experiments in folders of their own that use this project's files."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from strata.experiment.folder import prepare_folder
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def measure(folder: Path, config: dict, workloads: list[str]) -> None:
+def measure_side_project(folder: Path, config: dict, workloads: list[str]) -> None:
     """Measure the missing cells of some workloads in a side project, and make their tidy tables.
 
     The folder is made if it is missing (strata/experiment/folder.py).  Its config.yaml is always
@@ -20,12 +20,13 @@ def measure(folder: Path, config: dict, workloads: list[str]) -> None:
     folder: the folder of the side project.
     config: the content of its config.yaml.
     workloads: the names of the workloads to measure.
-    Raises CalledProcessError if Snakemake fails: cells measured until then stay.
+    Raises CalledProcessError if Snakemake fails; cells that were measured before are kept.
     """
     prepare_folder(str(folder), config)
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", str(folder)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
-    # Its systems under test belong to its own run, not to one that called this script.
+    # The systems under test must belong to the run of the side project, not to a run that called
+    # this script.
     variables.pop("STRATA_OWNER", None)
     targets = [f"results/tidy/{name}.csv" for name in workloads]
     subprocess.run([*command, *targets], cwd=folder, env=variables, check=True)

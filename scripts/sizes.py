@@ -1,8 +1,9 @@
 """Measure how sizes change the level, ratio and scatter of each workload of config.yaml.
 
-The sizes go from tiny to four times standard.  Each is a side project below results/sizes with the
-ordinary cells of native and Docker; the tables go to docs/sizes.md.  A block of every size is
-measured before the next block of any, so that sizes are compared as environments are.
+The sizes are from tiny to four times standard.  Each is measured in a side project below
+results/sizes, with the ordinary cells of native and Docker.  The table is written to docs/sizes.md.
+A block of every size is measured before the next block of any size, so that all sizes meet the same
+changes of the machine.
 
 Usage: PYTHONPATH=. sizes.py
 """
@@ -17,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from side_project import ROOT, measure
+from side_project import ROOT, measure_side_project
 
 from strata.experiment import sizes, workload
 from strata.host import capacity, observe
@@ -39,8 +40,8 @@ def scale_sizes(name: str, factor: float) -> dict:
 
     name: the name of the workload.
     factor: the multiple, above 0, of this host's standard size.
-    The result is parameter → value, as `workloads` of config.yaml takes it; of a list only the
-    first value is scaled.  It has only the parameters with the rule `smallest`.  Values are rounded
+    The result is parameter → value, as in `workloads` of config.yaml.  It has only the parameters
+    with the rule `smallest`.  A list becomes a list of its first value, scaled.  Values are rounded
     up to the multiple that the rule demands.
     """
     standard, _ = workload.resolve_parameters(name, {}, "standard", capacity.read_host_facts())
@@ -50,25 +51,26 @@ def scale_sizes(name: str, factor: float) -> dict:
         rule = parameter.get("standard")
         if not isinstance(rule, dict) or rule["rule"] != "smallest":
             continue
-        # How bytes follow from the value, such as "n^2" of the size rule's "8*n^2".
+        # How the bytes depend on the value, for example "n^2" if a size rule has "8*n^2".
         shape = "n"
         for size_rule in declaration["sizes"]:
             if size_rule.get("value") == key and "bytes" in size_rule:
                 shape = size_rule["bytes"].split("*", 1)[1]
                 break
-        in_bytes, with_bytes = sizes.SHAPES[shape]
+        # Both ignore the constant factor of the size rule, which cancels out here.
+        compute_size, find_smallest_value = sizes.SHAPES[shape]
         is_list = isinstance(standard[key], list)
         value = standard[key][0] if is_list else standard[key]
-        multiples = math.ceil(with_bytes(factor * in_bytes(value)) / rule["multiple"])
-        scaled = multiples * rule["multiple"]
+        scaled_value = find_smallest_value(factor * compute_size(value))
+        scaled = math.ceil(scaled_value / rule["multiple"]) * rule["multiple"]
         parameters[key] = [scaled] if is_list else scaled
     return parameters
 
 
 def make_config(size: str, blocks: int) -> dict:
-    """Return the config.yaml of the experiment with one size.
+    """Return the content of config.yaml for the experiment with one size.
 
-    Run this in the project's folder: its config.yaml gives seed, image and workloads.
+    The current folder must be the project's: seed, image and workloads come from its config.yaml.
     size: a key of FACTORS.
     blocks: the number of blocks.
     """
@@ -87,7 +89,7 @@ def make_config(size: str, blocks: int) -> dict:
 
 
 def get_project_folder(size: str) -> Path:
-    """Return the folder of the separate project that measures one size; it may be missing.
+    """Return the path of the side project that measures one size; it may not exist yet.
 
     size: a key of FACTORS.
     """
@@ -103,7 +105,7 @@ def read_table(path: Path) -> list[dict]:
 def read_headline_rows(size: str, name: str, table: str, environment: str) -> list[dict]:
     """Return the rows of a workload's headline metrics in a table of results, as texts.
 
-    The commands in analysis/ have written the table; its columns are in docs/files.md.
+    analysis/tables.R has written the table; docs/files.md describes its columns.
     size: a key of FACTORS.
     name: the name of the workload.
     table: the name of the table, such as "summary".
@@ -117,14 +119,13 @@ def read_headline_rows(size: str, name: str, table: str, environment: str) -> li
 def read_values_by_block(size: str, name: str, metric: str) -> dict[str, float]:
     """Return native's value of a headline metric in each block that counts, by the block's number.
 
-    The number is the repetition, as text.
+    The number of a block is its repetition, as text.
     size: a key of FACTORS.
     name: the name of the workload.
     metric: the name of the metric, which must have one series.
     """
     summary = read_headline_rows(size, name, "summary", ENVIRONMENTS[0])
-    # A headline metric has one series.
-    (series,) = (row for row in summary if row["metric"] == metric)
+    [series] = [row for row in summary if row["metric"] == metric]
     rows = read_table(get_project_folder(size) / f"results/tidy/{name}.csv")
     factors = [key for key in rows[0] if key.startswith("factor_")]
     expected = {key: series[key] for key in ("environment", "metric", *factors)}
@@ -136,8 +137,8 @@ def read_values_by_block(size: str, name: str, metric: str) -> dict[str, float]:
 def format_share_of_standard(size: str, name: str, metric: str) -> str:
     """Return native's level in per cent of its level at the standard size, with a 95 % interval.
 
-    It is the geometric mean over the blocks that both sizes have, as text.  The result is "not
-    available" if these are fewer than two.
+    It is the geometric mean over the blocks that both sizes have, formatted as text.  The result is
+    "not available" if both have fewer than two blocks in common.
     size: a key of FACTORS.
     name: the name of the workload.
     metric: the name of a headline metric.
@@ -153,9 +154,10 @@ def format_share_of_standard(size: str, name: str, metric: str) -> str:
         return f"not available{format_missing_blocks(count)}"
     mean = math.exp(statistics.mean(logarithms))
     half_width = STUDENT[count] * statistics.stdev(logarithms) / math.sqrt(count)
-    # Half of the interval's width once it is on the scale of the values.
-    reach = mean * math.sinh(half_width)
-    return f"{100 * mean:.1f} ± {100 * reach:.1f} %{format_missing_blocks(count)}"
+    # Half of the interval's width on the scale of the ratios, not of their logarithms.
+    half_width_of_ratio = mean * math.sinh(half_width)
+    blocks = format_missing_blocks(count)
+    return f"{100 * mean:.1f} ± {100 * half_width_of_ratio:.1f} %{blocks}"
 
 
 def format_missing_blocks(count: int) -> str:
@@ -166,9 +168,9 @@ def format_missing_blocks(count: int) -> str:
 def format_rows(size: str, name: str) -> list[str]:
     """Return a Markdown row for each headline metric of a workload at one size.
 
-    Its columns are those of the head that :func:`main` writes: workload and metric, size, whether
-    the size rules hold, native's level, its share of the standard one, Docker's ratio and its
-    scatter.  The size must be measured.
+    The columns have to be those of the header that :func:`main` writes: workload and metric, size,
+    whether the size rules hold, native's level, its share of the standard one, Docker's ratio and
+    its scatter.  The side project of the size must have its tables.
     size: a key of FACTORS.
     name: the name of the workload.
     """
@@ -180,7 +182,7 @@ def format_rows(size: str, name: str) -> list[str]:
     levels = {row["series"]: float(row["level"]) for row in summary}
     lines = []
     for row in read_headline_rows(size, name, "comparisons", ENVIRONMENTS[1]):
-        # An empty cell is not a number.
+        # A field of the table is empty if there is no such number.
         numbers = {key: float(row[key] or "nan") for key in ("ratio", "low", "high", "scatter")}
         half_width = (numbers["high"] - numbers["low"]) / 2 / numbers["ratio"]
         share = format_share_of_standard(size, name, row["metric"])
@@ -195,22 +197,22 @@ def format_rows(size: str, name: str) -> list[str]:
 
 
 def format_value(value: object) -> str:
-    """Return the number, or the list of numbers, of a parameter with thousands separators."""
+    """Return the number of a parameter, or its list of numbers, with thousands separators."""
     numbers = value if isinstance(value, list) else [value]
     return ", ".join(f"{number:,}" for number in numbers)
 
 
 def main() -> None:
-    """Measure the missing cells of all sizes, and replace the tables in docs/sizes.md.
+    """Measure the missing cells of all sizes, and replace the table in docs/sizes.md.
 
-    The text of the document before MARK is kept.  A repeated call measures only what is missing.
+    The text of the document before MARK is kept.  A repeated call measures only missing cells.
     """
     os.chdir(ROOT)
     names = list(yaml_files.read_mapping("config.yaml")["workloads"])
     for blocks in range(1, BLOCKS + 1):
         for size in random.Random(blocks).sample([*FACTORS], len(FACTORS)):
             print(f"sizes: block {blocks} of {BLOCKS}, {size}", file=sys.stderr, flush=True)
-            measure(get_project_folder(size), make_config(size, blocks), names)
+            measure_side_project(get_project_folder(size), make_config(size, blocks), names)
     host = observe.parse_facts(observe.read_files(observe.FILES))
     machine = capacity.read_host_facts()
     lines = [

@@ -15,10 +15,10 @@ if (length(arguments) < 2) stop("usage: studies/aa.R FOLDER PROJECT...", call. =
 #'
 #' @param comparisons data frame, one row for each comparison: low, high (the interval of a ratio;
 #'   NA counts as no difference), taken (the share of performance that a brake takes)
-#' @return data frame of one row: comparisons (how many), different (intervals that exclude 1),
-#'   share with its 95 % interval low and high, promised (the share of intervals of these widths
-#'   that should exclude 1 if `taken` is all of the difference), beyond (the share of intervals that
-#'   lie outside of the margin)
+#' @return data frame of one row: comparisons (their number), different (number of intervals that
+#'   exclude 1), share (of such intervals) with its 95 % interval low and high, promised (the share
+#'   of intervals of these widths that should exclude 1 if `taken` is the whole difference), beyond
+#'   (the share of intervals that lie outside of MARGIN)
 summarise_rates <- function(comparisons) {
   different <- (comparisons$low > 1 | comparisons$high < 1) %in% TRUE
   limits <- stats::binom.test(sum(different), length(different))$conf.int
@@ -27,25 +27,27 @@ summarise_rates <- function(comparisons) {
   half_widths <- log(comparisons$high / comparisons$low) / 2
   distance <- effect / half_widths
   promised <- stats::pnorm(1.96 * (distance - 1)) + stats::pnorm(1.96 * (-distance - 1))
+  is_beyond <- comparisons$high < 1 - MARGIN | comparisons$low > 1 / (1 - MARGIN)
   data.frame(comparisons = length(different), different = sum(different), share = mean(different),
              low = limits[[1]], high = limits[[2]], promised = mean(promised, na.rm = TRUE),
-             beyond = mean((comparisons$high < 1 - MARGIN | comparisons$low > 1 / (1 - MARGIN)) %in%
-                             TRUE))
+             beyond = mean(is_beyond %in% TRUE))
 }
 
-# Compares two samples of values by Welch's test of their logarithms; returns low and high, the 95 %
-# interval of the ratio of the geometric means, x to y.
-compare_unpaired <- function(x, y) {
-  interval <- exp(stats::t.test(log(x), log(y))$conf.int)
+# Compares two samples of values by Welch's test of their logarithms.
+# Returns a data frame of low and high, the 95 % interval of the ratio of the geometric means, of
+# values to reference.
+compare_unpaired <- function(values, reference) {
+  interval <- exp(stats::t.test(log(values), log(reference))$conf.int)
   data.frame(low = interval[[1]], high = interval[[2]])
 }
 
-# Compares one environment of a project with native in both ways.
-# name: of the environment; a brake's says its per cent.  headlines: tidy rows of headline metrics.
-# order: of the project's runs, as its configuration names it.
-# Returns a data frame with a row for each series and way: order, comparison (the way), taken (the
-# share of performance that a brake takes), and low and high.
-compare_both_ways <- function(name, headlines, order) {
+# Compares one environment of a project with native, in blocks and unpaired.
+# name: of the environment; that of a brake ends with its per cent, for example braked-2.
+# headlines: tidy rows of headline metrics.  order: of the project's runs, as in its configuration.
+# Returns a data frame with a row for each series and way: order, comparison ("in blocks" or
+# "unpaired"), taken (the share of performance that a brake takes), low and high (the interval of
+# the ratio).
+compare_with_native_twice <- function(name, headlines, order) {
   native <- headlines[headlines$environment == NATIVE, ]
   environment <- headlines[headlines$environment == name, ]
   paired <- compare_environments(pair_environments(environment, native))
@@ -65,20 +67,21 @@ compare_both_ways <- function(name, headlines, order) {
         cbind(order = order, comparison = "unpaired", taken = taken, unpaired[columns]))
 }
 
-# Returns the rates of all projects, whose tables exist, see summarise_rates: one row for each
-# order, comparison and taken.
+# Computes how often the comparisons of all projects find a difference.
+# projects: paths of projects, whose tables exist.
+# Returns rows of summarise_rates, one for each order, comparison and taken.
 compute_rates <- function(projects) {
   comparisons <- stack_rows(lapply(projects, function(project) {
     results <- read_results(file.path(project, "results"))
     headlines <- results$tidy[results$tidy$headline, ]
     environments <- setdiff(unique(headlines$environment), NATIVE)
-    stack_rows(lapply(environments, compare_both_ways, headlines, results$plan$order))
+    stack_rows(lapply(environments, compare_with_native_twice, headlines, results$plan$order))
   }))
   map_groups(comparisons, c("order", "comparison", "taken"), summarise_rates)
 }
 
 rates <- compute_rates(arguments[-1])
-numeric <- vapply(rates, is.numeric, NA)
-rates[numeric] <- lapply(rates[numeric], signif, 4)
+is_number <- vapply(rates, is.numeric, NA)
+rates[is_number] <- lapply(rates[is_number], signif, 4)
 utils::write.csv(rates, file.path(arguments[[1]], "measured.csv"), row.names = FALSE, quote = FALSE)
 print(rates, row.names = FALSE)

@@ -6,13 +6,13 @@ Usage: studies/beside.py [--minutes 40] [--programs xz python] [--pairs twins do
 
 Needs root, Docker and hyperfine (`apt-get install hyperfine`).  In every repetition each tool
 measures each pair of systems once with each program, in a new random order, so that all of them
-meet the same hours.  Every measurement appends a line to results/beside/runs.csv; a second call
-goes on from there.  At the end, or after the minutes, it prints a Markdown table and writes it,
-and table.csv, beside the lines.
+meet the same changes of the machine.  Every measurement appends a row to results/beside/runs.csv;
+a second call continues after the last row.  At the end, or after the minutes, it prints a Markdown
+table, and writes it to table.md and table.csv beside runs.csv.
 
-hyperfine measures twice: with its defaults, and with as many runs as take the seconds of `strata
-try` for this program and pair so far.
-Beside these two, which run themselves, it repeats as these tools are documented to:
+hyperfine measures in two ways: with its defaults, and with as many runs as take the mean seconds of
+`strata try` for this program and pair.  Other tools are not run: this study repeats programs as
+their code or documents describe:
 
 Phoronix: three runs of each side, and while their standard deviation is 3 % or more, or one lies
 beyond three of them, up to four times as many, then five times if that helps
@@ -103,14 +103,14 @@ COLUMNS = (
 INVOCATIONS, SCHEDULED = 10, 3
 # From this relative standard deviation on, Phoronix runs again.
 NOISY = 0.03
-# What a measurement gives: its values by COLUMNS.
+# The result of a measurement: values by names of COLUMNS.
 Result = dict[str, Any]
-# Runs a command some times, and returns the seconds of each run.
+# A function that runs a command several times, and returns the seconds of each run.
 Sampler = Callable[[list[str]], list[float]]
 
 
 def time_runs(command: list[str], count: int) -> list[float]:
-    """Run a command some times, and return the seconds of each run.
+    """Run a command `count` times, and return the seconds of each run.
 
     Raises CalledProcessError if a run fails.
     """
@@ -131,20 +131,20 @@ def sample_by_fixed_number(command: list[str]) -> list[float]:
 
 
 def sample_by_hyperfine(command: list[str]) -> list[float]:
-    """Return the seconds of the runs of a command by hyperfine, with its defaults but no shell.
+    """Run a command by hyperfine with its defaults, but without a shell; return each run's seconds.
 
     Overwrites hyperfine.json in BASE.  Raises CalledProcessError if hyperfine or a run fails.
     """
     return run_hyperfine(command, [])
 
 
-def run_hyperfine(command: list[str], more: list[str]) -> list[float]:
-    """Return the seconds of the runs of a command by hyperfine with more options.
+def run_hyperfine(command: list[str], further_options: list[str]) -> list[float]:
+    """Run a command by hyperfine with further options, and return the seconds of each run.
 
-    The other effects and errors are those of :func:`sample_by_hyperfine`.
+    Overwrites hyperfine.json in BASE.  Raises CalledProcessError if hyperfine or a run fails.
     """
     export = BASE / "hyperfine.json"
-    options = ["--shell=none", "--style=none", "--export-json", str(export), *more]
+    options = ["--shell=none", "--style=none", "--export-json", str(export), *further_options]
     argv = ["hyperfine", *options, shlex.join(command)]
     with open(BASE / "printed.log", "a") as log:
         subprocess.run(argv, stdout=log, stderr=log, check=True)
@@ -153,8 +153,9 @@ def run_hyperfine(command: list[str], more: list[str]) -> list[float]:
 
 
 def sample_by_phoronix_rule(command: list[str]) -> list[float]:
-    """Return the seconds of runs until Phoronix's rule, as the module describes it, is satisfied.
+    """Run a command until Phoronix's rule is satisfied, and return the seconds of each run.
 
+    The module's docstring describes the rule.
     Raises CalledProcessError if a run fails.
     """
     seconds = time_runs(command, SCHEDULED)
@@ -165,7 +166,7 @@ def sample_by_phoronix_rule(command: list[str]) -> list[float]:
         if deviation / mean < NOISY and not is_outlying:
             return seconds
         deviations.append(deviation / mean)
-        # More runs are allowed if the deviation is within a half of what it was at first.
+        # The limit is higher if the deviation changed by less than half of the first one.
         is_helping = abs(deviations[0] - deviations[-1]) < deviations[0] / 2
         limit = SCHEDULED * (5 if is_helping else 4)
         if len(seconds) >= limit:
@@ -174,9 +175,10 @@ def sample_by_phoronix_rule(command: list[str]) -> list[float]:
 
 
 def sample_for_seconds(command: list[str], seconds: float) -> list[float]:
-    """Return the seconds of as many runs by hyperfine as take some seconds, ten at least.
+    """Run a command by hyperfine for about `seconds`, and return the seconds of each run.
 
-    The effects and errors are those of :func:`sample_by_hyperfine`.
+    There are at least ten runs, hyperfine's own minimum.
+    Overwrites hyperfine.json in BASE.  Raises CalledProcessError if hyperfine or a run fails.
     """
     count = max(10, round(seconds / time_runs(command, 1)[0]))
     return run_hyperfine(command, ["--runs", str(count)])
@@ -188,18 +190,19 @@ SAMPLERS: dict[str, Sampler] = {
     "ReBench's way": sample_by_fixed_number,
     "ReFrame's way": sample_by_fixed_number,
 }
-# The same tool with the seconds that `strata try` takes; see sample_for_seconds.
+# hyperfine with as many runs as take the time of `strata try`; see sample_for_seconds.
 AS_LONG = "hyperfine, as long"
 TOOLS = ("strata try", AS_LONG, *SAMPLERS)
 GVISOR_TOOLS = ("strata try", AS_LONG, "hyperfine")
 
 
 def compare_samples(tool: str, first: list[float], second: list[float]) -> Result:
-    """Return the second system's share of the first one's speed, with two intervals.
+    """Return the second system's speed as a share of the first one's, with two intervals.
 
     first, second: the seconds of each run in the two systems.
-    The keys are columns of COLUMNS: low and high, as the tool prints them, are None for ReBench;
-    welch_low and welch_high are 95 % by Welch's test of the logarithms.
+    The keys of the result are names of COLUMNS.  low and high are the interval that the tool
+    prints, and None if it prints none.  welch_low and welch_high are the 95 % interval by Welch's
+    test of the logarithms.
     """
     ratio = statistics.mean(first) / statistics.mean(second)
     half_width = compute_own_half_width(tool, first, second)
@@ -217,8 +220,9 @@ def compare_samples(tool: str, first: list[float], second: list[float]) -> Resul
 def compute_own_half_width(tool: str, first: list[float], second: list[float]) -> float | None:
     """Return the relative half-width that a tool prints with a ratio; None if it prints none.
 
-    hyperfine takes the standard deviations of the runs, Phoronix the standard errors, and ReFrame
-    the limits of its reference.
+    tool: one of TOOLS.  first, second: the seconds of each run in the two systems.
+    The half-width follows from the standard deviations of the runs for hyperfine, from their
+    standard errors for Phoronix, and from the limits of the reference for ReFrame.
     """
     spreads = [statistics.stdev(sample) / statistics.mean(sample) for sample in (first, second)]
     if tool in ("hyperfine", AS_LONG):
@@ -231,7 +235,7 @@ def compute_own_half_width(tool: str, first: list[float], second: list[float]) -
 def compute_welch_interval(first: list[float], second: list[float]) -> tuple[float, float]:
     """Return the 95 % interval of the ratio of two geometric means, by Welch's test.
 
-    first, second: the seconds of each run, two at least.
+    first, second: the seconds of each run, at least two for each.
     """
     logarithms = [[math.log(seconds) for seconds in sample] for sample in (first, second)]
     errors = [statistics.variance(sample) / len(sample) for sample in logarithms]
@@ -245,14 +249,14 @@ def compute_welch_interval(first: list[float], second: list[float]) -> tuple[flo
 
 @contextlib.contextmanager
 def run_brake() -> Iterator[None]:
-    """Take the share BRAKE of the processors' time from all programs within the block.
+    """Take the share BRAKE of the processors' time from all other programs in a `with` block.
 
     Needs root.  TAKE_TIME is the program of Strata's layer `brake`.
     """
     argv = wrap_as_root(["python3", "-S", "-c", TAKE_TIME, str(BRAKE)])
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True)
     try:
-        # Until the brake has started; nothing says when.
+        # The brake needs a moment to start, and does not report when it has.
         time.sleep(0.2)
         yield
     finally:
@@ -262,12 +266,13 @@ def run_brake() -> Iterator[None]:
 
 @contextlib.contextmanager
 def start_system(system: str, recipe: str) -> Iterator[list[str]]:
-    """Start a system for the other tools, and yield the prefix of a command in it.
+    """Start a system for tools other than Strata, and yield the prefix of commands in it.
 
-    system: a key of ENVIRONMENTS.  recipe: the recipe of the image, which is cached and in Docker.
-    Nothing else is up at that time, since an idle sandbox slows the other systems' programs.
-    A container removes itself after an hour if this process is killed.  A native system is
-    BASE/native, where the image's tree is mounted; the next call unmounts what a kill leaves.
+    system: a key of ENVIRONMENTS.
+    recipe: the recipe of the image, which must be cached and imported into Docker.
+    No other system may be up, since an idle sandbox slows programs of other systems.
+    A container ends and is removed after an hour if this process is killed.  A native system is the
+    image's tree, mounted in BASE/native; if this process is killed, the next call unmounts it.
     Raises CalledProcessError if the system does not start.
     """
     if system in RUNTIMES:
@@ -304,11 +309,13 @@ def has_gvisor() -> bool:
     return RUNTIMES["docker-gvisor"][1] in done.stdout
 
 
-def try_command(script: str, pair: str, budget: float) -> Result | None:
-    """Measure a script in a pair by ``strata try``, and return its answer; None if it has none.
+def measure_by_strata_try(script: str, pair: str, budget: float) -> Result | None:
+    """Measure a script in a pair of systems by ``strata try``, and return the result.
 
-    pair: a key of PAIRS.  budget: the seconds of the measurement.
-    Measures again in the project in BASE, and appends what the command prints to printed.log.
+    script: commands for sh.  pair: a key of PAIRS.  budget: the seconds of the measurement.
+    Replaces the earlier measurement of the pair in the project in BASE, and appends the output to
+    printed.log.
+    Returns None if ``strata try`` gives no interval.
     """
     second = PAIRS[pair][1]
     answer = BASE / "answer.json"
@@ -326,18 +333,18 @@ def try_command(script: str, pair: str, budget: float) -> Result | None:
     return None
 
 
-def measure(tool: str, program: str, pair: str, recipe: str, seconds: float) -> Result | None:
+def measure_pair(tool: str, program: str, pair: str, recipe: str, seconds: float) -> Result | None:
     """Measure a pair once by one tool, and return the result with the seconds that it took.
 
     tool, program, pair: of TOOLS, PROGRAMS and PAIRS.  recipe: see :func:`start_system`.
-    seconds: the budget of ``strata try``, and what AS_LONG takes.
-    Returns None if ``strata try`` has no answer.
-    Holds the machine's lock while another tool runs; `strata try` takes the lock itself.
+    seconds: the budget of ``strata try``, and the time of AS_LONG for both systems.
+    Returns None if ``strata try`` gives no interval.
+    The machine's lock is held while another tool runs; ``strata try`` takes the lock itself.
     Raises CalledProcessError if a system does not start, or a run fails.
     """
     begun = time.monotonic()
     if tool == "strata try":
-        result = try_command(PROGRAMS[program], pair, seconds)
+        result = measure_by_strata_try(PROGRAMS[program], pair, seconds)
     else:
         sampler = SAMPLERS.get(tool, functools.partial(sample_for_seconds, seconds=seconds / 2))
         samples = []
@@ -350,21 +357,21 @@ def measure(tool: str, program: str, pair: str, recipe: str, seconds: float) -> 
     return result and {"seconds": time.monotonic() - begun, **result}
 
 
-def get_seconds_of_try(done: list[dict[str, str]], program: str, pair: str) -> float | None:
+def compute_mean_try_seconds(rows: list[dict[str, str]], program: str, pair: str) -> float | None:
     """Return the mean seconds of ``strata try`` for a program and pair; None without a row of it.
 
-    done: see :func:`read_runs`.
+    rows: rows of :func:`read_runs`.
     """
-    seconds = [
-        float(row["seconds"])
-        for row in done
-        if (row["tool"], row["program"], row["pair"]) == ("strata try", program, pair)
-    ]
+    key = ("strata try", program, pair)
+    seconds = []
+    for row in rows:
+        if (row["tool"], row["program"], row["pair"]) == key:
+            seconds.append(float(row["seconds"]))
     return statistics.mean(seconds) if seconds else None
 
 
 def read_runs(path: Path) -> list[dict[str, str]]:
-    """Return the rows that earlier calls appended, each a mapping of COLUMNS to texts."""
+    """Return the rows of runs.csv, each a mapping of COLUMNS to texts; [] if the file is missing."""
     if not path.exists():
         return []
     with open(path, newline="") as file:
@@ -372,9 +379,9 @@ def read_runs(path: Path) -> list[dict[str, str]]:
 
 
 def append_run(path: Path, row: Result) -> None:
-    """Append a row, whose keys are COLUMNS, to the CSV file; create it with a header if missing.
+    """Append a row, whose keys are COLUMNS, to a CSV file, which is created if it is missing.
 
-    None becomes an empty cell: a value that the tool does not give.
+    None, for a value that the tool does not give, becomes an empty field.
     """
     is_new = not path.exists()
     with open(path, "a", newline="") as file:
@@ -384,16 +391,17 @@ def append_run(path: Path, row: Result) -> None:
         writer.writerow(row)
 
 
-def list_missing(
-    options: argparse.Namespace, done: list[dict[str, str]]
+def list_missing_measurements(
+    options: argparse.Namespace, rows: list[dict[str, str]]
 ) -> Iterator[tuple[int, str, str, str]]:
-    """Yield (repetition, program, pair, tool) of what is not measured yet, in random order.
+    """Yield (repetition, program, pair, tool) of each missing measurement, in random order.
 
-    options: the options of the command line.  done: see :func:`read_runs`.
-    The order in a repetition is the same in each call with the same programs and pairs, so that a
-    second call goes on where the first ended.  The pair with gVisor is left out without gVisor.
+    options: the options of the command line.  rows: the present rows of :func:`read_runs`.
+    The order in a repetition is the same in each call with the same programs, pairs and tools, so
+    that a second call continues where the first one ended.  The pair with gVisor is left out if
+    Docker does not have it.
     """
-    keys = {(row["repetition"], row["program"], row["pair"], row["tool"]) for row in done}
+    keys = {(row["repetition"], row["program"], row["pair"], row["tool"]) for row in rows}
     for repetition in range(1, options.repetitions + 1):
         measurements = []
         for program in options.programs:
@@ -409,12 +417,11 @@ def list_missing(
 
 
 def summarise_runs(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Return the table's rows: one for each tool and each interval that judges it.
+    """Return the rows of the table: one for each tool and each of its two intervals.
 
-    rows: see :func:`read_runs`.
-    Minutes to ± 2 % go with the square of a half-width.  They are those of 1.96 standard deviations
-    of the ratio over repetitions, and of the interval if that narrows with more runs: hyperfine's
-    own, and ReFrame's limits, do not.
+    rows: rows of :func:`read_runs`.
+    The intervals are the tool's own and that of Welch's test; one without values has no row.
+    hyperfine's own interval and ReFrame's limits do not narrow with more runs.
     """
     table = []
     for tool in TOOLS:
@@ -426,18 +433,20 @@ def summarise_runs(rows: list[dict[str, str]]) -> list[dict[str, str]]:
                 judged = [row for row in rows_of_name if row[low]]
                 if judged:
                     is_narrowing = kind == "Welch" or tool in ("strata try", "Phoronix's rule")
-                    cells = summarise_tool(judged, low, high, is_narrowing)
+                    cells = summarise_measurements(judged, low, high, is_narrowing)
                     table.append({"tool": name, "interval": kind, **cells})
     return table
 
 
-def summarise_tool(
+def summarise_measurements(
     rows: list[dict[str, str]], low: str, high: str, is_narrowing: bool
 ) -> dict[str, str]:
-    """Return the cells of one row of the table, by their column; "–" where there is no value.
+    """Return the cells of one row of the table, by their column; "–" stands for a missing value.
 
-    rows: see :func:`read_runs`.  low, high: the columns of the interval.
+    rows: rows of :func:`read_runs`.  low, high: the columns of the interval.
     is_narrowing: whether the interval narrows with more runs.
+    The minutes to ± 2 % grow with the square of a half-width.  One column takes the half-width of
+    the interval, the other 1.96 standard deviations of the ratio over the repetitions.
     """
     minutes = [float(row["seconds"]) / 60 for row in rows]
     minutes_to_margin = []
@@ -455,8 +464,8 @@ def summarise_tool(
         "spread": "–",
         "minutes to ± 2 % by interval": "–",
         "by spread": "–",
-        "twins called different": count_different(rows, "twins", low, high),
-        "brake of 3 % found": count_different(rows, "brake", low, high),
+        "twins called different": format_different_count(rows, "twins", low, high),
+        "brake of 3 % found": format_different_count(rows, "brake", low, high),
     }
     if is_narrowing:
         cells["minutes to ± 2 % by interval"] = f"{statistics.median(minutes_to_margin):.1f}"
@@ -468,10 +477,11 @@ def summarise_tool(
     return cells
 
 
-def count_different(rows: list[dict[str, str]], pair: str, low: str, high: str) -> str:
-    """Return how many intervals of a pair exclude 1, such as "2 of 40"; "–" without rows.
+def format_different_count(rows: list[dict[str, str]], pair: str, low: str, high: str) -> str:
+    """Return how many intervals of a pair exclude 1, for example "2 of 40"; "–" without rows.
 
-    rows: see :func:`read_runs`.  low, high: the columns of the interval, none of them empty.
+    rows: rows of :func:`read_runs`.  low, high: the columns of the interval, which have no empty
+    fields.
     """
     rows_of_pair = [row for row in rows if row["pair"] == pair]
     different = [row for row in rows_of_pair if float(row[high]) < 1 or float(row[low]) > 1]
@@ -479,9 +489,9 @@ def count_different(rows: list[dict[str, str]], pair: str, low: str, high: str) 
 
 
 def write_table(table: list[dict[str, str]]) -> None:
-    """Write the table as table.csv and table.md, and print the latter.
+    """Write the table as table.csv and table.md, and print it in Markdown.
 
-    table: see :func:`summarise_runs`; nothing is written or printed if it has no rows.
+    table: rows of :func:`summarise_runs`; without rows nothing is written or printed.
     """
     if not table:
         return
@@ -497,26 +507,27 @@ def write_table(table: list[dict[str, str]]) -> None:
 
 
 def prepare_project(budget: float) -> str:
-    """Make the project of ``strata try``, with its image, and return the image's recipe.
+    """Make the project of ``strata try`` with its image, and return the recipe of the image.
 
-    A second call brings the project's configuration up to date, and measures no first answer.
-    Raises SystemExit if hyperfine is missing, or the first measurement has no answer.
+    budget: the seconds of the first measurement, which builds the image.
+    A second call only updates the project's configuration.
+    Raises SystemExit if hyperfine is missing, or if the first measurement gives no interval.
     """
     if shutil.which("hyperfine") is None:
         raise SystemExit("beside: hyperfine is missing: `apt-get install hyperfine`")
     BASE.mkdir(parents=True, exist_ok=True)
     configuration = {"environments": ENVIRONMENTS, "workloads": {"command": {}}}
     prepare_folder(str(BASE / "project"), {"scale": "standard", "repetitions": 3, **configuration})
-    # The first answer builds the image, and brings it to Docker; it is not counted.
+    # The first measurement builds the image and imports it into Docker; its result is not used.
     plan = BASE / "project/try/docker/results/plan.json"
-    if not plan.exists() and try_command("true", "docker", budget) is None:
+    if not plan.exists() and measure_by_strata_try("true", "docker", budget) is None:
         raise SystemExit(f"beside: `strata try` has no answer: {BASE}/printed.log says why")
     recipe: str = (read_json(str(plan)) or {})["image"]["recipe"]
     return recipe
 
 
 def main() -> None:
-    """Measure what is missing until the minutes are over, and write the table of all lines."""
+    """Make the missing measurements until the minutes are over, and write the table of all rows."""
     parser = argparse.ArgumentParser(description="Compare strata try with other tools.")
     parser.add_argument("--minutes", type=float, default=40, help="the most time of measurement")
     parser.add_argument("--repetitions", type=int, default=10, help="of every measurement")
@@ -527,14 +538,14 @@ def main() -> None:
     options = parser.parse_args()
     recipe = prepare_project(options.budget)
     path, begun = BASE / "runs.csv", time.monotonic()
-    for repetition, program, pair, tool in list_missing(options, read_runs(path)):
+    for repetition, program, pair, tool in list_missing_measurements(options, read_runs(path)):
         if time.monotonic() - begun > 60 * options.minutes:
             break
         seconds = options.budget
         if tool == AS_LONG:
-            seconds = get_seconds_of_try(read_runs(path), program, pair) or options.budget
+            seconds = compute_mean_try_seconds(read_runs(path), program, pair) or options.budget
         print(f"beside: {repetition}: {program}, {pair}, {tool}", file=sys.stderr, flush=True)
-        if result := measure(tool, program, pair, recipe, seconds):
+        if result := measure_pair(tool, program, pair, recipe, seconds):
             key = {"repetition": repetition, "program": program, "pair": pair, "tool": tool}
             append_run(path, {**key, **result})
         else:

@@ -7,16 +7,17 @@ source("studies/common.R")
 source_analysis("testbeds", "budgets")
 runs <- as.integer(c(commandArgs(TRUE), 1000)[[1]])
 
-# As in strata/gate/command.py, whose changes they have to follow.
+# The planned numbers of blocks and of sessions: they have to be those of strata/gate/command.py.
 LOOKS <- c(8, 16, 32, 64, 128)
 SESSION_LOOKS <- c(3, 4, 6, 8, 12)
 # The number of budgets in the gate.
 BUDGETS <- 4
 
-# Returns the verdict of the first look that decides, and the look, as texts; if none decides, the
-# verdict of the last look.
-# looks: planned numbers of blocks or sessions.  at_most: the budget.  by_session: what looks count.
-# compare: a function of a look that returns its comparison.
+# Judges a budget at each look, until one decides or all were used.
+# looks: planned numbers of blocks or sessions.  at_most: the budget, as a share.  by_session:
+# whether the numbers are of sessions.  compare: function of a number of blocks or sessions that
+# returns their comparison, a row of estimate_mean_ratio.
+# Returns the verdict of the last look, and its number, as a character vector.
 decide_by_looks <- function(looks, at_most, by_session, compare) {
   for (n in looks) {
     row <- cbind(series = "x", compare(n))
@@ -27,12 +28,13 @@ decide_by_looks <- function(looks, at_most, by_session, compare) {
   c(judged$verdict, n)
 }
 
-# Prints a row of the table from verdicts, a matrix with a column of decide_by_looks for each run.
+# Prints a row of the Markdown table: how often each verdict came, and the median of the looks.
+# label: text of the first cell.  verdicts: matrix with a column of decide_by_looks for each run.
 print_rates <- function(label, verdicts) {
   # Returns the per cent of runs with a verdict.
-  get_share <- function(kind) 100 * mean(verdicts[1, ] == kind)
+  compute_percent <- function(verdict) 100 * mean(verdicts[1, ] == verdict)
   cat(sprintf("| %s | %.1f %% | %.1f %% | %.1f %% | %.0f |\n", label,
-              get_share("within"), get_share("beyond"), get_share("undecided"),
+              compute_percent("within"), compute_percent("beyond"), compute_percent("undecided"),
               stats::median(as.numeric(verdicts[2, ]))))
 }
 
@@ -45,7 +47,8 @@ for (scatter in c(0.02, 0.05)) {
                       c(0.1, 0.05))) {
       verdicts <- replicate(runs, {
         ratios <- (1 - case[[1]]) * exp(scatter * draw_noise(max(LOOKS), ar))
-        decide_by_looks(LOOKS, case[[2]], FALSE, function(n) compare_pairs(ratios[seq_len(n)]))
+        compare_first_blocks <- function(n) estimate_mean_ratio(ratios[seq_len(n)])
+        decide_by_looks(LOOKS, case[[2]], FALSE, compare_first_blocks)
       })
       print_rates(sprintf("%g %%, %g %%, %g %%, %g", 100 * case[[1]], 100 * case[[2]],
                           100 * scatter, ar), verdicts)
@@ -80,7 +83,7 @@ for (sessions in c(1, 3, 6)) {
         blocks <- lapply(stats::rnorm(sessions, 0, scatter), function(effect) {
           exp(effect + 0.03 * draw_noise(20, 0.3))
         })
-        if (sessions == 1) blocks[[1]] else vapply(blocks, average, 0)
+        if (sessions == 1) blocks[[1]] else vapply(blocks, compute_geometric_mean, 0)
       })
       row <- compare_side_samples(sides, sessions > 1, "blocks")
       row <- row[rep(1, ROWS), ]

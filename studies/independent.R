@@ -16,15 +16,19 @@ PROGRAMS <- c("pxz", "linpack")
 # How often a program runs in a new system: about as many times as Strata's cells have laps.
 RUNS <- 4
 
-# Runs a command to its end, and returns the lines that it prints.
+# Runs a command to its end, and returns the lines that it prints.  Stops if it fails, or takes
+# longer than five minutes.
+# argv: the program and its arguments.
 run_command <- function(argv) {
   lines <- suppressWarnings(system2(argv[[1]], shQuote(argv[-1]), stdout = TRUE, timeout = 300))
   if (!is.null(attr(lines, "status"))) stop(paste(c(argv, lines), collapse = " "), call. = FALSE)
   lines
 }
 
-# Reads the commands of a native cell of a workload: list of step and argv.
-read_commands <- function(folder, workload) {
+# Reads the commands of a native cell of a workload from its record.
+# workload: its name.  folder: of results.
+# Returns a list of the different commands in their order, each a list of step and argv.
+read_commands <- function(workload, folder) {
   record <- Sys.glob(file.path(folder, "raw", "native", workload, "*.json"))[[1]]
   commands <- lapply(jsonlite::read_json(record)$commands, function(command) {
     list(step = command$step, argv = unlist(command$argv))
@@ -32,24 +36,30 @@ read_commands <- function(folder, workload) {
   unique(commands)
 }
 
-# Reads the seconds that a run of xz or Linpack printed for its work.
-read_seconds <- function(lines) {
-  values <- lapply(grep("^\\{", lines, value = TRUE), jsonlite::fromJSON)
-  of_xz <- unlist(lapply(values, function(value) value$microseconds_of_all)) / 1e6
-  of_linpack <- unlist(lapply(values, function(value) {
-    if (!is.null(value$gflops_of_all)) value$seconds
+# Parses the seconds that a run of xz or Linpack printed for its work.
+# lines: the run's output; measure.sh of pxz and linpack.c print the objects in it.
+parse_seconds <- function(lines) {
+  objects <- lapply(grep("^\\{", lines, value = TRUE), jsonlite::fromJSON)
+  xz_seconds <- unlist(lapply(objects, function(object) object$microseconds_of_all)) / 1e6
+  linpack_seconds <- unlist(lapply(objects, function(object) {
+    if (!is.null(object$gflops_of_all)) object$seconds
   }))
-  sum(of_xz, of_linpack)
+  sum(xz_seconds, linpack_seconds)
 }
 
-# Prints a ratio and its interval, from the mean of logarithms and a half-width.
+# Formats a ratio with its interval in per cent.
+# mean, half_width: of the logarithm of the ratio.
 format_interval <- function(mean, half_width) {
-  ends <- 100 * exp(mean + half_width * c(0, -1, 1))
-  sprintf("%.1f %% [%.1f, %.1f]", ends[[1]], ends[[2]], ends[[3]])
+  percents <- 100 * exp(mean + half_width * c(0, -1, 1))
+  sprintf("%.1f %% [%.1f, %.1f]", percents[[1]], percents[[2]], percents[[3]])
 }
 
-# Executes a function of the prefix of commands (character) while an environment's system is up.
-with_system <- function(environment, image, tree, measure) {
+# Starts the system of an environment, measures in it, and removes it.
+# environment: native, or a name of RUNTIMES.  image: ID of the Docker image.  tree: path of the
+# image's files, natively the root of the system.
+# measure: function of a prefix, the words that start a command in the system (character vector).
+# Returns the result of measure.
+measure_in_system <- function(environment, image, tree, measure) {
   if (environment == "native") {
     data <- tempfile("data")
     dir.create(data)
@@ -68,23 +78,27 @@ with_system <- function(environment, image, tree, measure) {
   measure(prefix)
 }
 
-# Measures the programs in one system: mean of the seconds of each, by workload (numeric).
-measure_system <- function(prefix, commands) {
+# Prepares and runs each program RUNS times in one system.
+# prefix: see measure_in_system.  commands: list of read_commands for each workload, by its name.
+# Returns the mean seconds of each program's runs, a numeric vector named by workload.
+measure_programs <- function(prefix, commands) {
   vapply(commands, function(steps) {
     is_run <- vapply(steps, function(command) command$step == "run", NA)
     for (command in steps[!is_run]) run_command(c(prefix, command$argv))
     run <- c(prefix, steps[is_run][[1]]$argv)
-    mean(replicate(RUNS, read_seconds(run_command(run))))
+    mean(replicate(RUNS, parse_seconds(run_command(run))))
   }, 0)
 }
 
-# Measures all rounds: data frame of environment, workload, round and seconds.
+# Measures all programs in all environments, in a new random order in each round.
+# image, tree: see measure_in_system.  commands: see measure_programs.  rounds: their number.
+# Returns a data frame of environment, workload, round and seconds.
 measure_rounds <- function(image, tree, commands, rounds) {
   environments <- c("native", names(RUNTIMES))
   rows <- lapply(seq_len(rounds), function(round) {
     lapply(sample(environments), function(environment) {
-      seconds <- with_system(environment, image, tree, function(prefix) {
-        measure_system(prefix, commands)
+      seconds <- measure_in_system(environment, image, tree, function(prefix) {
+        measure_programs(prefix, commands)
       })
       data.frame(environment = environment, workload = names(commands), round = round,
                  seconds = seconds)
@@ -93,7 +107,9 @@ measure_rounds <- function(image, tree, commands, rounds) {
   do.call(rbind, unlist(rows, recursive = FALSE))
 }
 
-main <- function(folder, rounds = "20", images = "/var/cache/strata/images") {
+# Measures the programs, and prints a Markdown table of their ratios to native beside Strata's.
+# folder: of results.  rounds: their number, as text.  images: folder of Strata's images.
+print_comparison <- function(folder, rounds = "20", images = "/var/cache/strata/images") {
   recipe <- jsonlite::read_json(file.path(folder, "plan.json"))$image$recipe
   name <- paste0("reference=*/image:", substr(recipe, 1, 12))
   image <- run_command(c("docker", "image", "ls", "--quiet", "--filter", name))[[1]]
@@ -106,21 +122,23 @@ main <- function(folder, rounds = "20", images = "/var/cache/strata/images") {
   cat("| program | environment | by itself | Strata | Strata / by itself |\n")
   cat("|---|---|---|---|---|\n")
   for (workload in workloads) for (environment in names(RUNTIMES)) {
-    of_environment <- function(name) {
+    # Returns the seconds of an environment in the order of the rounds.
+    get_seconds <- function(name) {
       rows <- measured[measured$workload == workload & measured$environment == name, ]
       rows$seconds[order(rows$round)]
     }
-    logs <- log(of_environment("native") / of_environment(environment))
+    logs <- log(get_seconds("native") / get_seconds(environment))
     half_width <- stats::qt(0.975, length(logs) - 1) * stats::sd(logs) / sqrt(length(logs))
-    other <- comparisons[comparisons$workload == workload &
-                           comparisons$environment == environment, ][1, ]
-    other_half_width <- log(other$high / other$low) / 2
+    # Strata's first headline series of the workload.
+    is_compared <- comparisons$workload == workload & comparisons$environment == environment
+    strata <- comparisons[is_compared, ][1, ]
+    strata_half_width <- log(strata$high / strata$low) / 2
     cells <- c(format_interval(mean(logs), half_width),
-               format_interval(log(other$ratio), other_half_width),
-               format_interval(log(other$ratio) - mean(logs),
-                               sqrt(half_width ^ 2 + other_half_width ^ 2)))
+               format_interval(log(strata$ratio), strata_half_width),
+               format_interval(log(strata$ratio) - mean(logs),
+                               sqrt(half_width ^ 2 + strata_half_width ^ 2)))
     cat("|", paste(c(workload, environment, cells), collapse = " | "), "|\n")
   }
 }
 
-do.call(main, as.list(commandArgs(TRUE)))
+do.call(print_comparison, as.list(commandArgs(TRUE)))

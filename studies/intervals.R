@@ -6,7 +6,7 @@
 
 source("studies/common.R")
 runs <- as.integer(c(commandArgs(TRUE), 2000)[[1]])
-# Functions of the number of blocks; the standard deviation is 1 without contamination.
+# Functions that draw the noise of `n` blocks; without contamination its standard deviation is 1.
 NOISE <- list(
   normal = function(n) stats::rnorm(n),
   autocorrelated = function(n) draw_noise(n, 0.3),
@@ -15,7 +15,7 @@ NOISE <- list(
 )
 SD <- 0.02
 
-# Formats the share of TRUE in `hits` in per cent, with its 95 % interval.
+# Formats the share of TRUE in a logical vector in per cent, with its 95 % interval.
 format_rate <- function(hits) {
   limits <- stats::binom.test(sum(hits), length(hits))$conf.int
   sprintf("%.1f [%.1f, %.1f]", 100 * mean(hits), 100 * limits[[1]], 100 * limits[[2]])
@@ -28,7 +28,7 @@ for (noise in names(NOISE)) {
   for (blocks in c(5, 20)) {
     for (loss in c(0, 0.02, 0.05)) {
       rows <- stack_rows(lapply(seq_len(runs), function(i) {
-        compare_pairs(exp(log(1 - loss) + SD * NOISE[[noise]](blocks)))
+        estimate_mean_ratio(exp(log(1 - loss) + SD * NOISE[[noise]](blocks)))
       }))
       holds <- rows$low <= 1 - loss & rows$high >= 1 - loss
       judged <- judge_rows(rows, 1 - 2 * ALPHA)

@@ -10,36 +10,41 @@ LOOKS <- c(5, 8, 12, 20, 32, 50, 80, 128)
 # The standard deviation of the logarithm of a block's ratio.
 SCATTER <- 0.03
 
-# Draws the ratios of one environment in as many blocks as the last look has.
+# Simulates the ratios of one environment in the blocks of the last look: a numeric vector.
 # ratio: the true one.  correlation: of neighbouring blocks.
-draw_ratios <- function(ratio, correlation) {
+simulate_ratios <- function(ratio, correlation) {
   noise <- stats::arima.sim(list(ar = correlation), max(LOOKS), n.start = 50,
                             sd = SCATTER * sqrt(1 - correlation ^ 2))
   ratio * exp(as.numeric(noise))
 }
 
-# Simulates one `strata try` with looks up to `last` blocks, each tested at a share 1/looks of the
-# error rate (looks = 1: at all of it, which is naive).  Returns a vector: different and equivalent
-# (whether any environment has this verdict), decided (the share of environments with a verdict) and
-# blocks (their mean number).
+# Simulates one `strata try` of two environments with the same true ratio.
+# ratio, correlation: see simulate_ratios.  looks: number of looks that share the error rate; with 1
+# each look is tested at the whole rate, which is naive.  last: number of blocks of the last look.
+# Returns a named numeric vector: different and equivalent (1 if any environment has this verdict,
+# else 0), decided (the share of environments with a verdict), blocks (their mean number).
 simulate_try <- function(ratio, correlation, looks, last) {
-  ratios <- replicate(2, draw_ratios(ratio, correlation), simplify = FALSE)
+  ratios <- replicate(2, simulate_ratios(ratio, correlation), simplify = FALSE)
   verdicts <- rep("undecided", 2)
   blocks <- rep(0, 2)
   for (look in LOOKS[LOOKS <= last]) {
     blocks[verdicts == "undecided"] <- look
-    rows <- stack_rows(Map(function(x, n) compare_pairs(x[seq_len(n)]), ratios, blocks))
-    # As add_verdicts, without the blocks that would decide.
+    rows <- stack_rows(Map(function(values, n) {
+      estimate_mean_ratio(values[seq_len(n)])
+    }, ratios, blocks))
+    # The same as in add_verdicts of analysis/statistics.R, but faster.
     judged <- judge_rows(rows, 1 - 2 * ALPHA / (2 * looks))
-    verdicts <- ifelse(judged$outside, "different",
-                       ifelse(judged$within, "equivalent", "undecided"))
+    verdicts <- rep("undecided", 2)
+    verdicts[judged$within] <- "equivalent"
+    verdicts[judged$outside] <- "different"
     if (all(verdicts != "undecided")) break
   }
   c(different = any(verdicts == "different"), equivalent = any(verdicts == "equivalent"),
     decided = mean(verdicts != "undecided"), blocks = mean(blocks))
 }
 
-# Prints the table of simulations, shares in per cent.  experiments: their number in each row.
+# Prints a table of simulations of `strata try`, with shares in per cent.
+# experiments: number of simulations for each row.
 print_simulations <- function(experiments = 1000) {
   set.seed(2026)
   settings <- expand.grid(correlation = c(0, 0.3), ratio = c(1, 0.98, 0.95), last = c(20, 128))

@@ -10,22 +10,26 @@ runs <- as.integer(c(commandArgs(TRUE), 500)[[1]])
 # The number of ratios of an archive; only the first one changed.
 ROWS <- 8
 
-# Draws the blocks of one side: data frame of share (a block's ratio) and session.
-# ratio: the true one.  blocks: their number in each session.  sessions: their number.  scatter,
-# between: standard deviations of the logarithms of blocks and of sessions.
-draw_side <- function(ratio, blocks, scatter, sessions, between) {
+# Simulates the blocks of one side.
+# ratio: the true one.  blocks: number of blocks in each session.  scatter, between: standard
+# deviations of the logarithms of blocks and of sessions.  sessions: number of sessions.
+# Returns a data frame of share (a block's ratio) and session.
+simulate_side <- function(ratio, blocks, scatter, sessions, between) {
   effects <- rep(stats::rnorm(sessions, 0, between), each = blocks)
   data.frame(share = ratio * exp(effects + stats::rnorm(blocks * sessions, 0, scatter)),
              session = paste(rep(seq_len(sessions), each = blocks)))
 }
 
-# Simulates one reproduction of ROWS ratios, of which the first is multiplied by `change`; returns
-# the outcome of each ratio.  case: a row of `cases`.
+# Simulates one `strata reproduce` of ROWS ratios; returns the outcome of each ratio.
+# case: a row of `cases`.  change: the true ratio of the first row in the replication; all others,
+# and those of the original, are 1.
 simulate_reproduction <- function(case, change) {
   rows <- lapply(seq_len(ROWS), function(i) {
-    here <- if (i == 1) change else 1
-    predict_replication(draw_side(1, case$blocks, case$scatter, case$sessions, case$between),
-                        draw_side(here, case$blocks, case$scatter, 1, case$between))
+    ratio <- if (i == 1) change else 1
+    # The original is drawn first: the printed numbers depend on this order.
+    original <- simulate_side(1, case$blocks, case$scatter, case$sessions, case$between)
+    replication <- simulate_side(ratio, case$blocks, case$scatter, 1, case$between)
+    predict_replication(original, replication)
   })
   judge_replications(stack_rows(rows), 0.05)$outcome
 }

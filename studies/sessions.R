@@ -1,6 +1,6 @@
 #!/usr/bin/env Rscript
-# How often intervals over sessions hold what they promise: simulations with a known truth.
-# Prints the values of docs/statistics.md, "Sessions and machines".  It takes about a minute.
+# Simulates how often intervals over sessions contain the true ratio, and prints the values of
+# docs/statistics.md, "Sessions and machines".  It takes about a minute.
 
 source("studies/common.R")
 
@@ -11,12 +11,13 @@ BLOCK_SD <- 0.02
 SESSION_SD <- 0.03
 MACHINE_SD <- 0.05
 
-#' Simulate one comparison whose true ratio over all machines is 1, and say what its intervals hold
+#' Simulate one comparison whose true ratio over all machines is 1
 #'
 #' @param sessions numbers of sessions, an element for each machine
-#' @return numeric vector, TRUE as 1: session, machine, machines (whether the interval holds the
-#'   ratio of the first session, of the first machine, of all machines), another (whether the
-#'   prediction interval holds another machine's; NA without one), width (half of the interval's)
+#' @return named numeric vector: session, machine, machines (1 if the interval contains the true
+#'   ratio of the first session, of the first machine, of all machines, else 0), another (1 if the
+#'   prediction interval contains another machine's ratio; NA without such an interval), width
+#'   (half of the interval's width)
 simulate_comparison <- function(sessions) {
   machine <- rep(seq_along(sessions), sessions)
   machine_means <- stats::rnorm(length(sessions), 0, MACHINE_SD)
@@ -24,11 +25,13 @@ simulate_comparison <- function(sessions) {
   session <- rep(seq_along(machine), each = BLOCKS)
   ratios <- exp(session_means[session] + stats::rnorm(length(session), 0, BLOCK_SD))
   row <- compare_sessions(ratios, session, machine[session])
-  # Returns whether an interval holds the ratio with this logarithm.
-  is_held <- function(value, low = row$low, high = row$high) low <= exp(value) & exp(value) <= high
-  c(session = is_held(session_means[[1]]), machine = is_held(machine_means[[1]]),
-    machines = is_held(0),
-    another = is_held(stats::rnorm(1, 0, MACHINE_SD), row$next_low, row$next_high),
+  # Returns whether the ratio with this logarithm lies in an interval.
+  is_in_interval <- function(logarithm, low = row$low, high = row$high) {
+    low <= exp(logarithm) & exp(logarithm) <= high
+  }
+  c(session = is_in_interval(session_means[[1]]), machine = is_in_interval(machine_means[[1]]),
+    machines = is_in_interval(0),
+    another = is_in_interval(stats::rnorm(1, 0, MACHINE_SD), row$next_low, row$next_high),
     width = (row$high - row$low) / 2)
 }
 

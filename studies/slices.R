@@ -1,20 +1,21 @@
 #!/usr/bin/env Rscript
 # Usage: Rscript studies/slices.R PROJECT
 # Compares runs in slices with whole runs, by environment and workload, and prints the table of
-# docs/method.md.  PROJECT is a project whose containers took both, in the same blocks:
+# docs/method.md.  PROJECT is a project whose containers ran in both ways in the same blocks:
 #   snakemake --cores 1 results/summary.csv --config ways=both
 # Ratios are of performance to native, in runs of one kind, with 95 % intervals over blocks.
 
 source("studies/common.R")
 
-# Reads the performance of each headline series, environment and block.  Returns the tidy columns,
-# with slices and whole: the performance in either kind of run.  Blocks without one of the two are
-# left out.  folder: of results, whose tables exist.
+# Reads the performance of each headline series, environment and block in both kinds of runs.
+# folder: of results, whose tables exist.
+# Returns tidy rows with slices and whole: the performance in runs in slices, and in whole runs.  A
+# block without one of the two is left out.
 read_both_ways <- function(folder) {
   plan <- jsonlite::read_json(file.path(folder, "plan.json"))
   metrics <- stack_rows(Map(list_metrics, names(plan$workloads), plan$workloads))
   rows <- stack_rows(lapply(names(plan$workloads), read_values, folder))
-  rows <- rows[mark_headlines(rows, plan) & rows$counts == "yes", ]
+  rows <- rows[is_headline(rows, plan) & rows$counts == "yes", ]
   rows <- cbind(rows, get_run_times(rows, read_records(unique(rows$log), folder)))
   metric <- match(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric))
   rows$title <- metrics$title[metric]
@@ -30,11 +31,12 @@ read_both_ways <- function(folder) {
   rows
 }
 
-# Formats the mean of the ratios of blocks with its interval, for a cell of the table.
-show_ratios <- function(ratios) show_interval(compare_pairs(ratios))
+# Formats the mean of the ratios of blocks with its interval in per cent.
+format_mean_ratio <- function(ratios) format_ratio_interval(estimate_mean_ratio(ratios))
 
-# Prints the values of docs/method.md.  project: folder of a project, whose tables exist.
-print_ways <- function(project) {
+# Prints the table of docs/method.md in Markdown.
+# project: folder of a project, whose tables exist.
+print_slices_table <- function(project) {
   rows <- read_both_ways(file.path(project, "results"))
   if (nrow(rows) == 0) stop(project, ": no run was taken in slices and whole", call. = FALSE)
   blocks <- paste(make_keys(rows), rows$repetition, rows$together)
@@ -54,8 +56,8 @@ print_ways <- function(project) {
       slices <- if (is_level) chosen$slices else chosen$slices / base$slices
       whole <- if (is_level) chosen$whole else chosen$whole / base$whole
       cells <- c(chosen$title[[1]], chosen$label[[1]], nrow(chosen),
-                 if (is_level) "" else show_ratios(slices),
-                 if (is_level) "" else show_ratios(whole), show_ratios(slices / whole))
+                 if (is_level) "" else format_mean_ratio(slices),
+                 if (is_level) "" else format_mean_ratio(whole), format_mean_ratio(slices / whole))
       cat("| ", paste(cells, collapse = " | "), " |\n", sep = "")
     }
   }
@@ -63,4 +65,4 @@ print_ways <- function(project) {
 
 arguments <- commandArgs(TRUE)
 if (length(arguments) != 1) stop("usage: studies/slices.R PROJECT", call. = FALSE)
-print_ways(arguments)
+print_slices_table(arguments)

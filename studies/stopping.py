@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Simulate how often intervals hold the truth if their widths decide how many blocks there are.
+"""Simulate how often intervals contain the true ratio if their widths decide the number of blocks.
 
-Usage: studies/stopping.py [EXPERIMENTS] [claims]; prints a Markdown table, with `claims` that of
-claims alone.
+Usage: studies/stopping.py [EXPERIMENTS] [claims]
+It prints a Markdown table of experiments, or with `claims` of the verdicts of `strata claim`.
 
-It calls the functions that decide in a real run.  Environments are equal.  Workloads vary by 8, 7
-and 3 %, and cost as much as on a machine of two processors.  The width that decides is that of the
-interval in the paper.
+It calls the functions that decide in a real run.  All environments are equal.  The runs of the
+three workloads vary by 8, 7 and 3 %, and take as long as on a machine with two processors.  The
+width that decides is that of the interval in the paper.
 """
 
 import math
@@ -48,14 +48,15 @@ MACHINES = {
     "contaminated (one run in ten)": (0.0, 0.0, 0.0, 0.1),
     "alike and contaminated": (0.0, 0.0, 0.3, 0.1),
 }
-# The least and the most blocks of a workload, and the seconds to which drift and walk refer.
+# The least and the most blocks of a workload, and the seconds in which drift and random walk of
+# MACHINES are reached.
 LEAST, MOST, PERIOD = 3, 300, 1500.0
-# Of claims: first blocks, seconds of a block, and the budget.
+# For claims: the number of first blocks, the seconds of a block, and the budget in seconds.
 LEAST_OF_CLAIM, CLAIM_SECONDS, CLAIM_BUDGET = 5, 3.0, 600.0
 # Student's two-sided 95 % quantile as a series in 1/freedom (Abramowitz and Stegun, 26.7.5; the
 # last term is fitted): from two degrees of freedom on its error is below 0.02 %.
 STUDENT = (1.959963985, 2.372271231, 2.822498617, 2.555849681, 1.589534054, 1.0272)
-# Limits of the estimated correlation of neighbouring blocks.
+# Limits of the estimated correlation of neighbouring blocks: those of analysis/statistics.R.
 CORRELATION_LIMITS = (0.15, 0.8)
 
 
@@ -70,9 +71,8 @@ def compute_student_quantile(freedom: float) -> float:
 def compute_half_width(logarithms: Sequence[float]) -> float:
     """Return the relative half-width of the paper's 95 % interval of a geometric mean.
 
-    logarithms: the logarithms of the ratios in the order of their blocks.  Neighbouring values may
-    be correlated: the function must follow `estimate_standard_error` of analysis/statistics.R.
-    There must be two values at least that differ.
+    logarithms: the logarithms of the ratios in the order of their blocks; at least two must differ.
+    The function must follow estimate_standard_error of analysis/statistics.R.
     """
     independent = count_independent_blocks(logarithms)
     quantile = compute_student_quantile(max(independent - 1, 2))
@@ -80,9 +80,10 @@ def compute_half_width(logarithms: Sequence[float]) -> float:
 
 
 def count_independent_blocks(logarithms: Sequence[float]) -> float:
-    """Return how many independent blocks tell as much as blocks whose neighbours may correlate.
+    """Return the number of independent blocks whose mean has the same error as these blocks' mean.
 
-    logarithms: the logarithms of the blocks' ratios, in the order of the blocks; not all are equal.
+    It is smaller than the number of blocks, since neighbouring blocks may be correlated.
+    logarithms: the logarithms of the ratios in the order of their blocks; at least two must differ.
     """
     count, mean = len(logarithms), statistics.fmean(logarithms)
     deviations = [value - mean for value in logarithms]
@@ -102,8 +103,9 @@ class Ratios:
     environments: the number of environments besides native.
     noise: the standard deviation of a run's logarithm.
     seconds: the duration of a run; drift and random walk grow with it.
-    machine: a value of MACHINES: drift, random walk, correlation of neighbours, share of wild runs.
-    logarithms: for each environment besides native, the logarithm of its ratio in each block.
+    machine: a value of MACHINES: drift, random walk, correlation of neighbours, share of
+    contaminated runs.
+    logarithms: for each environment besides native, the logarithms of its ratios, block by block.
     """
 
     def __init__(
@@ -115,7 +117,7 @@ class Ratios:
         self.seconds = seconds
         self.machine = machine
         # The noise of the last run of each environment, native first.
-        self.last = [chance.gauss(0, 1) for _ in range(environments + 1)]
+        self.last_noises = [chance.gauss(0, 1) for _ in range(environments + 1)]
         self.logarithms: list[list[float]] = [[] for _ in range(environments)]
 
     def measure(self, blocks: int) -> None:
@@ -123,17 +125,23 @@ class Ratios:
 
         The sequence of random draws must stay: the numbers in docs/statistics.md follow from it.
         """
-        drift, walk, correlation, wild = self.machine
+        drift, walk, correlation, contaminated_share = self.machine
+        # The duration of a run as a share of PERIOD.
         period = self.seconds / PERIOD
-        fresh = math.sqrt(1 - correlation**2)
+        # The share of new noise, by which the noise keeps its standard deviation of 1.
+        innovation = math.sqrt(1 - correlation**2)
+        count = len(self.last_noises)
         for _ in range(blocks):
-            level, values = 0.0, [0.0] * len(self.last)
-            for number in self.chance.sample(range(len(self.last)), len(self.last)):
+            level = 0.0
+            values = [0.0] * count
+            # The environments run in random order.
+            for index in self.chance.sample(range(count), count):
                 level += drift * period + walk * math.sqrt(period) * self.chance.gauss(0, 1)
-                noise = correlation * self.last[number] + fresh * self.chance.gauss(0, 1)
-                self.last[number] = noise
-                scale = 10 if self.chance.random() < wild else 1
-                values[number] = level + self.noise * noise * scale
+                noise = correlation * self.last_noises[index]
+                noise += innovation * self.chance.gauss(0, 1)
+                self.last_noises[index] = noise
+                scale = 10 if self.chance.random() < contaminated_share else 1
+                values[index] = level + self.noise * noise * scale
             for logarithms, value in zip(self.logarithms, values[1:], strict=True):
                 logarithms.append(value - values[0])
 
@@ -141,8 +149,8 @@ class Ratios:
         """Return the largest relative half-width of the environments' ratios."""
         return max(map(compute_half_width, self.logarithms))
 
-    def list_hits(self) -> list[bool]:
-        """Return for each environment whether its interval contains the true ratio, 1."""
+    def check_intervals(self) -> list[bool]:
+        """Return for each environment whether its interval contains the true ratio, which is 1."""
         return [
             abs(statistics.fmean(logarithms)) <= math.asinh(compute_half_width(logarithms))
             for logarithms in self.logarithms
@@ -157,49 +165,53 @@ def simulate_experiment(
     chance: the random numbers.
     rule: a value of RULES.
     machine: a value of MACHINES.
-    Sets FIRST_STAGE of :mod:`strata.experiment.precision` to the rule's value.
-    Returns the share of intervals that contain the truth, the share of workloads that reach the
-    target, and the mean number of blocks of a workload.
+    Sets FIRST_STAGE of :mod:`strata.experiment.precision` to the value of the rule.
+    Returns the share of intervals that contain the true ratio, the share of workloads that reach
+    the target, and the mean number of blocks of a workload.
     """
     environments, names, target, budget, first_stage = rule
     precision.FIRST_STAGE = first_stage
     workloads = {name: Ratios(chance, environments, *WORKLOADS[name], machine) for name in names}
     # The seconds of a block: one run in native and in each of the environments.
-    cost = {name: WORKLOADS[name][1] * (environments + 1) for name in names}
-    new = dict.fromkeys(names, LEAST)
-    while any(new.values()):
+    block_seconds = {name: WORKLOADS[name][1] * (environments + 1) for name in names}
+    new_blocks = dict.fromkeys(names, LEAST)
+    while any(new_blocks.values()):
         for name, workload in workloads.items():
-            workload.measure(new[name])
+            workload.measure(new_blocks[name])
         counts = {name: len(workload.logarithms[0]) for name, workload in workloads.items()}
-        left = math.inf
+        seconds_left = math.inf
         if budget is not None:
-            left = budget - sum(counts[name] * cost[name] for name in names)
+            seconds_left = budget - sum(counts[name] * block_seconds[name] for name in names)
         states = {}
         for name, workload in workloads.items():
             count, half_width = counts[name], workload.compute_half_width()
             # No block is disturbed, so that none is measured again: the second number is 0.
             states[name] = precision.Precision(
-                count, 0, MOST - count, half_width, cost[name], environments
+                count, 0, MOST - count, half_width, block_seconds[name], environments
             )
-        lacking = {
-            name: precision.VERDICT_BLOCKS - count
-            for name, count in counts.items()
-            if count < precision.VERDICT_BLOCKS
-        }
+        missing_blocks = {}
+        for name, count in counts.items():
+            if count < precision.VERDICT_BLOCKS:
+                missing_blocks[name] = precision.VERDICT_BLOCKS - count
         answers = dict.fromkeys(names, environments)
-        new = precision.allot_blocks_after_verdicts(states, lacking, answers, target, budget, left)
-    hits = [hit for workload in workloads.values() for hit in workload.list_hits()]
-    reached = [workload.compute_half_width() <= target for workload in workloads.values()]
-    return statistics.fmean(hits), statistics.fmean(reached), statistics.fmean(counts.values())
+        new_blocks = precision.allot_blocks_after_verdicts(
+            states, missing_blocks, answers, target, budget, seconds_left
+        )
+    is_true: list[bool] = []
+    for workload in workloads.values():
+        is_true += workload.check_intervals()
+    is_reached = [workload.compute_half_width() <= target for workload in workloads.values()]
+    true_share, reached_share = statistics.fmean(is_true), statistics.fmean(is_reached)
+    return true_share, reached_share, statistics.fmean(counts.values())
 
 
 def compute_interval(logarithms: Sequence[float], tail: float) -> tuple[float, float]:
     """Return the paper's interval of a geometric mean, as ratios.
 
     logarithms: see :func:`count_independent_blocks`.
-    tail: the probability that the interval leaves out on each side.  Student's quantile follows
-    from the normal one (Abramowitz and Stegun, 26.7.5), a series that is close enough from six
-    degrees of freedom on.
+    tail: the probability beyond each end of the interval.
+    Student's quantile is computed from the normal one by a series (Abramowitz and Stegun, 26.7.5),
+    which is close enough from six degrees of freedom on.
     """
     freedom = count_independent_blocks(logarithms) - 1
     z = statistics.NormalDist().inv_cdf(1 - tail)
@@ -214,25 +226,29 @@ def simulate_claim(
 ) -> tuple[bool, bool, int]:
     """Simulate `strata claim` for a tolerance from 0.95 to 1.05 and a budget of 10 minutes.
 
-    chance: the random numbers.  truth: the true ratio.  noise: the noise of a run's logarithm.
-    machine: a value of MACHINES.
+    chance: the random numbers.  truth: the true ratio.
+    noise: the standard deviation of a run's logarithm.  machine: a value of MACHINES.
     Returns whether the claim is reproduced, whether it is contradicted, and the number of blocks.
     """
     low, high = 0.95, 1.05
     ratios = Ratios(chance, 1, noise, CLAIM_SECONDS / 2, machine)
     logarithms = ratios.logarithms[0]
-    new = LEAST_OF_CLAIM
-    while new:
-        ratios.measure(new)
+    name = "workload"
+    new_blocks = LEAST_OF_CLAIM
+    while new_blocks:
+        ratios.measure(new_blocks)
         count = len(logarithms)
-        left = CLAIM_BUDGET - count * CLAIM_SECONDS
+        seconds_left = CLAIM_BUDGET - count * CLAIM_SECONDS
         state = precision.Precision(
             count, 0, MOST - count, ratios.compute_half_width(), CLAIM_SECONDS
         )
-        new = precision.allot_blocks({"one": state}, math.inf, CLAIM_BUDGET, left)["one"]
-        if not new:
+        states = {name: state}
+        new_blocks = precision.allot_blocks(states, math.inf, CLAIM_BUDGET, seconds_left)[name]
+        if not new_blocks:
             state = state._replace(target=precision.compute_deciding_half_width(low, high))
-            new = precision.allot_blocks_to_claims([("one", state)], left).get("one", (0,))[0]
+            allotted = precision.allot_blocks_to_claims([(name, state)], seconds_left)
+            new_blocks = allotted.get(name, (0,))[0]
+    # The ratios were simulated around 1.
     shifted = [logarithm + math.log(truth) for logarithm in logarithms]
     inner = compute_interval(shifted, 0.05)
     outer = compute_interval(shifted, 0.025)
@@ -244,7 +260,7 @@ def simulate_claim(
 def print_claims(experiments: int) -> None:
     """Print a Markdown table of verdicts of `strata claim`, with a row for each truth and machine.
 
-    experiments: the number of simulated experiments for each row.
+    experiments: the number of simulations for each row.
     """
     print("| true ratio | noise of a run | machine | reproduced, % | contradicted, % | blocks |")
     print("|---|---|---|---:|---:|---:|")
@@ -262,7 +278,7 @@ def print_claims(experiments: int) -> None:
 
 
 def print_rules(experiments: int) -> None:
-    """Print a Markdown table of true intervals, with a row for each rule and machine.
+    """Print a Markdown table of how often intervals are true, with a row for each rule and machine.
 
     Each row has its own random generator, so that rows do not depend on each other.
     experiments: the number of simulated experiments for each row; at least 2.

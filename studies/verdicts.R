@@ -15,31 +15,35 @@ WORKLOADS <- data.frame(workload = c("stream", "pxz", "linpack", "randomaccess")
 CONTAINERS <- 3
 VERDICTS <- nrow(WORKLOADS) * (CONTAINERS + 1)
 
-# Draws the noise of the series of a workload in one environment: a matrix of n blocks by series.
-# Several series share nine tenths of their variance.  ar: correlation of neighbouring blocks.
-draw_series <- function(n, series, ar) {
+# Simulates the noise of the series of a workload in one environment.
+# n: number of blocks.  series: number of series; several ones share nine tenths of their variance.
+# ar: correlation of neighbouring blocks.
+# Returns a matrix with a row for each block and a column for each series.
+draw_series_noise <- function(n, series, ar) {
   if (series == 1) return(as.matrix(draw_noise(n, ar)))
   sqrt(0.9) * draw_noise(n, ar) + sqrt(0.1) * replicate(series, draw_noise(n, ar))
 }
 
 # Simulates one paper in which every container has the share `truth` of native's performance.
-# Returns rows of compare_pairs, with workload and environment; neighbouring blocks have the
-# correlation ar.
+# ar: correlation of neighbouring blocks.
+# Returns rows of estimate_mean_ratio, one for each series and container, with workload and
+# environment.
 simulate_paper <- function(truth, ar) {
   stack_rows(lapply(seq_len(nrow(WORKLOADS)), function(i) {
     workload <- WORKLOADS[i, ]
-    native <- draw_series(workload$blocks, workload$series, ar)
+    native <- draw_series_noise(workload$blocks, workload$series, ar)
     stack_rows(lapply(seq_len(CONTAINERS), function(container) {
-      noise <- (draw_series(workload$blocks, workload$series, ar) - native) / sqrt(2)
-      rows <- apply(truth * exp(workload$sd * noise), 2, compare_pairs, simplify = FALSE)
+      noise <- (draw_series_noise(workload$blocks, workload$series, ar) - native) / sqrt(2)
+      rows <- apply(truth * exp(workload$sd * noise), 2, estimate_mean_ratio, simplify = FALSE)
       cbind(workload = workload$workload, environment = container, stack_rows(rows))
     }))
   }))
 }
 
-# Returns the verdict of each workload and environment of a simulated paper at one margin, as texts.
-# It has to decide as decide_workloads of analysis/statistics.R.  rows: of simulate_paper.
-decide_paper <- function(rows, margin) {
+# Returns the verdict on each workload and environment of a simulated paper at one margin, as texts.
+# It has to decide in the same way as decide_workloads of analysis/statistics.R.
+# rows: of simulate_paper.
+decide_simulated_paper <- function(rows, margin) {
   key <- paste(rows$workload, rows$environment)
   level <- 1 - 2 * ALPHA / VERDICTS
   bounds <- c(1 - margin, 1 / (1 - margin))
@@ -58,12 +62,15 @@ for (ar in c(0, 0.3)) {
   for (truth in c(1, 0.98, 0.95)) {
     papers <- lapply(seq_len(runs), function(i) simulate_paper(truth, ar))
     for (margin in MARGINS) {
-      verdicts <- lapply(papers, decide_paper, margin)
+      verdicts <- lapply(papers, decide_simulated_paper, margin)
       # Returns the per cent of papers in which any workload has a verdict.
-      get_share <- function(kind) 100 * mean(vapply(verdicts, function(v) any(v == kind), NA))
-      equivalent <- mean(vapply(verdicts, function(v) sum(v == "equivalent"), 0))
+      compute_percent <- function(verdict) {
+        100 * mean(vapply(verdicts, function(of_paper) any(of_paper == verdict), NA))
+      }
+      equivalent <- mean(vapply(verdicts, function(of_paper) sum(of_paper == "equivalent"), 0))
       cat(sprintf("| %g %% | %g | %g %% | %.1f %% | %.1f %% | %.1f |\n", 100 * truth, ar,
-                  100 * margin, get_share("equivalent"), get_share("different"), equivalent))
+                  100 * margin, compute_percent("equivalent"), compute_percent("different"),
+                  equivalent))
     }
   }
 }
@@ -77,7 +84,7 @@ for (parts in c(2, 5, 10, 17)) {
         # Percentiles have wide tails: one block in ten has three times the noise.
         rows <- stack_rows(lapply(seq_len(parts), function(part) {
           wide <- ifelse(stats::runif(blocks) < 0.1, 3, 1)
-          compare_pairs(exp(0.05 * wide * draw_noise(blocks, ar)), 1 - ALPHA / parts)
+          estimate_mean_ratio(exp(0.05 * wide * draw_noise(blocks, ar)), 1 - ALPHA / parts)
         }))
         any(rows$low > 1 | rows$high < 1)
       }, NA)
@@ -86,19 +93,23 @@ for (parts in c(2, 5, 10, 17)) {
   }
 }
 
-# Draws the times of laps around 1: a matrix of laps by blocks.  A share of the laps is stalled, and
-# takes half of its time longer.
-draw_laps <- function(laps, blocks, share) {
+# Simulates the times of laps, which are about 1.
+# laps: number of laps in each block.  blocks: number of blocks.  share: of the laps that stall, and
+# take half of their time longer.
+# Returns a matrix with a row for each lap and a column for each block.
+simulate_lap_times <- function(laps, blocks, share) {
   noise <- matrix(exp(stats::rnorm(laps * blocks, 0, 0.05)), laps)
   noise * ifelse(stats::runif(laps * blocks) < share, 1.5, 1)
 }
 
-# Simulates native, and Docker with a share of stalled laps, in so many laps and blocks.  Returns
-# whether the two are equivalent, and whether compare_stalls finds the stalls.
+# Simulates native without stalled laps, and Docker with a share of them.
+# laps, blocks, share: see simulate_lap_times.
+# Returns two logical values: whether the two are equivalent, and whether compare_stalls finds the
+# stalls.
 simulate_stalls <- function(laps, blocks, share) {
-  native <- draw_laps(laps, blocks, 0)
-  docker <- draw_laps(laps, blocks, share)
-  row <- compare_pairs(colSums(native) / colSums(docker))
+  native <- simulate_lap_times(laps, blocks, 0)
+  docker <- simulate_lap_times(laps, blocks, share)
+  row <- estimate_mean_ratio(colSums(native) / colSums(docker))
   judged <- judge_rows(row, 1 - 2 * ALPHA / VERDICTS)
   # The columns of tidy values that compare_stalls reads.
   tidy <- data.frame(environment = rep(c(NATIVE, "docker"), each = blocks), headline = TRUE,

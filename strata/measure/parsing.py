@@ -19,10 +19,10 @@ from strata.util.errors import UserError
 
 # The modules that parsers share.
 sys.path.insert(0, os.path.join(paths.PROJECT, "workloads"))
-from kit.checks import BrokenLogError, format_plain, require
+from kit.checks import BrokenLogError, format_value, require
 from kit.logs import Parser, Value, guard_parser
 
-__all__ = ["BrokenLogError", "Parser", "Value", "format_plain", "load_parser", "parse_log"]
+__all__ = ["BrokenLogError", "Parser", "Value", "format_value", "load_parser", "parse_log"]
 # The log's path, the record, and the workload as planned for its environment.
 LoggedCell = tuple[str, Record, PlannedWorkload]
 # A value of a cell, the way in which its runs were taken, and the values of its laps.

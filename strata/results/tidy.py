@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from strata.experiment import blocks, plan
 from strata.host import node
 from strata.measure import parsed, parsing
-from strata.measure.parsing import format_plain
+from strata.measure.parsing import format_value
 from strata.results import validate
 from strata.util import paths, progress
 from strata.util.constants import get_result_path
@@ -202,13 +202,13 @@ def _add_rows(
     """
     workload = shared["workload"]
     for (metric, unit, number, factors), how, lap_values in outcome:
-        columns = {f"{FACTOR}{name}": format_plain(factor) for name, factor in factors.items()}
+        columns = {f"{FACTOR}{name}": format_value(factor) for name, factor in factors.items()}
         row = {**shared, **columns, "how": how, "metric": metric}
-        cell_values.values[workload].append({**row, "unit": unit, "value": format_plain(number)})
+        cell_values.values[workload].append({**row, "unit": unit, "value": format_value(number)})
         laps = counted_laps or range(1, len(lap_values) + 1)
         # Not strict: a cell that ran in slices and whole has fewer values of each way than laps.
         for lap, value in zip(laps, lap_values, strict=False):
-            cell_values.laps[workload].append({**row, "lap": lap, "value": format_plain(value)})
+            cell_values.laps[workload].append({**row, "lap": lap, "value": format_value(value)})
 
 
 def _find_split_blocks(records: dict[blocks.Cell, Fields]) -> set[blocks.Block]:

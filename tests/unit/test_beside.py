@@ -16,7 +16,7 @@ def test_a_second_call_goes_on_and_the_table_counts_what_each_tool_found(
 ):
     chance = random.Random(1)
 
-    def measure(tool, program, pair, recipe, seconds):
+    def measure_pair(tool, program, pair, recipe, seconds):
         slow = 1.03 if pair == "brake" else 1
         sides = [[chance.gauss(side, 0.003) for _ in range(10)] for side in (1, slow)]
         return {"seconds": 60, **beside.compare_samples(tool, *sides)}
@@ -24,7 +24,7 @@ def test_a_second_call_goes_on_and_the_table_counts_what_each_tool_found(
     monkeypatch.setattr(beside, "BASE", tmp_path)
     monkeypatch.setattr(beside, "prepare_project", lambda budget: "recipe")
     monkeypatch.setattr(beside, "has_gvisor", lambda: True)
-    monkeypatch.setattr(beside, "measure", measure)
+    monkeypatch.setattr(beside, "measure_pair", measure_pair)
     for repetitions in (1, 4):
         argv = ["beside", "--programs", "xz", "--repetitions", str(repetitions)]
         monkeypatch.setattr(sys, "argv", argv)

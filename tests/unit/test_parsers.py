@@ -510,17 +510,17 @@ def test_a_run_that_was_shorter_than_its_parameters_say_is_refused():
 
 @pytest.mark.parametrize(("busy", "fits"), [(0, False), (0.5, True), (2.05, True), (2.5, False)])
 def test_processors_cannot_be_idle_nor_busier_than_all_the_time(busy, fits):
-    from kit.logs import check_cpu_usage
+    from kit.logs import read_cpu_usage
 
     seen = [
         {"seconds": 1, "busy_seconds": 10, "cpus": 2},
         {"seconds": 2, "busy_seconds": 10 + busy, "cpus": 2},
     ]
     if fits:
-        assert check_cpu_usage(seen, 1) == (pytest.approx(busy), pytest.approx(busy / 2))
+        assert read_cpu_usage(seen, 1) == (pytest.approx(busy), pytest.approx(busy / 2))
     else:
         with pytest.raises(BrokenLogError):
-            check_cpu_usage(seen, 1)
+            read_cpu_usage(seen, 1)
 
 
 def test_the_load_generator_may_be_busy_only_where_that_bounds_no_result():
@@ -545,7 +545,7 @@ def test_a_latency_counts_where_ten_are_expected_in_a_lap_however_many_there_wer
     operations = {"often": {"count": 7}, "seldom": {"count": 12}, "never": {"count": 0}}
     load = types.SimpleNamespace(operations=operations, users=20, seconds=10)
     mix = {"often": 10, "seldom": 9.9, "never": 80.1}
-    assert list(LoadResults.select_frequent(load, mix, cycle=2)) == ["often"]
+    assert list(LoadResults.select_frequent_operations(load, mix, cycle=2)) == ["often"]
 
 
 # A cell's laps and systems

@@ -21,9 +21,9 @@ from kit.logs import Object, Point, Value, build_value
 
 # The published tolerance of the mix, relative to each operation's count.
 MIX_TOLERANCE = 0.1
-# Counts also vary by chance, as Poisson counts do: by at most so many standard deviations.
+# Counts also vary by chance, as Poisson counts do: this many standard deviations are accepted.
 MAX_DEVIATIONS = 4
-# The faults that the databases count: there must be none.
+# Counts of faults in the books of the databases, which must be 0.
 FAULTS = dict.fromkeys(("adrift", "wrong"), 0)
 
 
@@ -41,7 +41,7 @@ class Probe(NamedTuple):
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the number of users, and the values of the first and the highest passing probe.
+    """Return the largest number of users, and values of the first and the highest passing probe.
 
     The object "found" at the log's end is the result that search.py prints.  workload.yaml declares
     the metrics, and selects the values of the two probes by the factor `load`: first or highest.
@@ -59,28 +59,32 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     check_search(probes, result, parameters)
     users = result["found"]
     values = [build_value("users", "users", users)] if users > 0 else []
-    # A probe with another mix says nothing about these auctions.
-    first = probes[:1] if probes[0].is_mixed else []
-    highest = [probe for probe in probes if probe.passed and probe.users == users][-1:]
+    # A probe with another mix has no values: its operations are not those of the published load.
+    # If several passing probes have this number of users, the last one counts.
+    first = probes[0] if probes[0].is_mixed else None
+    highest = None
+    for probe in probes:
+        if probe.passed and probe.users == users:
+            highest = probe
     require(first or highest, "no probe has the published mix")
     for name, chosen in (("first", first), ("highest", highest)):
-        for probe in chosen:
-            rate, share = probe.results.totals["rate"], probe.results.driver_share
+        if chosen is not None:
+            rate, share = chosen.results.totals["rate"], chosen.results.driver_share
             values.append(build_value("rate", "operations/s", rate, load=name))
             values.append(build_value("driver_share", "%", share, load=name))
-    for probe in first:
-        values += list_latencies(probe.results, parameters["cycle_seconds"])
+    if first is not None:
+        values += list_latencies(first.results, parameters["cycle_seconds"])
     return values
 
 
 def list_latencies(results: LoadResults, cycle: float) -> list[Value]:
     """Return the mean and 99th percentile (ms) of the latency of each operation with a time limit.
 
-    results: those of the first probe.
-    cycle: mean seconds between the operations of a user; the limits depend on it.
+    results: the results of the first probe.
+    cycle: mean seconds between the operations of a user; the time limits depend on it.
     Operations that are too rare for a latency are left out.
     """
-    frequent = results.select_frequent(MIX, cycle)
+    frequent = results.select_frequent_operations(MIX, cycle)
     limited = {name: line for name, line in frequent.items() if find_limit(name, cycle)}
     values = []
     for metric, key in (("latency", "mean_ms"), ("p99", "p99_ms")):
@@ -90,13 +94,14 @@ def list_latencies(results: LoadResults, cycle: float) -> list[Value]:
 
 
 def read_probe(point: Point, probe_number: int, sites: int, parameters: Object) -> Probe:
-    """Read and check a probe of the search.
+    """Check a point of the log, and return it as a probe of the search.
 
-    probe_number: from 1.  sites: number of sites that the users load.
+    probe_number: the number of the probe, from 1.  sites: number of sites that the users load.
     Raises BrokenLogError if the settings are not those of the parameters, or if a passing probe has
     another mix than the published one.
     """
-    name, users = f"probe-{probe_number}", int(get_number(point.head, "users"))
+    name = f"probe-{probe_number}"
+    users = int(get_number(point.head, "users"))
     settings = {"users": users, "sites": sites, "auctions": math.ceil(users / USERS_OF_AN_AUCTION)}
     settings |= {key: parameters[f"{key}_seconds"] for key in ("cycle", "ramp")}
     settings["seconds"] = parameters["seconds"]
@@ -106,12 +111,12 @@ def read_probe(point: Point, probe_number: int, sites: int, parameters: Object) 
 
     def compute_tolerance(count: float) -> float:
         """Return the largest accepted difference from an expected count."""
-        # One more: users may begin and end anywhere in the chain.
+        # One is added, since users may begin and end anywhere in the chain of operations.
         return MIX_TOLERANCE * count + MAX_DEVIATIONS * math.sqrt(count) + 1
 
     mix_fault = results.find_mix_fault(MIX, compute_tolerance)
-    # Users of an overloaded system come to fewer of the later operations.  So a probe that fails
-    # may have another mix, and a probe that passes may not.
+    # Users of an overloaded system reach fewer of the later operations.  So a failing probe may have
+    # another mix, and a passing probe must not.
     require(not passed or not mix_fault, f"the mix of {name} is not the published one: {mix_fault}")
     has_published_mix = not mix_fault
     return Probe(users, passed, has_published_mix, results)
@@ -123,7 +128,7 @@ def check_search(probes: list[Probe], result: Object, parameters: Object) -> Non
     probes: in the order of the log.
     result: the object "found" with the number of probes, the highest number of users that passed
     (0 if none passed), and the lowest number that failed.
-    The class Search of search.py chooses the probes.
+    The class Search of search.py chooses the probes and prints the result: both must agree.
     """
     require_equal("the users of the first probe", probes[0].users, parameters["start_users"])
     failing = [probe.users for probe in probes if not probe.passed]
@@ -136,4 +141,4 @@ def check_search(probes: list[Probe], result: Object, parameters: Object) -> Non
     # The lowest failure bounds the result: the load generator must not be its cause.
     for probe in probes:
         if probe.users == lowest_failure and not probe.passed:
-            probe.results.require_idle()
+            probe.results.require_idle_generator()

@@ -5,12 +5,12 @@ import math
 from cloudstone.chain import MIX, THRESHOLDS
 from kit.applications import LoadResults, read_log, require_books, require_growth, sum_events
 from kit.checks import get_number, require
-from kit.logs import Object, Value, build_value, check_cpu_usage
+from kit.logs import Object, Value, build_value, read_cpu_usage
 
-# The load generator is the bottleneck if operations begin on average later than drawn by more than
-# this share of the mean cycle.
+# The load generator counts as the bottleneck if operations begin on average later than they should,
+# by more than this share of the mean cycle.
 LARGEST_DELAY = 0.2
-# The tolerance of the mix is for so many operations.
+# The tolerance of the mix holds for this number of operations; with fewer it is wider.
 OPERATIONS_OF_TOLERANCE = 10_000
 # The tables that users add rows to, each with the operation that adds one; "" if none does.
 ADDING_OPERATIONS = {
@@ -24,8 +24,9 @@ ADDING_OPERATIONS = {
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the values of each number of `users`.
 
-    Latencies have the factor `operation`; if there are several sites, all values have `instances`.
-    Each point is between two observations of the CPUs, in the order of the log.
+    Latencies have the factor `operation`.  If there are several sites, all values have the factor
+    `instances`.
+    The log has an observation of the CPUs before and after each point.
     workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
@@ -41,41 +42,42 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         settings = {"users": users, "sites": instances, "cycle": cycle, "seconds": seconds}
         results = LoadResults(log.points[i], f"users-{users}", MIX, settings)
         observed = log.objects["observed"][2 * i : 2 * i + 2]
-        _, cpu_usage = check_cpu_usage(observed, seconds)
+        _, cpu_usage = read_cpu_usage(observed, seconds)
         factors = {"users": users, "instances": instances if instances > 1 else None}
-        values += list_values(results, cycle, parameters["mix_points"], factors)
+        values += list_point_values(results, cycle, parameters["mix_points"], factors)
         values.append(build_value("cpu", "%", 100 * cpu_usage, **factors))
         values.append(build_value("driver_share", "%", results.driver_share, **factors))
     return values
 
 
-def list_values(
+def list_point_values(
     results: LoadResults, cycle: float, mix_points: float, factors: Object
 ) -> list[Value]:
-    """Check the mix and the load generator at a point; return latencies, strain and rate.
+    """Check the mix and the load generator at a point, and return its values without CPU use.
 
+    The values are latencies and the rate, and the strain: the largest mean latency as a share of
+    the operation's published threshold.
     results: the results of the point.  cycle: mean seconds between the operations of a user.
     mix_points: the tolerance of the mix, in percentage points.
     factors: the factors of all values.
     Raises BrokenLogError if the mix is another one, or if the load generator was the bottleneck.
     """
-    # With fewer operations chance allows for a larger difference.
-    chance = max(1, math.sqrt(OPERATIONS_OF_TOLERANCE / results.total))
-    largest_difference = mix_points * results.total / 100 * chance
+    # Counts of fewer operations vary more by chance.
+    chance_factor = max(1, math.sqrt(OPERATIONS_OF_TOLERANCE / results.total))
+    largest_difference = mix_points * results.total / 100 * chance_factor
     fault = results.find_mix_fault(MIX, lambda _: largest_difference)
     require(not fault, f"the mix is not the published one: {fault}")
-    results.require_idle()
-    delay = get_number(results.totals, "late_seconds", zero=True)
+    results.require_idle_generator()
+    delay = get_number(results.totals, "late_seconds", allow_zero=True)
     reason = f"operations began {1000 * delay:.3g} ms late in the mean"
     is_in_time = delay <= LARGEST_DELAY * cycle
     require(is_in_time, f"the load generator is the bottleneck: {reason}")
-    frequent = results.select_frequent(MIX, cycle)
+    frequent = results.select_frequent_operations(MIX, cycle)
     require(frequent, f"no operation is done often enough with {results.users} users")
     values = []
     for metric, key in (("latency", "mean_ms"), ("p90", "p90_ms")):
         for name, line in frequent.items():
             values.append(build_value(metric, "ms", line[key], operation=name, **factors))
-    # The largest mean latency, relative to the operation's published threshold.
     strain = max(line["mean_ms"] / THRESHOLDS[name] for name, line in frequent.items())
     values.append(build_value("strain", "%", 100 * strain, **factors))
     values.append(build_value("rate", "operations/s", results.totals["rate"], **factors))

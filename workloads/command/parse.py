@@ -12,17 +12,18 @@ from kit.checks import (
 )
 from kit.logs import Object, Value, build_value, decode_object
 
-# The first keys of a lap's objects; timed.c prints "printed" only if output is kept.
+# The order of a lap's objects by their first keys; timed.c prints "printed" only if it keeps output.
 LAP_ORDER = "observed tool(( run)+|( run printed)+) done observed"
-# The kernel counts CPU time in whole microseconds: less than one of a run is counted as one.
+# The kernel counts CPU time in whole microseconds.  A shorter time counts as one, since a value must
+# be above 0.
 LEAST_SECONDS = 1e-6
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return a lap's wall time, CPU time, peak memory and further metrics, by `parameters`.
+    """Return a lap's wall time, CPU time and peak memory, and the further metrics.
 
     Times and further metrics are means over the lap's runs.  CPU time and memory are those of the
-    system's control group, which the harness reads before and after the runs; where the host has no
+    system's control group, which the harness reads before and after the runs.  If the host has no
     group for the system, they are those of the command's processes.
     The parameter `patterns` declares the further metrics; workload.yaml declares the others.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
@@ -34,11 +35,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_numbered(runs, "run")
     require_equal("the number of runs", len(runs), parameters["runs"])
     seconds = [get_number(run, "seconds") for run in runs]
-    # timed.c ends a run at the limit, which takes some time.
+    # timed.c ends a run at the limit; a second more is accepted for the end itself.
     require(max(seconds) <= parameters["limit"] + 1, "a run took longer than the limit")
     return [
         build_value("time", "s", sum(seconds) / len(runs)),
-        *_measure_resources(runs, objects["observed"]),
+        *_list_resource_values(runs, objects["observed"]),
         *_extract_values(objects.get("printed", []), parameters["patterns"]),
     ]
 
@@ -46,7 +47,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def _decode_lap(lines: list[str]) -> dict[str, list[Object]]:
     """Return the objects of the log's lap, as lists by their first key.
 
-    The warm-up prints objects of the same form before the first one "observed": they are left out.
+    The warm-up prints objects of the same form before the first object "observed"; they are left
+    out.
     Raises BrokenLogError if the lap's objects are not in `LAP_ORDER`.
     """
     objects = []
@@ -64,31 +66,29 @@ def _decode_lap(lines: list[str]) -> dict[str, list[Object]]:
     return lap
 
 
-def _measure_resources(runs: list[Object], observed: list[Object]) -> list[Value]:
-    """Return the mean CPU time of a run (s): all, user's and system's; and the peak memory (MB).
+def _list_resource_values(runs: list[Object], observed: list[Object]) -> list[Value]:
+    """Return the mean CPU time of a run (s), in all, as user and as system, and peak memory (MB).
 
     runs: timed.c's objects of the command's runs.
-    observed: the harness's two objects of the control group; None stands for an unknown number.
+    observed: the harness's objects of the control group before and after the runs, in which an
+    unknown number is None.
     Raises BrokenLogError if the control group's CPU time decreased.
     """
     before, after = observed
     if before["user_seconds"] is None or after["user_seconds"] is None:
-        user = sum(get_number(run, "user", zero=True) for run in runs)
-        total = user + sum(get_number(run, "system", zero=True) for run in runs)
+        user = sum(get_number(run, "user", allow_zero=True) for run in runs)
+        total = user + sum(get_number(run, "system", allow_zero=True) for run in runs)
     else:
-        user = get_number(after, "user_seconds", True) - get_number(before, "user_seconds", True)
-        system = get_number(after, "system_seconds", True) - get_number(
-            before, "system_seconds", True
-        )
-        total = user + system
-        # Their sum is exact.  Version 1 splits it by all ticks so far, so that one of both may
-        # become smaller in a short run.
+        user = _subtract_numbers(after, before, "user_seconds")
+        total = user + _subtract_numbers(after, before, "system_seconds")
+        # The sum is exact.  Control groups of version 1 divide it by all ticks so far, so that user
+        # or system time may decrease in a short run.
         user = min(max(user, 0), total)
     require(total >= 0, "the CPU time of the control group went back")
     user_mean = max(user / len(runs), LEAST_SECONDS)
     system_mean = max((total - user) / len(runs), LEAST_SECONDS)
     if after["peak_bytes"] is None:
-        peak = max(get_number(run, "rss_bytes", zero=True) for run in runs)
+        peak = max(get_number(run, "rss_bytes", allow_zero=True) for run in runs)
     else:
         peak = get_number(after, "peak_bytes")
     return [
@@ -99,25 +99,30 @@ def _measure_resources(runs: list[Object], observed: list[Object]) -> list[Value
     ]
 
 
+def _subtract_numbers(after: Object, before: Object, key: str) -> float:
+    """Return by how much the number at a key grew from one object to a later one."""
+    return get_number(after, key, allow_zero=True) - get_number(before, key, allow_zero=True)
+
+
 def _extract_values(runs: list[Object], patterns: list[str]) -> list[Value]:
     """Return one value for each pattern: the mean over the runs of the last match in the output.
 
     runs: timed.c's object of each run, whose `printed` is the end of its output.
-    patterns: NAME[:UNIT[:SIDE]]=REGEX, with the unit "units" unless given.  SIDE, lower or
-    higher, says which values are better, and is not used here.
+    patterns: texts of the form NAME[:UNIT[:SIDE]]=REGEX.  Without UNIT, the unit is "units".  SIDE,
+    lower or higher, says which values are better, and is not used here.
     Raises BrokenLogError if there is no run, if the output of a run has no match, or if its last
     match is not a number.
     """
     values = []
     for pattern in patterns:
-        # The expression may contain "=", the name and the unit may not.
+        # Only the expression may contain "=".
         declared, _, regex = pattern.partition("=")
-        # The unit is the text after the first colon; a value without one is in "units".
-        name, unit = [*declared.split(":"), "units"][:2]
+        name, *unit_and_side = declared.split(":")
+        unit = unit_and_side[0] if unit_and_side else "units"
         numbers = []
         for run in runs:
             text = run["printed"]
-            # With a group in the expression, a match is the text of the group.
+            # If the expression has a group, a match is the text of the group.
             matches = re.findall(regex, text, re.MULTILINE)
             last_text = text.strip()[-200:] or "nothing"
             reason = f"{name}: nothing that a run printed matches {regex!r}; it printed last: "

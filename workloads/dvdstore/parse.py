@@ -11,11 +11,12 @@ from kit.applications import (
 from kit.checks import get_number, require, require_equal
 from kit.logs import Object, Value, build_value
 
-# The operation "order" is all pages of one order, from the entrance to the purchase.
+# The names of the operations in the log.  "order" stands for all pages of one order, from the
+# entrance to the purchase.
 OPERATIONS = ["order", "login", "new", "browse", "purchase"]
-# The faults that the databases count: there must be none.
+# Counts of faults in the books of the databases, which must be 0.
 FAULTS = dict.fromkeys(("lost", "adrift"), 0)
-# Numbers in the books, each with the users' event that adds to it.
+# Numbers in the books of the databases, each with the event of the users that adds to it.
 ADDING_EVENTS = {"orders": "orders", "customers": "customers", "new_cents": "cents"}
 
 
@@ -38,14 +39,14 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     for point, users in zip(log.points, threads, strict=True):
         point_settings = {**settings, "users": users}
         results = LoadResults(point, f"users-{users}", OPERATIONS, point_settings, "order")
-        values += list_values(results, users)
+        values += list_point_values(results, users)
     return values
 
 
-def list_values(results: LoadResults, users: int) -> list[Value]:
-    """Check the counts of a point, and return its values.
+def list_point_values(results: LoadResults, users: int) -> list[Value]:
+    """Check the counts of a point, and return its values: throughput, shares and latencies.
 
-    users: number of customers at each shop, the factor `customers`.
+    users: number of customers at each shop, which is the factor `customers`.
     Raises BrokenLogError if counts of pages and orders contradict each other, or if the load
     generator was the bottleneck.
     """
@@ -54,12 +55,12 @@ def list_values(results: LoadResults, users: int) -> list[Value]:
     require_equal("orders", orders, counted["orders"] + counted["rolled_back"])
     pages = (counts["purchase"], counts["browse"])
     require_equal("purchases and searches", pages, (orders, counted["searches"]))
-    # An order counts by its last page, and its first page may lie before the time that counts:
-    # for at most one order of each user.
+    # An order counts by its last page.  For at most one order of each user, the first page is before
+    # the time that counts.
     entered = counts["login"] + counts["new"]
     reason = f"{entered} customers came in for {orders} orders"
     require(abs(entered - orders) <= results.users, reason)
-    results.require_idle()
+    results.require_idle_generator()
     throughput = 60 * orders / results.seconds
     committed = 100 * get_number(counted, "orders") / orders
     values = [

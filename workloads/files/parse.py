@@ -11,10 +11,11 @@ FILES_OF_PACKAGE = 50
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the time of each `step` of the measured session, and of the `whole` session, in s.
+    """Return the time of each step of the measured session, and of the whole session, in seconds.
 
-    session.py prints an object of the archive, one of the warm-up's session with its steps, and one
-    of the measured session with its steps.
+    The factor `step` names the step, and is "whole" for the session.
+    session.py prints an object of the archive, then objects of the warm-up's session and its steps,
+    and of the measured session and its steps.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     log = read_objects(lines, " archive( session( step){5}){2}")
@@ -22,8 +23,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_parameters(archive, parameters, "files")
     require_equal("the steps", [step["step"] for step in steps], 2 * STEPS)
     packages = math.ceil(parameters["files"] / FILES_OF_PACKAGE)
-    # The output of session.py's SCRIPT: of uname, basename, dirname, expr, wc, head, tail, grep,
-    # sed and cut.
+    # The lines that SCRIPT of session.py must print: those of uname, basename, dirname, expr, wc,
+    # head, tail, grep, sed and cut.
     listed = [f"{packages}", "./package-0000", f"./package-{packages - 1:04}", f"{packages}"]
     printed = ["Linux", "tree", "a", "42", *listed, "./package-0000", "package", ""]
     seconds_of_step: dict[str, float] = {}

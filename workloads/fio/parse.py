@@ -37,14 +37,15 @@ FSYNC_ENGINE = {"ioengine": "psync", "direct": 0, "fsync": 1}
 READS = 0.70
 # The percentiles that fio prints, in hundredths of a percent.
 PERCENTILES = [100, 500, *range(1000, 9001, 1000), 9500, 9900, 9950, 9990, 9995, 9999]
-# In ns: this and longer latencies all fall into the last bin of fio's distribution.
+# In ns: latencies of this length or longer all fall into the last bin of fio's distribution.
 LONGEST = 2**34
-# Operations that must lie beyond a percentile: with fewer it is little more than the longest one.
+# The least number of operations beyond a percentile: with fewer it is little more than the longest
+# or the shortest latency.
 BEYOND = 3
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values of a log, as :func:`parse_jobs` does for this workload's file."""
+    """Return the values of a log; see :func:`parse_jobs`, which gets the file of this workload."""
     return parse_jobs(lines, parameters, "/data/fio.bin")
 
 
@@ -71,10 +72,10 @@ def parse_jobs(lines: list[str], parameters: Object, file: str) -> list[Value]:
 
 
 def read_job(point: Point, layout: Object, parameters: Object) -> list[Value]:
-    """Check the options and counts of one job, and return its values as :func:`parse` describes.
+    """Check the options and counts of one job, and return its values (:func:`parse_jobs`).
 
     layout: the object of layout.sh that names fio's version and the file.
-    Raises BrokenLogError if fio reports an error, other options or counts that do not fit.
+    Raises BrokenLogError if fio reports an error or other options, or if counts do not agree.
     """
     name = point.head["point"]
     operation, block, _, threads = JOBS[name]
@@ -91,26 +92,27 @@ def read_job(point: Point, layout: Object, parameters: Object) -> list[Value]:
     directions = ["read", "write"] if kind == "rw" else [kind]
     for idle in {"read", "write", "trim"} - {*directions}:
         require_equal(f"{name}: the number of {idle}s", group[idle]["total_ios"], 0)
-    sides = {direction: group[direction] for direction in directions}
-    for direction, side in sides.items():
-        check_side(f"{name}, {direction}", side, block, threads, parameters["seconds"])
+    results = {direction: group[direction] for direction in directions}
+    for direction, result in results.items():
+        check_direction(f"{name}, {direction}", result, block, threads, parameters["seconds"])
     if kind == "rw":
         check_mix(name, group["read"]["io_bytes"] / block, group["write"]["io_bytes"] / block)
     factors = {"job": name, "direction": "both" if kind == "rw" else kind}
-    values = [measure_rate(list(sides.values()), block, factors)]
+    values = [compute_rate(list(results.values()), block, factors)]
     if name == "fsync":
-        synced, written = group["sync"]["lat_ns"], group["write"]["clat_ns"]
-        return values + measure_fsyncs(synced, written, factors)
-    for direction, side in sides.items():
-        values += measure_latencies(side["clat_ns"], name, direction)
+        fsync_latencies, write_latencies = group["sync"]["lat_ns"], group["write"]["clat_ns"]
+        return values + list_fsync_latencies(fsync_latencies, write_latencies, factors)
+    for direction, result in results.items():
+        values += list_latencies(result["clat_ns"], name, direction)
     return values
 
 
 def check_options(name: str, options: Object, layout: Object, parameters: Object) -> None:
-    """Raise BrokenLogError unless fio ran a job with the options that its parameters demand.
+    """Raise BrokenLogError unless fio ran a job with the options of `JOBS` and the parameters.
 
-    options: fio's own list, all texts, by the names of fio's options; job.sh sets them.
-    layout: its key "layout" is the path of the file.
+    name: a key of `JOBS`.
+    options: the options that fio itself reports, texts by their names; job.sh sets them.
+    layout: the object of layout.sh, whose key "layout" is the path of the file.
     """
     operation, block, depth, threads = JOBS[name]
     options_of_job = {
@@ -129,24 +131,25 @@ def check_options(name: str, options: Object, layout: Object, parameters: Object
         require_equal(f"{name}: the option {key}", options.get(key), str(expected))
 
 
-def check_side(name: str, side: Object, block: int, threads: int, seconds: float) -> None:
-    """Raise BrokenLogError unless the counts of a job in one direction fit each other.
+def check_direction(name: str, result: Object, block: int, threads: int, seconds: float) -> None:
+    """Raise BrokenLogError unless the counts of a job in one direction agree with each other.
 
-    name: job and direction, for messages.  side: fio's object of the direction.
-    block: in bytes.  threads: the threads of the job.  seconds: the time that it should run,
-    without the ramp.
+    name: job and direction, for messages.  result: fio's object of the direction.
+    block: size of an operation in bytes.  threads: number of the job's threads.
+    seconds: the time that the job should run, without the ramp.
     """
-    failed = (side["short_ios"], side["drop_ios"])
+    failed = (result["short_ios"], result["drop_ios"])
     require_equal(f"{name}: incomplete and dropped operations", failed, (0, 0))
-    longest = get_number(side["clat_ns"], "max")
+    longest = get_number(result["clat_ns"], "max")
     require(longest < LONGEST, f"{name}: a latency is longer than fio's distribution holds")
-    milliseconds = get_number(side, "runtime")
-    done = get_number(side, "io_bytes")
+    milliseconds = get_number(result, "runtime")
+    done_bytes = get_number(result, "io_bytes")
     require_duration(f"{name}: it ran for", milliseconds / 1000, seconds)
-    require_close(f"{name}: rate × time", get_number(side, "bw_bytes") * milliseconds, 1000 * done)
-    # At the ramp's end each thread may have one operation under way, whose bytes fio counts and
-    # whose latency it does not.
-    uncounted = abs(done / block - get_number(side["clat_ns"], "N"))
+    rate = get_number(result, "bw_bytes")
+    require_close(f"{name}: rate × time", rate * milliseconds, 1000 * done_bytes)
+    # At the end of the ramp each thread may have an operation in flight.  fio counts its bytes, but
+    # not its latency.
+    uncounted = abs(done_bytes / block - get_number(result["clat_ns"], "N"))
     require(uncounted <= threads, f"{name}: the bytes are not those of the operations")
 
 
@@ -154,67 +157,72 @@ def check_mix(name: str, reads: float, writes: float) -> None:
     """Raise BrokenLogError unless the share of reads in the mixed job is near `READS`.
 
     reads, writes: numbers of operations.
-    The direction of each operation is drawn independently: with few of them the share varies.
+    The direction of each operation is drawn independently, so that the share varies if they are
+    few.
     """
     share = reads / (reads + writes)
-    # Four standard deviations of a share of one half; a share of 0.7 has less.
+    # The second term is four standard deviations of a share of one half, which varies most.
     tolerance = 0.02 + 2 / math.sqrt(reads + writes)
     require(abs(share - READS) <= tolerance, f"{name}: {100 * share:.1f} % were reads")
 
 
-def measure_rate(sides: list[Object], block: int, factors: Object) -> Value:
-    """Return the rate of operations of a job with small blocks, or the bandwidth of another one.
+def compute_rate(results: list[Object], block: int, factors: Object) -> Value:
+    """Return the rate of operations of a job with small blocks, or the bandwidth of another job.
 
-    sides: fio's objects of the job's directions, of which only jobs with small blocks have two.
-    block: in bytes.  factors: the factors of the value.
-    An operation counts by its completion after the ramp; fio's own `total_ios` and `iops` count
-    the operations that were issued after the ramp.
+    results: fio's objects of the job's directions; only a job with small blocks may have two.
+    block: size of an operation in bytes.  factors: the factors of the value.
+    An operation counts if it completes after the ramp.  fio's own `total_ios` and `iops` are not
+    used, since they count operations that were issued after the ramp.
     """
     if block == SMALL_BLOCK:
-        rates = [1000 * (side["io_bytes"] / block) / side["runtime"] for side in sides]
+        rates = [1000 * (result["io_bytes"] / block) / result["runtime"] for result in results]
         return build_value("iops", "IOPS", sum(rates), **factors)
-    [side] = sides
-    return build_value("bandwidth", "MB/s", side["io_bytes"] / side["runtime"] / 1000, **factors)
+    [result] = results
+    # Bytes per millisecond are thousandths of a MB/s.
+    megabytes_per_second = result["io_bytes"] / result["runtime"] / 1000
+    return build_value("bandwidth", "MB/s", megabytes_per_second, **factors)
 
 
-def measure_latencies(latencies: Object, job: str, direction: str) -> list[Value]:
-    """Return the mean completion latency in one direction, and its percentiles, in µs.
+def list_latencies(latencies: Object, job: str, direction: str) -> list[Value]:
+    """Return the mean and the percentiles of the completion latency in one direction, in µs.
 
     latencies: fio's object of completion latencies, in ns.
-    Percentiles beyond which there are too few operations are left out.
+    job, direction: the factors of all values.
+    A percentile with fewer than `BEYOND` operations beyond it is left out.
     """
     factors = {"job": job, "direction": direction}
     values = [build_value("latency", "us", get_number(latencies, "mean") / 1000, **factors)]
-    for hundredths, middle in iterate_percentiles(latencies):
+    for hundredths, nanoseconds in iterate_percentiles(latencies):
         name = f"{hundredths / 100:.2f}"
         values.append(
-            build_value("latency_percentile", "us", middle / 1000, **factors, percentile=name)
+            build_value("latency_percentile", "us", nanoseconds / 1000, **factors, percentile=name)
         )
     return values
 
 
-def measure_fsyncs(synced: Object, written: Object, factors: Object) -> list[Value]:
+def list_fsync_latencies(fsyncs: Object, writes: Object, factors: Object) -> list[Value]:
     """Return the 99th percentile of the latency of fsync (ms), or no value if fsyncs are too few.
 
-    synced, written: fio's objects of the latencies of fsyncs and of writes, in ns.
+    fsyncs, writes: fio's objects of the latencies of fsyncs and of writes, in ns.
     factors: the factors of the value.
     Raises BrokenLogError unless each write was followed by an fsync.
     """
-    # At both ends of the measured time one of the two may be under way.
-    paired = abs(get_number(synced, "N") - get_number(written, "N")) <= 1
-    require(paired, f"{synced['N']} fsyncs do not follow {written['N']} writes")
-    require(get_number(synced, "max") < LONGEST, "an fsync is longer than fio's distribution holds")
-    p99 = dict(iterate_percentiles(synced)).get(9900)
+    # One operation may be in flight at the beginning and at the end of the measured time.
+    is_paired = abs(get_number(fsyncs, "N") - get_number(writes, "N")) <= 1
+    require(is_paired, f"{fsyncs['N']} fsyncs do not follow {writes['N']} writes")
+    require(get_number(fsyncs, "max") < LONGEST, "an fsync is longer than fio's distribution holds")
+    p99 = dict(iterate_percentiles(fsyncs)).get(9900)
     return [] if p99 is None else [build_value("p99", "ms", p99 / 1e6, **factors)]
 
 
 def iterate_percentiles(latencies: Object) -> Iterator[tuple[int, int]]:
     """Yield each percentile of a distribution, in hundredths of a percent, with its latency in ns.
 
-    latencies: fio's object, with the count of each bin by its middle, in ns.
-    A percentile is left out if fewer than `BEYOND` operations lie beyond it.  It is the middle of
-    the bin in which the nearest rank lies; if a rank is a whole number, fio itself may take the bin
-    above.
+    latencies: fio's object, whose key "bins" has the count of each bin by its middle, in ns.
+    The latency is the middle of the bin with the nearest rank; if a rank is a whole number, fio
+    itself may take the next bin.  A percentile with fewer than `BEYOND` operations beyond it is
+    left out.
+    Raises BrokenLogError if the counts do not add up, or if fio printed other percentiles.
     """
     bins = sorted((int(middle), count) for middle, count in latencies["bins"].items())
     cumulative = list(accumulate(count for _, count in bins))

@@ -31,8 +31,8 @@ class LoadResults:
     """The checked results of a point of load.
 
     operations: the log's object of each operation, by its name, in the order of the log.
-    counts: how often each operation was done.
-    total: how many operations of all, or of the chosen kind, were done.
+    counts: how often each operation was done, by its name.
+    total: the count of the operation that was chosen as the total, or the sum of all counts.
     totals: the log's object of all operations together, whose first key is "drove".
     users: number of emulated users at all sites.
     seconds: duration of the measurement, without ramp and warm-up.
@@ -50,11 +50,11 @@ class LoadResults:
         """Read and check the results of a point.
 
         name: the point's name, which its first and its last object must have.
-        operations: their names, in the order in which the driver prints them.
-        settings: those that the first object must have, among them users (of each site), sites and
-        seconds.
-        total_operation: name of the operation whose count is the total; empty: the sum of all
-        counts is the total.
+        operations: names of the operations, in the order in which the driver prints them.
+        settings: the values that the first object must have, among them users (of each site), sites
+        and seconds.
+        total_operation: name of the operation whose count is the total; "" makes the sum of all
+        counts the total.
         Raises BrokenLogError if the log has other settings, names or counts.
         """
         *lines, self.totals = point.objects
@@ -67,8 +67,8 @@ class LoadResults:
         self.operations = {line["operation"]: line for line in lines}
         self.counts = {}
         for operation, line in self.operations.items():
-            self.counts[operation] = int(get_number(line, "count", zero=True))
-            _check_mean(line)
+            self.counts[operation] = int(get_number(line, "count", allow_zero=True))
+            _check_mean_latency(line)
         self.total = self.counts[total_operation] if total_operation else sum(self.counts.values())
         self.users = settings["users"] * settings["sites"]
         self.seconds = settings["seconds"]
@@ -77,10 +77,10 @@ class LoadResults:
         require_close("rate × time", get_number(self.totals, "rate") * self.seconds, self.total)
         self.driver_share = 100 * get_number(self.totals, "share")
 
-    def require_idle(self) -> None:
+    def require_idle_generator(self) -> None:
         """Raise BrokenLogError if a process of the load generator may have been the bottleneck.
 
-        Each process has one thread: its share of a CPU matters, not their mean.
+        Each process has one thread, so that the busiest process decides, and not their mean.
         """
         busiest = get_number(self.totals, "busiest_share")
         reason = f"one of its processes was busy for {100 * busiest:.3g} % of the time"
@@ -89,11 +89,11 @@ class LoadResults:
         require(is_idle, f"the load generator is the bottleneck: {reason} {users}")
 
     def find_mix_fault(self, mix: dict[str, float], tolerance: Callable[[float], float]) -> str:
-        """Return how the first operation that is too rare or too frequent differs from the mix.
+        """Return a clause about the first operation that is too rare or too frequent; "" if none.
 
-        mix: the published share (%) of each operation.
-        tolerance: returns the largest accepted difference from an expected count.
-        Returns "" if all operations are within it.
+        mix: the published share (%) of each operation, by its name.
+        tolerance: a function of an expected count that returns the largest accepted difference from
+        it.
         """
         all_operations = sum(self.counts.values())
         for name, share in mix.items():
@@ -103,13 +103,13 @@ class LoadResults:
                 return f"{count} were {name}, and not {expected:.4g} within {accepted:.2g}"
         return ""
 
-    def select_frequent(self, mix: dict[str, float], cycle: float) -> dict[str, Object]:
+    def select_frequent_operations(self, mix: dict[str, float], cycle: float) -> dict[str, Object]:
         """Return the objects of the operations that are expected often enough to have a latency.
 
-        mix: the published share (%) of each operation.
+        mix: the published share (%) of each operation, by its name.
         cycle: mean seconds between the operations of a user.
-        The selection depends on expected counts, so that all runs of a cell have the same values,
-        unless an operation was never done.
+        The selection depends on expected counts and not on actual ones, so that all runs of a cell
+        have the same values.  But an operation that was never done is left out.
         """
         expected = self.users * self.seconds / cycle
         frequent = {}
@@ -120,7 +120,7 @@ class LoadResults:
         return frequent
 
 
-def _check_mean(line: Object) -> None:
+def _check_mean_latency(line: Object) -> None:
     """Raise BrokenLogError unless the mean, sum and count of an operation's latency agree.
 
     line: the log's object of the operation; an operation that was not timed has no mean.
@@ -145,8 +145,8 @@ def read_log(
     operations: names of the operations of a point, each of which has one object.
     checked_operations: names of the operations that were tried at each site, in their order.
     points: number of points, as a quantifier of a regular expression, for example ``{3}``.
-    observed: key, after a space, of an object before and after each point; empty: there is none.
-    last: key, after a space, of the object at the end; empty: there is none.
+    observed: key, after a space, of an object before and after each point; "" if there is none.
+    last: key, after a space, of the object at the end; "" if there is none.
     Raises BrokenLogError if the log is incomplete or in another order.
     """
     count = len(list(operations))
@@ -161,11 +161,12 @@ def read_log(
 
 
 def require_books(log: Log, values: Object, same: Iterable[str] = ()) -> None:
-    """Raise BrokenLogError unless the books of all sites, before and after, have the given values.
+    """Raise BrokenLogError unless the books of all sites have the given values.
 
-    The books are what each application prints at its page of books, in its own keys.
+    The books are the object that each application prints at its page of books, with counts and
+    settings in its own keys.  Each site has one before and one after the load.
     values: expected values by their keys, for example 0 faults.
-    same: keys whose values, whatever they are, must be equal in all books.
+    same: keys whose values must be equal in all books, whatever they are.
     """
     all_books = log.objects["opened"] + log.objects["closed"]
     expected = {**{key: all_books[0][key] for key in same}, **values}
@@ -177,19 +178,19 @@ def require_books(log: Log, values: Object, same: Iterable[str] = ()) -> None:
 def require_growth(log: Log, key: str, added: float) -> None:
     """Raise BrokenLogError unless the databases grew by the rows or amounts that the users added.
 
-    key: the key of a number in the books, which is summed over all sites.
-    added: by how much the load generator says that the sum grew.
+    key: the key of a number in the books (:func:`require_books`), which is summed over all sites.
+    added: the growth of the sum by the counts of the load generator.
     """
-    before = sum(get_numbers(log.objects["opened"], key, zero=True))
-    after = sum(get_numbers(log.objects["closed"], key, zero=True))
+    before = sum(get_numbers(log.objects["opened"], key, allow_zero=True))
+    after = sum(get_numbers(log.objects["closed"], key, allow_zero=True))
     require_equal(f"new {key} in the databases", after - before, added)
 
 
 def sum_events(log: Log, event: str) -> float:
     """Return how often an event occurred in all points, ramps and warm-ups included.
 
-    event: a key of the counters ``in_all``, which the workload's visitor.py names in count_events;
-    an event that never occurred is missing there.
+    event: a key of the counters ``in_all``, in which an event that never occurred is missing; the
+    function count_events of the workload's visitor.py chooses the keys.
     """
     counters = [{event: 0, **line["in_all"]} for line in log.objects["drove"]]
-    return sum(get_numbers(counters, event, zero=True))
+    return sum(get_numbers(counters, event, allow_zero=True))

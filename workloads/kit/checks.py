@@ -30,33 +30,35 @@ def require(condition: object, reason: str) -> None:
         raise BrokenLogError(reason)
 
 
-def format_plain(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a number as text with up to 15 significant digits, and a text unchanged.
 
-    Exponent and decimal point are omitted where the number does not need them.
-    Values of different laps are matched by this text (kit.logs.Value.key), which must stay so.
+    An exponent or a decimal point is omitted if the number does not need it.
+    Values of different laps are matched by this text (kit.logs.Value.key), so that its format must
+    not change.
     """
     return f"{value:.15g}" if isinstance(value, int | float) else str(value)
 
 
-def get_number(content: Object, key: str, zero: bool = False) -> float:
+def get_number(content: Object, key: str, allow_zero: bool = False) -> float:
     """Return the number that an object of the log has at a key.
 
-    zero: whether the number may be 0.
-    Raises BrokenLogError if it is missing, no number, infinite, negative, or 0 unless allowed.
+    allow_zero: whether the number may be 0.
+    Raises BrokenLogError if the value is missing, not a number, infinite or negative, or if it is 0
+    and allow_zero is false.
     """
     value = content.get(key, "missing")
     # By type, since isinstance would let true and false pass as integers.
     is_finite = type(value) in (int, float) and math.isfinite(value)
-    is_allowed = is_finite and (value > 0 or (zero and value == 0))
+    is_allowed = is_finite and (value > 0 or (allow_zero and value == 0))
     # A broken log may hold a long text here: the message gets 60 characters of it.
     require(is_allowed, f"{key} should be a positive number, and is {repr(value)[:60]}")
     return float(value)
 
 
-def get_numbers(objects: Iterable[Object], key: str, zero: bool = False) -> list[float]:
-    """Return the number that each object has at a key, checked as by :func:`get_number`."""
-    return [get_number(content, key, zero) for content in objects]
+def get_numbers(objects: Iterable[Object], key: str, allow_zero: bool = False) -> list[float]:
+    """Return the number that each object has at a key, with the checks of :func:`get_number`."""
+    return [get_number(content, key, allow_zero) for content in objects]
 
 
 def require_equal(name: str, logged: object, expected: object) -> None:
@@ -70,13 +72,13 @@ def require_equal(name: str, logged: object, expected: object) -> None:
 
 def _shorten(value: object) -> str:
     """Return a value as text for a message: a number in full, all else cut to 200 characters."""
-    return format_plain(value) if isinstance(value, int | float) else repr(value)[:200]
+    return format_value(value) if isinstance(value, int | float) else repr(value)[:200]
 
 
 def require_numbered(objects: list[Object], key: str, first: int = 1) -> None:
-    """Raise BrokenLogError unless objects are numbered in order: first, first + 1, and so on.
+    """Raise BrokenLogError unless objects are numbered in their order.
 
-    key: the key of the number in each object.
+    key: the key of the number in each object.  first: the number of the first object.
     """
     logged = [content[key] for content in objects]
     expected = list(range(first, first + len(objects)))
@@ -91,7 +93,7 @@ def require_parameters(content: Object, parameters: Object, *keys: str) -> None:
     keys: the keys to compare, which both must have.
     """
     for key in keys:
-        require_equal(key, get_number(content, key, zero=True), parameters[key])
+        require_equal(key, get_number(content, key, allow_zero=True), parameters[key])
 
 
 def require_close(name: str, logged: float, expected: float, tolerance: float = 1e-5) -> None:
@@ -104,20 +106,23 @@ def require_close(name: str, logged: float, expected: float, tolerance: float = 
     is_close = abs(logged - expected) <= tolerance * abs(expected)
     require(
         is_close,
-        f"{name} should be {format_plain(expected)}, and the log says {format_plain(logged)}",
+        f"{name} should be {format_value(expected)}, and the log says {format_value(logged)}",
     )
 
 
 def require_duration(name: str, seconds: float, expected: float) -> None:
-    """Raise BrokenLogError if a tool that ends by its own clock ran for less than expected.
+    """Raise BrokenLogError if a tool that ends by its own clock ran for too short a time.
 
     name: subject and verb of the message, for example "the test took".
     seconds: the duration in the log.
     expected: the duration in the parameters, in seconds.
     """
-    # A tool may start a little late: 5 % of the duration may be missing, and always 0.1 s.
+    # A tool may start a little late: 5 % of the duration may be missing, or 0.1 s if that is more.
     shortest = expected - max(0.1, 0.05 * expected)
-    require(seconds >= shortest, f"{name} {format_plain(seconds)} s, less than the parameters say")
+    require(
+        seconds >= shortest,
+        f"{name} {format_value(seconds)} s, less than the parameters say",
+    )
 
 
 def require_pinned(head: Object, processor: int | None) -> None:

@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 from kit.checks import (
     BrokenLogError,
-    format_plain,
+    format_value,
     get_number,
     get_numbers,
     require,
@@ -32,7 +32,7 @@ from kit.checks import (
 )
 from kit.checks import Object as Object
 
-# Moments in a log are whole microseconds: two of them may differ by so many from their true order.
+# Times in a log are whole microseconds, so that rounding may change the difference of two by this.
 ROUNDING_US = 2
 
 
@@ -52,7 +52,7 @@ class Value(namedtuple("Value", ["metric", "unit", "value", "factors"], defaults
 
         Strata averages the values of several laps that have the same key.
         """
-        factors = [f"{name}={format_plain(factor)}" for name, factor in self.factors.items()]
+        factors = [f"{name}={format_value(factor)}" for name, factor in self.factors.items()]
         return (self.metric, *sorted(factors))
 
 
@@ -80,10 +80,11 @@ class Log(namedtuple("Log", ["objects", "points"])):
 
 
 def guard_parser(parse: Parser) -> Parser:
-    """Return a parser that raises BrokenLogError for every error of a given parser.
+    """Return a parser that raises BrokenLogError for the usual errors of a given parser.
 
     The returned parser also raises BrokenLogError if a factor is neither a number nor a text.
-    Strata wraps the function `parse` of each workload in this, so that parsers need no such checks.
+    Strata wraps the function `parse` of each workload in this, so that parsers need no checks of
+    types and keys.
     """
 
     def guarded_parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -115,8 +116,8 @@ def build_value(metric: str, unit: str, number: float, **factors: object) -> Val
     """Return a value with its factors; factors that are None are left out.
 
     metric, unit: as workload.yaml declares them; Strata refuses others.
-    factors: numbers or texts by their names.  They become columns of the tables, by which
-    workload.yaml's figures and the claims select values.
+    factors: numbers or texts by their names.  They become columns of the tables; the figures of
+    workload.yaml and the claims select values by them.
     """
     present = {name: factor for name, factor in factors.items() if factor is not None}
     return Value(metric, unit, float(number), present)
@@ -141,8 +142,8 @@ def read_objects(lines: list[str], order: str) -> Log:
     """Decode the objects of a log, and check that they are complete and in the expected order.
 
     order: regular expression for the first keys of all objects, each after a space, without the
-    last one, "done".  A program that prints another first key needs another order here.
-    A point goes from an object "point" to the object "end" of the same name.  A run that went on in
+    last one, "done".  It has to follow every change of the first keys that a program prints.
+    A point goes from an object "point" to the object "end" of the same name.  The log of a run in
     slices (:func:`compute_worked_seconds`) has an object "slices" after "done", which Strata adds.
     Raises BrokenLogError if an object is incomplete, missing or out of order.
     """
@@ -171,11 +172,11 @@ def _split_points(
     """Return the points of a log in its order.
 
     positions, keys: the position in lines, from 0, and the first key of each object.
-    The order of the objects must have been checked: each "point" has its "end".
+    The caller must have checked the order of the objects, so that each "point" has its "end".
     Raises BrokenLogError if an object "end" names another point than the object "point" before it.
     """
-    starts = [number for number, key in enumerate(keys) if key == "point"]
-    ends = [number for number, key in enumerate(keys) if key == "end"]
+    starts = [index for index, key in enumerate(keys) if key == "point"]
+    ends = [index for index, key in enumerate(keys) if key == "end"]
     points = []
     for start, end in zip(starts, ends, strict=True):
         head, first_line, last_line = objects[start], positions[start], positions[end]
@@ -187,13 +188,13 @@ def _split_points(
 
 
 def compute_worked_seconds(log: Log, runs: list[Object], seconds: float) -> float:
-    """Return the seconds that runs were not frozen: all seconds if the log has no slices.
+    """Return the seconds during which runs were not frozen; all seconds if the log has no slices.
 
-    runs: objects with the keys `seconds`, the duration, and `ended`, the moment of the end in
+    runs: objects with the keys `seconds`, the duration, and `ended`, the time of the end in
     microseconds since 1970.
     seconds: the printed duration of all runs together, which must be the sum of their `seconds`.
-    A slice counts from its thaw until its freeze is requested; a run may begin or end until the
-    freeze is seen.
+    Of each slice, the time from its thaw until its freeze is requested counts.  A run may begin or
+    end until the freeze is observed, which is later.
     Raises BrokenLogError if runs and slices contradict each other.
     """
     require_close("seconds", seconds, sum(get_numbers(runs, "seconds")))
@@ -220,10 +221,10 @@ def compute_worked_seconds(log: Log, runs: list[Object], seconds: float) -> floa
 
 
 def _is_in_slice(moment: float, slices: list[list[float]]) -> bool:
-    """Return whether a point in time lies in a slice: between its thaw and its observed freeze.
+    """Return whether a time lies in a slice: between its thaw and its observed freeze.
 
-    moment: in microseconds since 1970; a moment just before the thaw may be one that was rounded.
-    slices: as Strata adds them to the log: of each slice the moments of its thaw, of the request of
+    moment: the time, in microseconds since 1970; by rounding it may lie just before the thaw.
+    slices: as Strata adds them to the log: for each slice the times of its thaw, of the request of
     its freeze, and of its freeze.
     """
     return any(thawed - ROUNDING_US <= moment <= frozen for thawed, _, frozen in slices)
@@ -232,9 +233,9 @@ def _is_in_slice(moment: float, slices: list[list[float]]) -> bool:
 def parse_settings(lines: list[str]) -> Object:
     """Return the values of lines KEY=value by their keys; skip other lines.
 
-    A key is of capital letters, digits and underscores.  A value is a number if it is written as
-    one, else a text.
-    Raises BrokenLogError if a key is there twice.
+    A key consists of capital letters, digits and underscores.  A value is converted by
+    :func:`parse_number_or_text`.
+    Raises BrokenLogError if a key occurs twice.
     """
     pairs = [line.rstrip().split("=", 1) for line in lines if re.match("[A-Z][A-Z0-9_]*=", line)]
     require(len(dict(pairs)) == len(pairs), "a line KEY=value is there twice")
@@ -242,34 +243,35 @@ def parse_settings(lines: list[str]) -> Object:
 
 
 def parse_number_or_text(text: str) -> str | float:
-    """Return the number that a text represents in decimal notation, or the text if it is none.
+    """Return the number that a text represents in decimal notation, or else the text.
 
     A number with an exponent, or with a plus sign, stays a text.
     """
     return float(text) if re.fullmatch(r"-?[0-9]+([.][0-9]+)?", text) else text
 
 
-def check_cpu_usage(observed: list[Object], seconds: float) -> tuple[float, float]:
-    """Return the host's CPU usage between two observations, after checking that it is possible.
+def read_cpu_usage(observed: list[Object], seconds: float) -> tuple[float, float]:
+    """Check two observations of the host's CPUs, and return the CPU usage between them.
 
     observed: the objects from before and after a run, with `seconds`, `busy_seconds` and `cpus`.
+    Strata prints them if a step of workload.yaml observes the CPUs.
     seconds: duration of the run between them.
-    Strata prints them where a step of workload.yaml observes the CPUs.
-    Returns the busy time in CPU seconds, and the utilisation, 1 if all CPUs were always busy.
+    Returns the busy time in CPU seconds, and the utilisation, which is 1 if all CPUs were always
+    busy.
     Raises BrokenLogError if the observations contradict each other or the duration.
     """
     before, after = observed
     elapsed = get_number(after, "seconds") - get_number(before, "seconds")
-    busy = get_number(after, "busy_seconds", zero=True) - get_number(
-        before, "busy_seconds", zero=True
+    busy = get_number(after, "busy_seconds", allow_zero=True) - get_number(
+        before, "busy_seconds", allow_zero=True
     )
     cpus = get_number(before, "cpus")
     require_equal("the number of processors", get_number(after, "cpus"), cpus)
     require_duration("the processors were observed for", elapsed, seconds)
-    # Busy time is counted in hundredths of a second, in several sums for each CPU: 0.05 s more are
-    # accepted for each CPU, at least 0.1 s in all, and 2 % of the elapsed time.
+    # Busy time is counted in hundredths of a second, in several sums for each CPU.  So the busy time
+    # may exceed the elapsed time by 2 %, and by 0.05 s for each CPU, at least 0.1 s in all.
     largest = 1.02 * cpus * elapsed + max(0.1, 0.05 * cpus)
-    times = f"{format_plain(busy)} of {format_plain(elapsed)} s"
+    times = f"{format_value(busy)} of {format_value(elapsed)} s"
     reason = f"the processors cannot have been busy for {times}"
     require(0 < busy <= largest, reason)
     return busy, busy / (cpus * elapsed)

@@ -19,12 +19,12 @@ PORT_STEP = 64
 def read_netperf(
     point: Point, expected: Object, port: int, cpu: int | None, parameters: Object
 ) -> Object:
-    """Return netperf's values by their keys at a point of a sweep, after checking them.
+    """Check netperf's values at a point of a sweep, and return them by their keys.
 
     The point's script chooses the keys by netperf's option -k.
-    expected: values by their keys that the lines must have.
+    expected: the values that some keys must have.
     port: the server's port in the parameters.
-    cpu: the number of the CPU to which the client must be pinned; None: it is not pinned.
+    cpu: the number of the CPU to which the client must be pinned; None if it must not be pinned.
     parameters: the cell's parameters, among them seconds.
     Raises BrokenLogError if the test had other settings or another port, or was too short.
     """

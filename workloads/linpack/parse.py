@@ -1,4 +1,4 @@
-"""Linpack: the rate over all solutions of each size, and of the matrix's first write."""
+"""Linpack: the rate over all solutions of each size, and the rate of the matrix's first write."""
 
 from kit.checks import (
     get_number,
@@ -13,7 +13,7 @@ from kit.logs import Log, Object, Value, build_value, compute_worked_seconds, re
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rate of all trials of each matrix (GFLOPS), then those of its first write (GB/s).
+    """Return the rate of all trials of each matrix (GFLOPS), then that of its first write (GB/s).
 
     The factor `order` is the order of the matrix.  workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
@@ -31,8 +31,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         if "trials" not in line:
             trials.append(line)
             continue
-        # The result of a size comes after its trials.
-        check_size(line, trials, parameters)
+        check_result_of_size(line, trials, parameters)
         orders.append(line["n"])
         gflops = correct_rate(line["gflops_of_all"], log, trials, line["seconds"])
         values.append(build_value("gflops", "GFLOPS", gflops, order=line["n"]))
@@ -40,11 +39,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_equal("the sizes", orders, parameters["sizes"])
     require(not trials, "the last size has no result")
     first_writes = log.objects["first"]
-    written = [line["first"] for line in first_writes]
-    require_equal("the sizes that were written first", written, parameters["sizes"])
+    written_orders = [line["first"] for line in first_writes]
+    require_equal("the sizes that were written first", written_orders, parameters["sizes"])
     for line in first_writes:
         seconds = get_number(line, "seconds")
-        # A square matrix of numbers of eight bytes.
+        # A square matrix of eight-byte numbers; "first" is its order.
         gigabytes = 8e-9 * get_number(line, "first") ** 2
         printed = get_number(line, "gb_per_second")
         require_close("rate × time of the first write", printed * seconds, gigabytes)
@@ -54,18 +53,19 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def correct_rate(printed: float, log: Log, runs: list[Object], seconds: float) -> float:
-    """Correct a printed rate for the time that its runs were frozen.
+    """Return a printed rate without the time that its runs were frozen.
 
-    runs: their objects in the log, with `seconds` and `ended` (:func:`compute_worked_seconds`).
-    seconds: duration of all runs, in which the frozen time is included.
+    runs: the objects of the runs in the log, with `seconds` and `ended`
+    (:func:`compute_worked_seconds`).
+    seconds: duration of all runs, which includes the frozen time.
     """
     return printed * seconds / compute_worked_seconds(log, runs, seconds)
 
 
-def check_size(result: Object, trials: list[Object], parameters: Object) -> None:
-    """Raise BrokenLogError unless a size's result is verified, long enough, and of its trials.
+def check_result_of_size(result: Object, trials: list[Object], parameters: Object) -> None:
+    """Raise BrokenLogError unless the result of a size is verified, long enough, and consistent.
 
-    result, trials: linpack.c's objects of all trials, and of each trial.
+    result, trials: linpack.c's objects of all trials of the size together, and of each trial.
     The count of floating-point operations: J. Dongarra, P. Luszczek, A. Petitet, The LINPACK
     benchmark: past, present and future, Concurrency and Computation 15, 2003.
     """
@@ -74,7 +74,7 @@ def check_size(result: Object, trials: list[Object], parameters: Object) -> None
     require_equal("the sizes of the trials", {trial["n"] for trial in trials}, {result["n"]})
     require_numbered(trials, "trial")
     require_equal("the number of trials", count, len(trials))
-    worst = max(get_numbers(trials, "residual", zero=True))
+    worst = max(get_numbers(trials, "residual", allow_zero=True))
     is_verified = result["verified"] is True and worst < get_number(result, "limit")
     require(is_verified, f"the solution of size {n:.0f} was not verified")
     operations = count * (2 / 3 * n**3 + 2 * n**2)

@@ -1,12 +1,13 @@
-"""Logs: the lines that a system takes in a second."""
+"""Logs: the rate at which a container's output is taken."""
 
 from kit.checks import get_number, require, require_close, require_equal
 from kit.logs import Object, Value, build_value, read_objects
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rate at which the container engine, or a reader, took the lines, in lines/s.
+    """Return the rate at which the container engine, or a reader, took the lines of logs.c.
 
+    The rate is in lines/s.
     workload.yaml declares the metric.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """

@@ -8,16 +8,17 @@ from kit.checks import (
     require_equal,
     require_parameters,
 )
-from kit.logs import Object, Point, Value, build_value, check_cpu_usage, read_objects
+from kit.logs import Object, Point, Value, build_value, read_cpu_usage, read_objects
 
 # Queries of one transaction, by kind.
 QUERIES = {
     "read-only": {"read": 14, "write": 0, "other": 2},
     "read-write": {"read": 14, "write": 4, "other": 2},
 }
-# The most transactions, for each one done, that were begun again because two wanted one row.
+# The largest number of restarted transactions for each completed one; sysbench restarts a
+# transaction, and counts an ignored error, if another one locks its row.
 MAX_IGNORED = 0.05
-# The server's settings: it takes less where the system does not let it open enough files.
+# The settings that the server must report; it lowers some of them if it may not open enough files.
 SETTINGS = {
     "flush_log": 0,
     "max_connections": 1024,
@@ -27,17 +28,18 @@ SETTINGS = {
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return throughput, latencies and CPU use by `threads`, and by `test` if it is not read-only.
+    """Return throughput, latencies and CPU use by the factor `threads`.
 
-    Each point is between two observations of the host's CPUs, in the order of the log.  report.lua
-    prints sysbench's report, and database.sh the server's settings and counts.  workload.yaml
-    declares the metrics, and its figures are drawn by the two factors.
+    Values of the read-write test also have the factor `test`.
+    The log has an observation of the host's CPUs before and after each point.  report.lua prints
+    sysbench's report, and database.sh the server's settings and counts.  workload.yaml declares the
+    metrics, and draws its figures by the two factors.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = [(test, threads) for test in parameters["tests"] for threads in parameters["threads"]]
     order_of_point = " warmed observed point sysbench end observed accounted"
     log = read_objects(lines, f" server({order_of_point}){{{len(grid)}}} rows_left")
-    check_table(log.objects["server"][0], log.objects["rows_left"][0], parameters)
+    check_server_and_table(log.objects["server"][0], log.objects["rows_left"][0], parameters)
     values = []
     for i, (test, threads) in enumerate(grid):
         point, name = log.points[i], f"{test}-{threads}"
@@ -46,9 +48,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         require_parameters(point.head, expected, "threads", "rows", "seconds")
         report = read_report(point, test, parameters["seconds"])
         warmed, accounted = log.objects["warmed"][i], log.objects["accounted"][i]
-        check_account(warmed, accounted, name, test, report["transactions"])
+        check_server_counts(warmed, accounted, name, test, report["transactions"])
         observed = log.objects["observed"][2 * i : 2 * i + 2]
-        _, utilisation = check_cpu_usage(observed, report["seconds"])
+        _, utilisation = read_cpu_usage(observed, report["seconds"])
         factors = {"test": None if test == "read-only" else test, "threads": threads}
         values += [
             build_value(
@@ -61,11 +63,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     return values
 
 
-def check_table(filled: Object, finished: Object, parameters: Object) -> None:
+def check_server_and_table(filled: Object, finished: Object, parameters: Object) -> None:
     """Raise BrokenLogError unless the server, its settings and its table are as expected.
 
-    filled, finished: the objects of database.sh from before and after the sweep; all rows must be
-    left.
+    filled, finished: the objects that database.sh prints before and after the sweep.  The table
+    must have all rows both times.
     """
     server = filled["server"]
     require("MariaDB" in server, f"the server should be MariaDB, and is {server}")
@@ -78,14 +80,14 @@ def check_table(filled: Object, finished: Object, parameters: Object) -> None:
     # The server rounds the size of its buffer pool, some versions up to a multiple of 128 MiB.
     excess = get_number(filled, "buffer_bytes") - parameters["buffer_bytes"]
     require(-(2**20) < excess < 2**27, f"buffer_bytes is off by {excess:.0f}")
-    is_held = get_number(filled, "table_bytes") <= filled["buffer_bytes"]
-    require(is_held, "the buffer pool does not hold the table")
+    is_in_memory = get_number(filled, "table_bytes") <= filled["buffer_bytes"]
+    require(is_in_memory, "the buffer pool does not hold the table")
     for key, expected in SETTINGS.items():
         require_equal(key, filled[key], expected)
 
 
 def read_report(point: Point, test: str, seconds: float) -> Object:
-    """Check and return sysbench's report of a point, the object that report.lua prints.
+    """Check sysbench's report of a point, and return it: the object that report.lua prints.
 
     test: a key of `QUERIES`.  seconds: the time that the test should run.
     Raises BrokenLogError if the report shows errors, too few queries or another duration.
@@ -95,33 +97,33 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
     errors = [line for line in point.lines if "FATAL" in line or "ERROR" in line]
     require(not errors, f"sysbench reports an error of {name}")
     count, duration = get_number(report, "transactions"), get_number(report, "seconds")
-    ignored = get_number(report, "ignored", zero=True)
+    ignored = get_number(report, "ignored", allow_zero=True)
     require_parameters(report, point.head, "threads", "seed")
     require_equal("reconnects", report["reconnects"], 0)
     most_ignored = MAX_IGNORED * count if test == "read-write" else 0
     is_good = ignored <= most_ignored
     require(is_good, f"{ignored:.0f} errors of {name} were ignored in {count:.0f} transactions")
     for kind, queries in QUERIES[test].items():
-        # A transaction that is begun again has done some of its queries.
+        # A transaction that is restarted has done some of its queries before.
         is_possible = queries * count <= report[kind] <= queries * (count + ignored)
         reason = f"{kind} queries of {name} are {report[kind]:.0f} in {count:.0f} transactions"
         require(is_possible, reason)
     require_duration(f"the time of {name} is", duration, seconds)
-    # The mean has six decimals: down to 0.005 ms they are exact enough for this tolerance.
+    # The mean is printed with six decimals, which are enough for this tolerance from 0.005 ms on.
     product, total = get_number(report, "mean_ms") * count, get_number(report, "sum_ms")
     require_close("mean latency × transactions", product, total, 1e-4)
     return report
 
 
-def check_account(
+def check_server_counts(
     warmed: Object, accounted: Object, name: str, test: str, transactions: float
 ) -> None:
-    """Raise BrokenLogError unless the server's own counts of a point fit sysbench's report.
+    """Raise BrokenLogError unless the server's own counts of a point agree with sysbench's report.
 
     warmed, accounted: the objects with the server's counts after the warm-up and at the end.
     name: the name of the point.  test: a key of `QUERIES`.
-    transactions: of sysbench; the server must have committed them all.
-    Pages may be read from the disk in the read-write test only.
+    transactions: their number in sysbench's report; the server must have committed as many.
+    Only the read-write test may read pages from the disk.
     """
     require_equal("the server's account", (warmed["warmed"], accounted["accounted"]), (name, name))
     require_equal("the server's commits", accounted["commits"] - warmed["commits"], transactions)

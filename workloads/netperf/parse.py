@@ -9,9 +9,9 @@ METRICS = {"latency": "RT_LATENCY", "p50": "P50_LATENCY", "p99": "P99_LATENCY"}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the latencies of each `test`: with both ends on two CPUs, and the mean with one CPU.
+    """Return the latencies (µs) by `test`: all with two CPUs, and the mean with one shared CPU.
 
-    The log has the points in the order of the parameters: by placement, then by test.
+    The points are in the order of the parameters: by placement, then by test.
     workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
@@ -28,10 +28,12 @@ def read_point(point: Point, test: str, placement: str, parameters: Object) -> l
     """Check one test, and return its latencies in µs.
 
     test: its name, such as TCP_RR.
-    placement: "apart", or "together" if client and server share a CPU; then only the mean is
-    returned.
-    The mean is the elapsed time over the number of transactions, as in the original.  The
-    percentiles come from a histogram of whole microseconds, and of coarser steps above 100.
+    placement: "apart", or "together" if client and server share a CPU.  With "together" only the
+    mean is returned.
+    The mean is the elapsed time divided by the number of transactions, as in the original paper.
+    The percentiles come from netperf's histogram, whose steps are whole microseconds up to 100, and
+    longer above.
+    Raises BrokenLogError if the test had other settings, or if its numbers contradict each other.
     """
     require_equal("the test", (point.head["point"], point.head["placement"]), (test, placement))
     require_parameters(point.head, parameters, "request_bytes", "response_bytes")
@@ -49,13 +51,14 @@ def read_point(point: Point, test: str, placement: str, parameters: Object) -> l
         get_number(printed, "LOCAL_RECV_CALLS"),
     )
     require(abs(sent - received) <= 1, f"{sent:.0f} requests had {received:.0f} responses")
-    # The first is the elapsed time by the number of transactions, the second of timed transactions.
+    # RT_LATENCY is the elapsed time divided by the number of transactions; MEAN_LATENCY is the mean
+    # of the transactions that netperf timed.
     mean, timed_mean = get_number(printed, "RT_LATENCY"), get_number(printed, "MEAN_LATENCY")
     # The time is printed in hundredths of a second, and the mean in thousandths of a microsecond.
     tolerance = 0.006 / elapsed + 2 / received + 6e-4 / mean
     require_close("time per transaction", mean, 1e6 * elapsed / received, tolerance)
-    # A lost datagram stops the exchange until the time is over: then the mean over all the time is
-    # longer than that of the round trips.  point.sh makes the second of these two tests, too.
+    # A lost datagram stops the exchange until the test ends: then the mean over the elapsed time is
+    # longer than that of the timed transactions.  point.sh tests the second condition, too.
     reason = f"round trips took {timed_mean} µs, and by their number {mean} µs: was a packet lost?"
     require(timed_mean <= 1 + 1.05 * mean and mean <= 1 + 2 * timed_mean, reason)
     if placement == "together":

@@ -16,8 +16,8 @@ from kit.logs import (
     Point,
     Value,
     build_value,
-    check_cpu_usage,
     parse_number_or_text,
+    read_cpu_usage,
     read_objects,
 )
 from kit.netperf import read_netperf
@@ -27,8 +27,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return throughputs (Gbit/s) and the CPU's cost at the fixed rate, by `direction`.
 
     If there are several connections, their number is the factor `connections`.  The factor
-    `rate=not-reached` marks the cost of a transfer that was slower than its fixed rate: such a cost
-    compares with no other.  workload.yaml declares the metrics.
+    `rate=not-reached` marks the cost of a transfer that was slower than its fixed rate, so that it
+    is compared with no other cost.  workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     directions, measures = parameters["directions"], parameters["measures"]
@@ -53,7 +53,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
             values.append(build_value("throughput", "Gbit/s", gigabits, **factors))
         if "cost" in measures:
             before, point, after = next(cpu_lines), next(points), next(cpu_lines)
-            values += read_cost(point, before, after, direction, parameters)
+            values += list_cost_values(point, before, after, direction, parameters)
         if "stream" in measures:
             gigabits = read_stream(next(points), direction, parameters) / 1000
             values.append(build_value("stream", "Gbit/s", gigabits, direction=direction))
@@ -69,15 +69,15 @@ def build_factors(direction: str, parameters: Object) -> Object:
     return {"direction": direction, "connections": streams if streams != 1 else None}
 
 
-def read_cost(
+def list_cost_values(
     point: Point, before: Object, after: Object, direction: str, parameters: Object
 ) -> list[Value]:
-    """Check the transfer at the fixed rate, and return the CPU's cost of it.
+    """Check the transfer at the fixed rate, and return its CPU cost for each byte.
 
-    before, after: the observations of the host's CPUs before and after the transfer; their
+    before, after: the observations of the host's CPUs before and after the transfer, in which
     `cycles` is None if the host does not count cycles.
-    Returns `cpu_seconds_per_gb`, and before it `cycles_per_byte` if cycles were counted.
-    Raises BrokenLogError if the rate was exceeded, or cycles were counted on one side only.
+    Returns the metrics `cycles_per_byte`, if cycles were counted, and `cpu_seconds_per_gb`.
+    Raises BrokenLogError if the rate was exceeded, or if only one observation has cycles.
     """
     rate = parameters["rate_mbit"]
     paced = read_transfer(point, "cost", direction, rate, parameters)
@@ -86,7 +86,7 @@ def read_cost(
     require(reached <= 1.1 * rate, f"the rate should be {rate} Mbit/s, and was {reached}")
     # A megabyte of nuttcp has 2^20 bytes.
     copied_bytes = paced["megabytes"] * 2**20
-    busy_seconds, _ = check_cpu_usage([before, after], paced["real_seconds"])
+    busy_seconds, _ = read_cpu_usage([before, after], paced["real_seconds"])
     factors = build_factors(direction, parameters)
     factors["rate"] = "not-reached" if reached < 0.9 * rate else None
     values = []
@@ -104,11 +104,13 @@ def read_cost(
 def read_transfer(
     point: Point, name: str, direction: str, rate: float | None, parameters: Object
 ) -> Object:
-    """Check and return nuttcp's report of one transfer, in which a megabyte has 2^20 bytes.
+    """Check nuttcp's report of one transfer, and return it.
 
-    name: the name of the point.  rate: the fixed one, in Mbit/s; None: unlimited.
-    The report's values are numbers or texts, by nuttcp's own keys, such as "rate_Mbps".
-    Raises BrokenLogError if the transfer had other settings, was too short, or has no one report.
+    name: the name of the point.  rate: the fixed rate in Mbit/s; None if it is unlimited.
+    The report has numbers or texts by nuttcp's own keys, such as "rate_Mbps"; a megabyte has 2^20
+    bytes in it.
+    Raises BrokenLogError if the transfer had other settings, was too short, or does not have
+    exactly one report.
     """
     head = point.head
     printed = (head["point"], head["direction"], head["rate_mbit"])
@@ -135,7 +137,7 @@ def read_transfer(
 def read_stream(point: Point, direction: str, parameters: Object) -> float:
     """Check netperf's transfer in one direction, and return its throughput in Mbit/s.
 
-    direction: the direction of the system under test, which is netperf's server.
+    direction: "receive" if the system under test, which is netperf's server, receives the data.
     Raises BrokenLogError if the transfer had other settings, or its two ends disagree.
     """
     head = point.head

@@ -19,7 +19,8 @@ TESTS = {"select": "<builtin: select only>", "tpcb": "<builtin: TPC-B (sort of)>
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the rate (transactions/s) and the mean latency (ms) by `test` and `clients`.
 
-    database.sh prints the server's facts, a point for each pair, and the balances at the end.
+    database.sh prints the server's facts, a point for each pair of both, and the balances at the
+    end.
     workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
@@ -31,10 +32,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     # pgbench makes 100,000 accounts for each branch.
     for content, key in ((filled, "accounts"), (finished, "accounts_left")):
         require_equal(key, get_number(content, key), 100_000 * parameters["branches"])
-    is_held = get_number(filled, "database_bytes") <= filled["buffer_bytes"]
-    require(is_held, "the server's buffers do not hold the database")
+    is_in_memory = get_number(filled, "database_bytes") <= filled["buffer_bytes"]
+    require(is_in_memory, "the server's buffers do not hold the database")
     require_equal("durability", (filled["fsync"], filled["commit"]), ("on", "on"))
-    # Each transaction adds one number to an account, to a teller, and to a branch.
+    # Each transaction adds the same number to an account, a teller and a branch, so that the three
+    # sums must be equal.
     balances = finished["balances"]
     require_equal("the balances", balances, balances[:1] * 3)
     values = []
@@ -43,7 +45,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         require_parameters(point.head, {**parameters, "clients": clients}, "clients", "seconds")
         rate = read_rate(point, test)
         values.append(build_value("rate", "transactions/s", rate, test=test, clients=clients))
-        # By Little's law: each client has one transaction under way.
+        # By Little's law, since each client has one transaction in flight.
         latency = 1000 * clients / rate
         values.append(build_value("latency", "ms", latency, test=test, clients=clients))
     return values
@@ -66,7 +68,7 @@ def read_rate(point: Point, test: str) -> float:
     }
     for key, text in expected.items():
         require_equal(f"{name}: {key}", report[key], text)
-    # Versions before 15 print no failures: there they end a client, and so the point.
+    # Versions of pgbench before 15 print no failures: a failure ends the client, and so the point.
     failures = report.get("number of failed transactions", "0 ").split()[0]
     require_equal(f"{name}: failed transactions", failures, "0")
     transactions = float(report["number of transactions actually processed"])
@@ -77,7 +79,7 @@ def read_rate(point: Point, test: str) -> float:
     connecting = float(report["initial connection time"].split()[0]) / 1000
     require_duration(f"{name} took", transactions / rate + connecting, point.head["seconds"])
     printed = float(report["latency average"].split()[0])
-    # pgbench prints whole microseconds.
+    # pgbench prints the latency in whole microseconds.
     tolerance = 0.00051 * rate / (1000 * clients) + 1e-6
     require_close(f"{name}: the latency", printed, 1000 * clients / rate, tolerance)
     return rate

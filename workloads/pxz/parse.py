@@ -1,4 +1,4 @@
-"""Parallel xz: the bytes of text that are compressed in a second, over all passes."""
+"""Parallel xz: the bytes of text that are compressed per second, over all passes."""
 
 from kit.checks import (
     get_number,
@@ -27,10 +27,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         require_parameters(header, parameters, "block_bytes")
     [round_trip] = log.objects["round_trip"]
     require(round_trip["round_trip"] is True, "the decompressed text is not the corpus")
+    # Without the parameter `corpus`, prepare.sh takes the text of the dictionary "gcide".
     is_given = parameters.get("corpus") is not None
     is_dictionary = corpus["corpus"] == "gcide"
     require(is_given != is_dictionary, "the corpus is not that of the parameters")
-    # A given corpus has the size of its file.
+    # A given corpus has the size of its file, not that of the parameters.
     if not is_given:
         require_parameters(corpus, parameters, "bytes")
     require_equal("bytes", get_number(header, "bytes"), get_number(corpus, "bytes"))
@@ -42,7 +43,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     )
     require_equal("bytes_of_all", compressed, header["bytes"] * len(passes))
     require_equal("microseconds_of_all", microseconds, sum(get_numbers(passes, "microseconds")))
-    # The program's limit is in whole microseconds.
+    # measure.sh compares with the limit in whole microseconds.
     is_long_enough = microseconds >= int(parameters["min_seconds"] * 1e6)
     require(is_long_enough, f"the passes took {microseconds:.0f} µs, less than the parameters say")
     runs = [line | {"seconds": 1e-6 * line["microseconds"]} for line in passes]

@@ -1,24 +1,26 @@
-"""CPU quota: how long requests took from when they were due, by load and neighbour."""
+"""CPU quota: latency of requests from the time when they were due, by load and neighbour."""
 
 import math
 
 from kit.checks import get_number, require, require_equal, require_parameters
 from kit.logs import Object, Point, Value, build_value, read_objects
 
-# With fewer requests a 99th percentile is little more than the longest one.
+# The least number of requests for a 99th percentile: with fewer it is little more than the longest
+# latency.
 LEAST_OF_P99 = 100
-# The share of the processors' time that a busy neighbour uses at least: the system has the rest.
+# The least share of the processors' time that a busy neighbour must use; the system under test
+# takes the rest.
 LEAST_OF_NEIGHBOUR = 0.2
-# What is added to a count of throttled periods, so that ratios exist where there were none.
+# Added to a count of throttled periods, so that a count of 0 still gives a ratio.
 HALF_PERIOD = 0.5
-# The share of its CPU time that a request takes at least: a sandbox's clock is coarse.
+# The least latency of a request, as a share of its CPU time: a sandbox's clock is too coarse for 1.
 LEAST_OF_REQUEST = 0.6
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return percentiles of latency (ms) and throttled periods by `load` and busy `neighbour`.
 
-    Throttled periods are left out where the host does not count them.
+    Throttled periods, per request, are left out if the host does not count them.
     point.py prints the requests of each point, and Strata the usage of the system's control group
     and of the neighbour.  workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
@@ -35,9 +37,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         values += read_point(point, load, neighbour, observed, parameters)
     for usage in log.objects.get("neighbour", []):
         require_equal("the neighbour", usage["neighbour"], "busy")
-        possible = get_number(usage, "processors") * get_number(usage, "seconds")
-        share = get_number(usage, "cpu_seconds") / possible
-        # The clock ticks and the times of two readings explain up to 5 % more than all.
+        available_seconds = get_number(usage, "processors") * get_number(usage, "seconds")
+        share = get_number(usage, "cpu_seconds") / available_seconds
+        # Clock ticks, and the time between two readings, may add up to 5 % to a share of 1.
         reason = f"the neighbour used {share:.0%} of the processors' time"
         require(LEAST_OF_NEIGHBOUR <= share <= 1.05, reason)
     return values
@@ -49,9 +51,9 @@ def read_point(
     """Check one point, and return its values as :func:`parse` describes.
 
     load: "single", or a number of per cent.  neighbour: "busy", or None if there is none.
-    observed: Strata's objects of the system's control group before and after the point, with the
-    number of periods in which it was `throttled` until then; None if the host does not count.
-    Raises BrokenLogError if the point had another load, or times that are impossible.
+    observed: Strata's objects of the system's control group before and after the point.  Their key
+    `throttled` is the number of throttled periods so far; None if the host does not count them.
+    Raises BrokenLogError if the point had another load, or if its times are impossible.
     """
     is_single = load == "single"
     head, [content] = point.head, point.objects
@@ -78,24 +80,25 @@ def read_point(
 
 
 def check_rate(due: float, count: int, is_single: bool, head: Object) -> None:
-    """Raise BrokenLogError unless the last request was due about when the load's rate demands.
+    """Raise BrokenLogError unless the last request was due near the time that the load demands.
 
-    due: seconds from the start until the last request.  count: number of requests.
+    due: seconds from the start until the last request was due.  count: number of requests.
     is_single: whether the load is "single".  head: the object that opens the point.
-    The time of the last request scatters by the scatter of a gap times the root of the number of
-    gaps; six times that are accepted.
+    The standard deviation of this time is that of a gap between requests times the root of the
+    number of gaps; a difference of six standard deviations is accepted.
     The constants must agree with SINGLE_GAP and FIRST_MOMENT of point.py.
     """
     if is_single:
-        # These gaps are drawn evenly from 0.1 to 0.2 s, whose standard deviation is 0.1 / √12.
-        mean_gap, scatter = 0.15, 0.03
+        # These gaps are drawn evenly from 0.1 to 0.2 s; their standard deviation is 0.1 / √12.
+        mean_gap = 0.15
+        deviation = 0.03
     else:
-        # An exponential distribution scatters by its mean.
+        # The standard deviation of an exponential distribution is its mean.
         mean_gap = head["request_ms"] / 1e3 / (float(head["load"]) / 100 * head["share"])
-        scatter = mean_gap
+        deviation = mean_gap
     # The first request is due after 0.1 s.
     expected = 0.1 + mean_gap * (count - 1)
-    is_near = abs(due - expected) <= 6 * scatter * math.sqrt(count)
+    is_near = abs(due - expected) <= 6 * deviation * math.sqrt(count)
     require(is_near, f"the last request was due after {due} s, at this rate after {expected:.3f} s")
 
 

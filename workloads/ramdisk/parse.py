@@ -1,11 +1,11 @@
-"""The workload fio on a RAM disk: its log differs from that of fio by the name of the file."""
+"""The workload fio on a RAM disk, whose log differs from that of fio only in the file's path."""
 
 from fio.parse import parse_jobs
 from kit.logs import Object, Value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values of a log, as the parser of fio describes them.
+    """Return the values of a log; see parse_jobs of the workload fio.
 
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """

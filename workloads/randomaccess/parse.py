@@ -14,7 +14,8 @@ from kit.logs import Object, Value, build_value, compute_worked_seconds, read_ob
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the rate over all passes, and in the first pass, in GUPS: 1e9 updates per second.
 
-    The object of all passes leaves out the first one.  workload.yaml declares the metrics.
+    The log's object of all passes does not include the first one.  workload.yaml declares the
+    metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     # randomaccess.c prints the objects.
@@ -23,6 +24,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     passes = log.objects["pass"]
     require_equal("the program", header["tool"], "strata-randomaccess")
     require_parameters(header, parameters, "threads")
+    # Words have eight bytes.
     table_words = 2 ** parameters["log2"]
     updates = get_number(header, "updates_per_pass")
     require_equal("table_bytes", header["table_bytes"], 8 * table_words)
@@ -30,7 +32,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_numbered(passes, "pass")
     require_equal("the number of passes", get_number(total, "passes"), len(passes))
     require_parameters(total, parameters, "passes")
-    wrong_share = get_number(total, "wrong_share", zero=True)
+    wrong_share = get_number(total, "wrong_share", allow_zero=True)
     is_verified = total["verified"] is True and wrong_share <= get_number(total, "limit")
     require(is_verified, "the table was not verified")
     seconds, first_seconds = get_number(total, "seconds"), get_number(first, "seconds")

@@ -1,4 +1,4 @@
-"""Redis at scale: requests per second of one server and of many, and the client's load."""
+"""Redis at scale: requests per second of one server and of many, and CPU usage at the client."""
 
 from kit.checks import (
     get_number,
@@ -16,7 +16,8 @@ PROCESSES_OF_SERVER = 4
 # The share (%) of the requests that are GET, and the largest accepted difference from it.
 GET_SHARE = 75
 GET_SHARE_TOLERANCE = 10
-# Keys that point.py sets and reads through each set-up before its load: both must agree.
+# The number of keys that point.py sets and reads through each set-up before its load; point.py has
+# the same number.
 CHECKED_KEYS = 64
 # The largest CPU usage (%) that rounding and the times of two readings can explain.
 LARGEST_CPU_USAGE = 105
@@ -38,9 +39,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     for point, setup, count in zip(points, setups, counts, strict=True):
         check_settings(point, setup, count, parameters)
         rates[setup] = read_rate(point, count, parameters["seconds"])
-        values += list_values(point, setup, count, rates[setup])
+        values += list_point_values(point, setup, count, rates[setup])
     for setup in setups:
-        # `half` shows whether servers or load generators are the bottleneck: no speed-up.
+        # `half` only shows whether servers or load generators are the bottleneck.
         if setup in ("scale-out", "pinned"):
             speedup = rates[setup] / rates["baseline"]
             values.append(build_value("speedup", "×", speedup, setup=setup, servers=servers))
@@ -51,7 +52,7 @@ def check_settings(point: Point, setup: str, servers: int, parameters: Object) -
     """Raise BrokenLogError unless a point ran with the cell's settings, and all servers took part.
 
     setup: a value of the parameter `setups`.  servers: number of servers of the set-up.
-    Raises it also if a server holds none of the checked keys.
+    A server takes part if it holds at least one of the checked keys.
     """
     head, checked = point.head, point.objects[0]
     require_equal("the set-up", head["point"], setup)
@@ -62,24 +63,25 @@ def check_settings(point: Point, setup: str, servers: int, parameters: Object) -
     settings = {"servers": servers, "connections": connections}
     require_parameters(head, settings, *settings)
     require_parameters(head, parameters, "pipeline", "data_bytes", "keys")
-    # Each key is in one server, and each server holds some.
-    kept = checked["kept"]
-    require_equal("the number of servers with keys", len(kept), servers)
-    require(min(kept) > 0, "a server holds none of the keys, so that it would take no part")
+    # The number of checked keys in each server; each key is in exactly one.
+    key_counts = checked["kept"]
+    require_equal("the number of servers with keys", len(key_counts), servers)
+    require(min(key_counts) > 0, "a server holds none of the keys, so that it would take no part")
     require_equal("the keys that were tried", get_number(checked, "checked"), CHECKED_KEYS)
-    require_equal("the keys in all servers", sum(kept), CHECKED_KEYS)
+    require_equal("the keys in all servers", sum(key_counts), CHECKED_KEYS)
 
 
 def read_rate(point: Point, servers: int, seconds: float) -> float:
-    """Return the requests per second of all servers of a point, after checking point.py's counts.
+    """Check the counts of a point, and return the requests per second of all its servers.
 
+    servers: number of servers of the set-up.
     seconds: the least time between two readings of a server's counters.
     Raises BrokenLogError if counts contradict each other, or if the mix of requests is another one.
     """
     _, *lines, total, client = point.objects
     require_numbered(lines, "server", 0)
     for line in lines:
-        check_server(line, seconds)
+        check_server_counters(line, seconds)
     rate = get_number(total, "total")
     require_close("the rate of all", rate, sum(get_numbers(lines, "rate")))
     get_share = get_number(total, "get_share")
@@ -89,11 +91,12 @@ def read_rate(point: Point, servers: int, seconds: float) -> float:
     return rate
 
 
-def list_values(point: Point, setup: str, servers: int, rate: float) -> list[Value]:
+def list_point_values(point: Point, setup: str, servers: int, rate: float) -> list[Value]:
     """Return the values of a set-up: throughput, share of GET, and CPU usage at the client (%).
 
-    A usage of 0, for example of the proxies without any, is not a value.
-    Raises BrokenLogError if a usage is more than all of the time.
+    rate: requests per second of all servers.
+    A usage of 0, for example of the proxies in a set-up without any, gives no value.
+    Raises BrokenLogError if a usage is above `LARGEST_CPU_USAGE`.
     """
     *_, total, client = point.objects
     factors = {"setup": setup, "servers": servers}
@@ -102,22 +105,22 @@ def list_values(point: Point, setup: str, servers: int, rate: float) -> list[Val
         build_value("get_share", "%", total["get_share"], **factors),
     ]
     for name in ("driver_share", "proxy_share"):
-        percent = get_number(client, name, zero=True)
+        percent = get_number(client, name, allow_zero=True)
         require(percent <= LARGEST_CPU_USAGE, f"{name} is more than all of the time")
         if percent > 0:
             values.append(build_value(name, "%", percent, **factors))
     return values
 
 
-def check_server(server: Object, seconds: float) -> None:
-    """Raise BrokenLogError unless the counters of one server fit each other and show no failures.
+def check_server_counters(server: Object, seconds: float) -> None:
+    """Raise BrokenLogError unless the counters of a server agree and show no failed requests.
 
-    server: point.py's object of the server: what was added to each counter between two readings,
+    server: point.py's object of the server, with the growth of each counter between two readings,
     and the `seconds` between these.
-    seconds: the least time, in seconds, that is accepted.
+    seconds: the least accepted time between the readings.
     """
     gets, sets = get_number(server, "gets"), get_number(server, "sets")
-    require_equal("failed requests", get_number(server, "failed", zero=True), 0)
+    require_equal("failed requests", get_number(server, "failed", allow_zero=True), 0)
     is_long_enough = get_number(server, "seconds") >= seconds
     require(is_long_enough, f"a server was observed for less than {seconds} s")
     require_equal("the keys that a server looked up", server["hits"] + server["misses"], gets)

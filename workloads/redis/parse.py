@@ -19,11 +19,11 @@ METRICS = {"throughput": ("requests/s", "rps"), "latency": ("ms", "avg"), "p99":
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return throughput, mean and 99th percentile of latency of every command at every point.
+    """Return throughput, mean latency and its 99th percentile for every command at every point.
 
-    The rate is in requests/s, and latencies are in ms.
-    The log has the points in the order of the parameters: by connections, then by pipelining.
-    point.sh prints them.  workload.yaml declares the metrics.
+    Throughput is in requests/s, and latencies are in ms.
+    The points are in the order of the parameters: by connections, then by pipelining.  point.sh
+    prints them.  workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = list(itertools.product(parameters["connections"], parameters["pipelines"]))
@@ -38,7 +38,8 @@ def read_point(point: Point, connections: int, pipeline: int, parameters: Object
     """Check one point, and return its values as :func:`parse` describes.
 
     The values are in the order of `METRICS`, then of the commands.
-    pipeline: requests that a connection sends at once, a factor only if they are several.
+    connections: their number.
+    pipeline: number of requests that a connection sends at once, which is a factor if it is above 1.
     Raises BrokenLogError if the point had other settings, or client and server disagree.
     """
     head, commands = point.head, parameters["tests"]
@@ -49,13 +50,13 @@ def read_point(point: Point, connections: int, pipeline: int, parameters: Object
     require_pinned(head, parameters["client_cpu"])
     require_equal("the commands", head["tests"], ",".join(commands))
     tests = [name for name in ORDER if name in commands]
-    # A connection sends whole pipelines, also at its end.
+    # A connection sends whole pipelines, so that the number of requests is rounded up.
     requests = math.ceil(parameters["requests"] / pipeline) * pipeline
-    check_server(point.lines, tests, requests)
+    check_server_counters(point.lines, tests, requests)
     rows = read_table(point.lines)
     require_equal("the commands of the table", list(rows), [name.upper() for name in tests])
     for row in rows.values():
-        check_row(row, connections * pipeline, requests)
+        check_table_row(row, connections * pipeline, requests)
     factors = {"connections": connections, "pipeline": pipeline if pipeline > 1 else None}
     values = []
     for metric, (unit, column) in METRICS.items():
@@ -65,10 +66,10 @@ def read_point(point: Point, connections: int, pipeline: int, parameters: Object
 
 
 def read_table(lines: list[str]) -> dict[str, dict[str, float]]:
-    """Return the rows of redis-benchmark's table, by command: "rps", and `LATENCIES` in ms.
+    """Return the rows of redis-benchmark's table by command, each with "rps" and `LATENCIES` (ms).
 
     lines: the lines of a point; those that begin with a quote are the table.
-    Raises BrokenLogError if its header is another one, or a row is incomplete or there twice.
+    Raises BrokenLogError if the header is another one, or if a row is incomplete or occurs twice.
     """
     head, *lines_of_rows = [line.rstrip() for line in lines if line.startswith('"')]
     require_equal("the header of the table", head, HEADER)
@@ -82,11 +83,11 @@ def read_table(lines: list[str]) -> dict[str, dict[str, float]]:
     return rows
 
 
-def check_server(lines: list[str], tests: list[str], requests: int) -> None:
-    """Raise BrokenLogError unless the server's counters show all requests, no others and no errors.
+def check_server_counters(lines: list[str], tests: list[str], requests: int) -> None:
+    """Raise BrokenLogError unless the server's counters show exactly the requests, and no errors.
 
     lines: the lines of a point; point.sh resets the counters before it, and prints them after it.
-    tests: the commands, in lower case.  requests: of each command.
+    tests: names of the commands, in lower case.  requests: number of requests for each command.
     """
     counter_lines = [line.rstrip() for line in lines if line.startswith("cmdstat_")]
     require_equal("the number of the server's counters", len(counter_lines), len(tests))
@@ -96,25 +97,26 @@ def check_server(lines: list[str], tests: list[str], requests: int) -> None:
         counters[name] = dict(re.findall(r"(\w+)=([^,\s]*)", text))
     expected_counts = {"calls": str(requests), "rejected_calls": "0", "failed_calls": "0"}
     for test in tests:
-        # Servers of other versions may count more.
+        # Other versions of the server may have further counts.
         counted = counters.get(f"cmdstat_{test}", {})
-        present = {key: counted.get(key) for key in expected_counts}
-        require_equal(f"the server's counters of {test}", present, expected_counts)
+        checked_counts = {key: counted.get(key) for key in expected_counts}
+        require_equal(f"the server's counters of {test}", checked_counts, expected_counts)
     lookups = [line for line in lines if re.match("keyspace_(hits|misses):", line)]
     looked_up = sum(int(line.split(":")[1]) for line in lookups)
     expected = requests if "get" in tests else 0
     require_equal("the keys that the server looked up", looked_up, expected)
 
 
-def check_row(row: dict[str, float], under_way: int, requests: int) -> None:
-    """Raise BrokenLogError unless rate and latency of a command agree by Little's law.
+def check_table_row(row: dict[str, float], most_in_flight: int, requests: int) -> None:
+    """Raise BrokenLogError unless the rate and the latency of a command agree by Little's law.
 
-    Their product is the mean number of requests under way; `under_way` is the largest number.
-    row: of :func:`read_table`.  requests: the requests of the whole test.
+    By this law their product is the mean number of requests in flight.
+    row: a row of :func:`read_table`.  most_in_flight: the largest number of requests in flight.
+    requests: number of requests of the whole test.
     """
     require(min(row["rps"], row["avg"], row["p99"]) > 0, "a rate or a latency is zero")
     mean = row["rps"] * row["avg"] / 1000
-    # redis-benchmark takes the time in whole milliseconds, and rounds the latency to microseconds.
-    largest = under_way * (1.02 + 1.5 * row["rps"] / requests / 1000) + row["rps"] * 5e-7
-    reason = f"rate and latency do not agree with {under_way} requests under way"
-    require(0.1 * under_way <= mean <= largest, reason)
+    # redis-benchmark measures the time in whole milliseconds, and rounds latencies to microseconds.
+    largest = most_in_flight * (1.02 + 1.5 * row["rps"] / requests / 1000) + row["rps"] * 5e-7
+    reason = f"rate and latency do not agree with {most_in_flight} requests under way"
+    require(0.1 * most_in_flight <= mean <= largest, reason)

@@ -1,4 +1,4 @@
-"""Start of a sandbox: percentiles of its time, and the rate of several at once, by runtime."""
+"""Start of sandboxes: percentiles of the time, and the rate of several at once, by runtime."""
 
 import math
 import re
@@ -10,7 +10,8 @@ from kit.logs import Object, Value, build_value, read_objects
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return each runtime's times (ms) and rates (1/s), or the reason why it cannot start here.
 
-    A runtime that cannot start has only the value 1 of `unavailable`, with the factor `reason`.
+    A runtime that cannot start has only the metric `unavailable` with the value 1 and the factor
+    `reason`.
     workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
@@ -21,22 +22,22 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     for row in log["runtime"]:
         runtime = row["runtime"]
         if "unavailable" in row:
-            # A factor must be equal in all laps and repetitions, and numbers, for example of
-            # processes, differ from run to run.
+            # A factor must be equal in all laps and repetitions.  So numbers in the reason, such as
+            # those of processes, become "N".
             reason = re.sub("[0-9]{2,}", "N", " ".join(row["unavailable"].split()))[:200]
             values.append(build_value("unavailable", "runtimes", 1, runtime=runtime, reason=reason))
         else:
-            values += summarize_starts(log["start"], runtime, parameters)
+            values += summarise_starts(log["start"], runtime, parameters)
             values += read_rates(log["together"], runtime, parameters)
     return values
 
 
-def summarize_starts(rows: list[Object], runtime: str, parameters: Object) -> list[Value]:
-    """Return the start times of one runtime, as percentiles in ms.
+def summarise_starts(rows: list[Object], runtime: str, parameters: Object) -> list[Value]:
+    """Return percentiles of the start times of one runtime, in ms.
 
-    p50, p95, p99: of the whole time, until the sandbox is removed.  first_command, removal: medians
-    of its two parts, until the command begins, and after that.  Each is one of the measured times
-    (nearest rank).
+    p50, p95 and p99 are of the whole time until the sandbox is removed.  first_command and removal
+    are the medians of its two parts: until the command begins, and from then on.  Each value is one
+    of the measured times (nearest rank).
     rows: start.py's objects of the starts by all runtimes.
     Raises BrokenLogError if starts are missing or too many, or if one ended before its command
     began.
@@ -48,7 +49,7 @@ def summarize_starts(rows: list[Object], runtime: str, parameters: Object) -> li
     first = sorted(get_number(row, "first_seconds") for row in starts)
     removal = sorted(row["seconds"] - row["first_seconds"] for row in starts)
     require(removal[0] > 0, "a start ended before its command began")
-    # Metric → per cent, and the sorted times.
+    # Metric → percentile, and sorted times in seconds.
     series = {
         "p50": (50, whole),
         "p95": (95, whole),
@@ -64,16 +65,17 @@ def summarize_starts(rows: list[Object], runtime: str, parameters: Object) -> li
 
 
 def read_rates(rows: list[Object], runtime: str, parameters: Object) -> list[Value]:
-    """Return the rates (starts/s) of one runtime by the number of starts at the same time.
+    """Return the rates (starts/s) of one runtime, by the number of simultaneous starts.
 
-    rows: start.py's objects of the starts at the same time by all runtimes, in random order.
-    Raises BrokenLogError unless the starts are as many as the parameters say.
+    The factor `together` is this number.
+    rows: start.py's objects of the simultaneous starts by all runtimes, in random order.
+    Raises BrokenLogError unless the numbers of starts are those of the parameters.
     """
     order = parameters["together"]
     points = [row for row in rows if row["runtime"] == runtime]
     points.sort(key=lambda row: order.index(row["together"]))
     counts = [(row["together"], row["starts"]) for row in points]
-    expected = [(count, count * parameters["each"]) for count in order]
+    expected = [(simultaneous, simultaneous * parameters["each"]) for simultaneous in order]
     require_equal("the starts at once", counts, expected)
     values = []
     for row in points:

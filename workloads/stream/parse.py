@@ -3,8 +3,8 @@
 from kit.checks import get_number, require, require_close, require_equal, require_parameters
 from kit.logs import Object, Value, build_value, read_objects
 
-# Bytes of an iteration: J. D. McCalpin, Memory bandwidth and machine balance in current high
-# performance computers, IEEE TCCA Newsletter, 1995.
+# Bytes that an iteration of each kernel reads and writes: J. D. McCalpin, Memory bandwidth and
+# machine balance in current high performance computers, IEEE TCCA Newsletter, 1995.
 BYTES = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
 
 
@@ -21,7 +21,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_equal("the program", header["tool"], "strata-stream")
     require_parameters(header, parameters, "threads", "elements", "trials")
     require_equal("the kernels", [line["kernel"] for line in kernels], list(BYTES))
-    error = get_number(check, "error", zero=True)
+    error = get_number(check, "error", allow_zero=True)
     is_verified = check["verified"] is True and error <= get_number(check, "limit")
     require(is_verified, "the result was not verified")
     rates, best_rates = [], []

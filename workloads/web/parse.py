@@ -5,18 +5,18 @@ import itertools
 from kit.checks import get_number, require, require_close, require_equal, require_pinned
 from kit.logs import Object, Point, Value, build_value, read_objects
 
-# Bytes of each page; the head of an answer adds some hundreds.
+# Bytes of each page; the header of a response adds some hundreds.
 BYTES = {"small": 1000, "100kB": 100_000}
-# Of this many requests ten took longer than the 99th percentile.
-FEWEST = 1000
+# The least number of requests for a 99th percentile: ten of them took longer.
+FEWEST_REQUESTS = 1000
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rate and the percentiles of latency of every page and number of connections.
+    """Return the rate and the percentiles of latency for every page and number of connections.
 
-    The rate is in requests/s, and percentiles are in ms.  The 99th percentile is left out if it is
-    one of fewer than :data:`FEWEST` requests.  load.c prints the points, and workload.yaml declares
-    the metrics.
+    The rate is in requests/s, and percentiles are in ms.  The 99th percentile is left out if there
+    are fewer than :data:`FEWEST_REQUESTS` requests.  load.c prints the points, and workload.yaml
+    declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = list(itertools.product(parameters["pages"], parameters["connections"]))
@@ -29,24 +29,25 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def read_point(point: Point, page: str, connections: int, parameters: Object) -> list[Value]:
-    """Check one point, and return the closed loop's rate, and the latency at a constant rate.
+    """Check one point, and return the rate of the closed loop, and latencies at a constant rate.
 
-    page: a key of `BYTES`.  connections: their number in the parameters.
-    Raises BrokenLogError if the point had other settings, or its counts do not fit its rates.
+    page: a key of `BYTES`.  connections: their number.
+    Raises BrokenLogError if the point had other settings, or if its counts contradict its rates.
     """
     head, (closed, paced) = point.head, point.objects
     require_equal("the page", head["point"], page)
     require_equal("connections", head["connections"], connections)
     require_equal("the constant rate's percent", head["percent"], parameters["load_percent"])
     require_pinned(head, parameters["client_cpu"])
-    is_good = 0 < head["bytes"] - BYTES[page] < 1000
-    require(is_good, f"an answer had {head['bytes']} bytes, and the page has {BYTES[page]}")
+    has_expected_size = 0 < head["bytes"] - BYTES[page] < 1000
+    reason = f"an answer had {head['bytes']} bytes, and the page has {BYTES[page]}"
+    require(has_expected_size, reason)
     rate, offered = get_number(closed, "rate"), get_number(paced, "offered")
     require_close("the constant rate", offered, rate * head["percent"] / 100)
     for name, result in (("closed", closed), ("paced", paced)):
         requests = get_number(result, "rate") * get_number(result, "seconds")
         require_close("rate × time", requests, get_number(result, name))
-    # The last request may begin just before the end.
+    # The closed loop may end late, since its last request may begin just before the end.
     seconds = parameters["seconds"]
     require(closed["seconds"] >= seconds, "the closed loop ended before its time")
     due = offered * seconds
@@ -59,6 +60,6 @@ def read_point(point: Point, page: str, connections: int, parameters: Object) ->
         build_value("rate", "requests/s", rate, **factors),
         build_value("p50", "ms", p50, **factors),
     ]
-    if paced["paced"] >= FEWEST:
+    if paced["paced"] >= FEWEST_REQUESTS:
         values.append(build_value("p99", "ms", p99, **factors))
     return values

@@ -140,7 +140,8 @@ test_that("a paper of one's own question has its words, and nothing of the origi
   load_analysis(c("read", "statistics", "format", "paper_data", "markdown_tables", "figures"))
   paper <- read_paper(folder, root)
   paper$plan$title <- NULL
-  expect_equal(as.character(make_title(paper)), "What Does It Cost to Run Web shop in Containers?")
+  expect_equal(as.character(make_paper_title(paper)),
+               "What Does It Cost to Run Web shop in Containers?")
 })
 
 test_that("a paper of today's statements answers, draws all and has a section for each question", {
@@ -172,11 +173,11 @@ test_that("a paper of today's statements answers, draws all and has a section fo
   load_analysis(c("read", "statistics", "claims", "forecast", "format", "paper_data",
                   "markdown_tables", "figures", "statements"))
   paper <- read_paper(folder, root)
-  expect_equal(paper$statements$remedy != "", paper$statements$outcome == "undecided")
+  expect_equal(paper$statements$forecast != "", paper$statements$outcome == "undecided")
   measured <- paper$statements[!is.na(paper$statements$n), ]
   for (n in c(1, 5)) {
     open <- transform(measured, n = n, outcome = "undecided")
-    expect_true(all(nzchar(add_remedies(open, read_results(folder), catalogue)$remedy)))
+    expect_true(all(nzchar(add_decision_forecasts(open, read_results(folder), catalogue)$forecast)))
   }
   at <- match(c("database-stream", "gvisor-memory-free"), paper$statements$id)
   expect_equal(paper$statements$outcome[at], c("reproduced", "contradicted"))
@@ -189,7 +190,7 @@ test_that("the first sentence says what is known of the cost, and no more", {
   describe <- function(low, high, outcome, label = "Docker") {
     rows <- data.frame(workload = seq_along(low), environment = label, label = label,
                        question = "memory", family = "containers", low_all = low, high_all = high)
-    describe_answer(list(headlines = rows, decisions = mutate(rows, outcome = outcome)))
+    describe_family_costs(list(headlines = rows, decisions = mutate(rows, outcome = outcome)))
   }
   expect_says(describe(0.9784, 1.01, "equivalent"),
               "^Docker costs at most 2.2.% of native.s performance[.]$")
@@ -298,7 +299,7 @@ test_that("runs that were set aside are named, counted and drawn, and those that
   expect_says(papers$text, "Pale: set aside")
   load_analysis(c("read", "statistics", "format", "paper_data", "markdown_tables", "figures"))
   paper <- read_paper(folder, root)
-  figure <- draw_order(paper)
+  figure <- draw_measurement_order(paper)
   count_points <- function(layer) nrow(ggplot2::layer_data(figure, layer))
   is_points <- vapply(figure$layers, function(layer) inherits(layer$geom, "GeomPoint"), NA)
   series <- 2
@@ -352,7 +353,7 @@ test_that("texts of others are shown letter by letter in both papers, and read n
   load_analysis("format")
   metadata <- paste(system2("pdfinfo", c("-meta", papers$files[1]), stdout = TRUE), collapse = " ")
   named <- xml2::xml_text(xml2::xml_find_first(xml2::read_xml(metadata), "//dc:title"))
-  expect_equal(squish(trimws(named)), squish(make_legible(text)))
+  expect_equal(squish(trimws(named)), squish(replace_control_characters(text)))
   # Straight quotes and dashes stay, and nothing turns the direction of writing, nor in figures.
   for (made in c(papers$text, squish(xml2::xml_text(papers$page)))) {
     expect_says(made, "w27 -- [.]{3};")

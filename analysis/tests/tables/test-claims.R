@@ -41,7 +41,7 @@ test_that("the parts of a claim share its error", {
   expect_equal(c(row$parts, row$level), c(2, 0.975))
   by_environment <- split(values$value, values$environment)
   ratios <- by_environment[[row$environment]] / by_environment$native
-  expected <- compare_pairs(ratios, level = 0.975)
+  expected <- estimate_mean_ratio(ratios, level = 0.975)
   expect_equal(c(row$low, row$high), c(expected$low, expected$high))
 })
 
@@ -87,7 +87,7 @@ test_that("a claim that cannot be tested has a reason", {
                 otherwise = "user-land proxy")
   otherwise <- describe_environment("docker", entry)
   expect_equal(test_changed(values)$verdict, "reproduced")
-  context <- describe_run(list(records = list(), environments = otherwise))
+  context <- make_claim_context(list(records = list(), environments = otherwise))
   expect_equal(reason(context = context[c("emulated", "otherwise", "sockets")]), "environment")
   elsewhere <- test_changed(values, workload = "fio")
   expect_equal(elsewhere$reason, "workload")

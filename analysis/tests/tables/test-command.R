@@ -192,7 +192,7 @@ test_that("factors are columns in the order of their numbers, and laps belong to
   expect_equal(with_laps$laps, list(c(5, 7, 6)))
   expect_equal(paste(with_laps$environment, with_laps$repetition, with_laps$factor_connections),
                "docker 2 20")
-  expect_equal(sum(match_rows(list(where = list(connections = c(4, 20), mode = "none")), read)),
+  expect_equal(sum(is_selected(list(where = list(connections = c(4, 20), mode = "none")), read)),
                nrow(read) / 3)
 })
 

@@ -4,18 +4,18 @@ source(file.path(root, "analysis", "forecast.R"))
 
 test_that("a forecast of the width of now is the width of now, and blocks reach a width", {
   set.seed(2)
-  row <- compare_pairs(exp(stats::rnorm(20, 0, 0.05)))
+  row <- estimate_mean_ratio(exp(stats::rnorm(20, 0, 0.05)))
   now <- sinh(log(row$high / row$low) / 2)
   expect_equal(forecast_half_width(row, row$n), now)
   n <- forecast_blocks(row, now / 3)
   expect_lte(forecast_half_width(row, n), now / 3)
   expect_gt(forecast_half_width(row, n - 1), now / 3)
   expect_equal(forecast_blocks(row, 10), INTERVAL_BLOCKS)
-  expect_true(is.na(forecast_blocks(compare_pairs(c(1, 1)), 0.1)))
+  expect_true(is.na(forecast_blocks(estimate_mean_ratio(c(1, 1)), 0.1)))
 })
 
 test_that("three blocks forecast the width that as many independent ones have later", {
-  row <- compare_pairs(exp(c(-0.02, 0.03, -0.01)))
+  row <- estimate_mean_ratio(exp(c(-0.02, 0.03, -0.01)))
   independent <- 20 * (1 - LEAST_CORRELATION) / (1 + LEAST_CORRELATION)
   later <- sinh(stats::qt(0.975, independent - 1) * row$scatter / sqrt(independent))
   expect_equal(forecast_half_width(row, 20), later)
@@ -79,7 +79,7 @@ test_that("a forecast holds: so many blocks decide in most cases", {
     pilot <- make_values(native = 10, docker = 10, n = 40, noise = 0.03, seed = seed)
     results <- make_timed(pilot)
     row <- forecast_claim(make_claim(0.98, 1.02), published, pilot, CONTEXT,
-                          make_block_clock(results))
+                          make_block_time_forecaster(results))
     n <- 40 + row$more
     again <- make_values(native = 10, docker = 10, n = n, noise = 0.03, seed = seed + 1000)
     claims <- c(published, list(claims = list(make_claim(0.98, 1.02))))

@@ -22,10 +22,10 @@ make_printed <- function(statistic, published, tolerance, n = 3, workload = "str
 test_that("a value agrees if it rounds to the printed one, and fewer runs decide nothing", {
   x <- c(41.2, 41.3, 41.38)
   raw <- make_raw(x)
-  row <- compare_printed(make_printed("mean", "41.3", 0.05), raw)
+  row <- compare_printed_values(make_printed("mean", "41.3", 0.05), raw)
   expect_equal(row$verdict, "agrees")
   expect_equal(c(row$low, row$high), as.numeric(t.test(x)$conf.int))
-  verdict <- function(raw, ...) compare_printed(make_printed("mean", ...), raw)$verdict
+  verdict <- function(raw, ...) compare_printed_values(make_printed("mean", ...), raw)$verdict
   expect_equal(verdict(raw, "41.4", 0.05), "differs")
   expect_equal(verdict(raw, "41.3", 0.05, n = 10), "incomplete")
   expect_equal(verdict(raw[0, ], "41.3", 0.05), "not available")
@@ -36,7 +36,7 @@ test_that("a value agrees if it rounds to the printed one, and fewer runs decide
 
 test_that("standard deviations have the printed divisor, and deviations are from native", {
   x <- c(1, 2, 6)
-  recomputed <- function(raw, ...) compare_printed(make_printed(...), raw)$recomputed
+  recomputed <- function(raw, ...) compare_printed_values(make_printed(...), raw)$recomputed
   expect_equal(recomputed(make_raw(x), "sd", "2.16", 0.005), sqrt(mean((x - 3) ^ 2)))
   linpack <- recomputed(make_raw(x, "linpack"), "sd", "2.65", 0.005, workload = "linpack")
   expect_equal(linpack, sd(x))

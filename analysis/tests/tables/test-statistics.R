@@ -59,7 +59,7 @@ test_that("a level is native's times the ratio, or divided by it where less is b
 test_that("an interval is Student's, with as many blocks as are independent", {
   # Negatively correlated neighbours count as correlated by 0.15: 7.4 of ten blocks are independent.
   d <- 0.03 + rep(c(0.01, -0.01), 5)
-  row <- compare_pairs(exp(d))
+  row <- estimate_mean_ratio(exp(d))
   blocks <- 10 * 0.85 / 1.15
   half_width <- qt(0.975, blocks - 1) * sd(d) / sqrt(blocks)
   expect_equal(log(c(row$low, row$high)), 0.03 + c(-half_width, half_width))
@@ -69,21 +69,21 @@ test_that("an interval is Student's, with as many blocks as are independent", {
   unbiased <- correlation + (1 + 4 * correlation) / 20
   expect_equal(estimate_standard_error(waves)$se,
                sd(waves) / sqrt(20 * (1 - unbiased) / (1 + unbiased)))
-  drift <- compare_pairs(exp(sort(d)))
+  drift <- estimate_mean_ratio(exp(sort(d)))
   expect_gt(log(drift$high / drift$low), 4 * half_width)
   expect_equal(unlist(compute_intervals(row, 0.9)),
-               unlist(compare_pairs(exp(d), level = 0.9)[c("low", "high")]))
+               unlist(estimate_mean_ratio(exp(d), level = 0.9)[c("low", "high")]))
 })
 
 test_that("without an interval there is a reason and no verdict", {
-  expect_equal(compare_pairs(c(1.1, 1.2))$why, "fewer than 3 blocks")
-  expect_equal(compare_pairs(rep(0.5, 9))$why, "all blocks give the same ratio")
+  expect_equal(estimate_mean_ratio(c(1.1, 1.2))$why, "fewer than 3 blocks")
+  expect_equal(estimate_mean_ratio(rep(0.5, 9))$why, "all blocks give the same ratio")
   four <- compare_values_with_native(make_values(native = 10, docker = 9, n = 4))
   expect_equal(c(four$why, four$verdict), c("", "undecided"))
 })
 
 test_that("all verdicts of a table share one error rate", {
-  row <- cbind(compare_pairs(exp(c(-1, 1, -1, 1, -1, 1, -1, 1) * 0.015)), headline = TRUE)
+  row <- cbind(estimate_mean_ratio(exp(c(-1, 1, -1, 1, -1, 1, -1, 1) * 0.015)), headline = TRUE)
   decide <- function(count) {
     rows <- row[rep(1, count), ]
     add_verdicts(rows, seq_len(count))[1, ]
@@ -243,7 +243,7 @@ test_that("sessions are the sample: of one machine from three on, of machines fr
     row <- estimate(rows)
     expect_equal(c(row$holds, row$machines, row$sessions),
                  as.character(c(holds[[design]], counts[[1]], prod(counts))))
-    within <- compare_pairs(rows$ratio)
+    within <- estimate_mean_ratio(rows$ratio)
     # Fewer sessions are blocks; else each is a value, of equal weight where all have one variance.
     interval <- within[c("low", "high")]
     if (holds[[design]] %in% c("machine", "machines")) {

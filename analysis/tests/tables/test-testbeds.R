@@ -30,7 +30,7 @@ test_that("whatever the values, an interval has two ends or a reason why there i
                  missing = function(n) c(NA, 1:9)[seq_len(n)])
   compare_case <- function(first, second, n, how) {
     x <- values[[first]](n)
-    if (second == "pairs") return(compare_pairs(x))
+    if (second == "pairs") return(estimate_mean_ratio(x))
     if (second == "none") return(compare_samples(x, NULL, how))
     compare_samples(x, values[[second]](if (n > 3) 7 else n), how)
   }
@@ -54,7 +54,7 @@ test_that("a sample that does not vary has no error, and two of them have no int
   columns <- c("ratio", "low", "high")
   rigid <- compare_samples(x, rep(2, 5))
   expect_equal(rigid$why, "")
-  expect_equal(rigid[columns], compare_pairs(x / 2)[columns])
+  expect_equal(rigid[columns], estimate_mean_ratio(x / 2)[columns])
   hardly_varies <- compare_samples(x, 2 * (1 + 1e-9 * c(0, 1, 0, 0, 1)))
   expect_equal(rigid, hardly_varies, tolerance = 1e-6)
   inverse <- compare_samples(rep(2, 5), x)
@@ -63,7 +63,7 @@ test_that("a sample that does not vary has no error, and two of them have no int
     expect_match(compare_samples(rep(2, 5), rep(1, 5), how)$why, "same")
   }
   # Values that have no ratio are not left out.
-  expect_match(compare_pairs(c(1, 1.1, 0, 1.2))$why, "not all")
+  expect_match(estimate_mean_ratio(c(1, 1.1, 0, 1.2))$why, "not all")
   # The unit does not matter.
   ends <- c("low", "high")
   small <- compare_samples(1e-200 * x, NULL, "level")
@@ -120,7 +120,7 @@ test_that("a slower side is called slower, whichever way a metric counts", {
   three <- compare_sides(list(before, again, after))
   expect_equal(unique(paste(three$from, three$to)),
                c("before again", "before after", "again after"))
-  outcome <- summarise_outcome(rows, list(before, after), 0.02)
+  outcome <- summarise_comparison(rows, list(before, after), 0.02)
   expect_match(outcome$text, "after is slower in 1 of 1 series", fixed = TRUE)
   expect_equal(outcome$native$undecided, 1)
 })
@@ -137,7 +137,7 @@ test_that("a slower machine is told as native's, and an environment's cost is fo
     rows <- compare_sides(list(before, after))
     host <- if (case$levels[["native"]] < 10) "slower" else "faster"
     expect_equal(get_outcomes(rows), c(native = host, docker = "equivalent", vm = case$vm))
-    outcome <- summarise_outcome(rows, list(before, after), 0.02)
+    outcome <- summarise_comparison(rows, list(before, after), 0.02)
     expect_equal(outcome$outcome, case$all)
     expect_equal(c(outcome$compared, outcome$native[[host]]), c(2, 1))
     expect_match(outcome$text, paste0("Native.s own values.*after is ", host, " in 1 of 1"))
@@ -150,10 +150,10 @@ test_that("what has no native, or no pairs, is not judged by a ratio to native",
   rows <- compare_sides(list(before, without))
   docker <- rows[rows$environment == "docker", ]
   expect_equal(c(docker$basis, docker$outcome), c(BY_VALUE, "slower"))
-  expect_match(summarise_outcome(rows, list(before, without), 0.02)$text, "no native on both")
+  expect_match(summarise_comparison(rows, list(before, without), 0.02)$text, "no native on both")
   # Native alone answers for itself.
   alone <- list(make_side("a", native = 10), make_side("b", native = 5, seed = 2))
-  expect_equal(summarise_outcome(compare_sides(alone), alone, 0.02)$outcome, "difference")
+  expect_equal(summarise_comparison(compare_sides(alone), alone, 0.02)$outcome, "difference")
   apart <- make_side("apart", native = 10, docker = 5, seed = 2, apart = TRUE)
   rows <- compare_sides(list(before, apart))
   expect_equal(get_outcomes(rows)[["docker"]], "no interval")
@@ -193,7 +193,7 @@ test_that("the outcome says how much is known, and how many rows it rests on", {
     rows <- data.frame(from = c("a", "b", "a"), to = c("b", "c", "c"), environment = "docker",
                        emulated = FALSE, basis = BY_NATIVE, low_all = 0.9, outcome = c(...),
                        more = more)
-    summarise_outcome(rows, sides, 0.02)
+    summarise_comparison(rows, sides, 0.02)
   }
   nothing <- summarise("undecided", "undecided", "no interval")
   expect_equal(nothing$outcome, "undecided")

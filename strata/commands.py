@@ -54,7 +54,7 @@ def print_plan(
     ]
     validation.check_all(*checks, lambda: published.check_folder(settings))
     if seal:
-        digest = sealing.seal_plan(experiment, plan.read_source(os.getcwd()))["sha256"]
+        digest = sealing.seal_plan(experiment, plan.read_source_revision(os.getcwd()))["sha256"]
         progress.print_line(f"sealed: {digest}")
     forecast.print_forecast(experiment, show)
 
@@ -154,8 +154,8 @@ def check_project(overrides: Fields) -> None:
     for name in workload.list_workloads():
         checks.append(functools.partial(workload.read_declaration, name))
         checks.append(functools.partial(parsing.require_parser, name, os.getcwd()))
-    for path in claims.list_files():
-        checks.append(functools.partial(claims.check_claims, path))
+    for path in claims.list_claim_files():
+        checks.append(functools.partial(claims.check_claims_file, path))
     validation.check_all(*checks)
     progress.print_line("config.yaml: good")
 

@@ -134,7 +134,7 @@ class Experiment:
         order = blocks.Order(self.plan)
         if cell not in order.places:
             log = paths.get_cell_path("raw", *cell, "log")
-            raise UserError(f"{log}: {order.explain_missing(*cell)}")
+            raise UserError(f"{log}: {order.explain_missing_cell(*cell)}")
 
     def compute_cell_fingerprint(self, environment: str, workload: str, repetition: str) -> str:
         """Return the hash of everything that decides a cell's result; a change makes the cell due.
@@ -350,7 +350,7 @@ class Experiment:
 
         Records how many cells are measured already; later messages count from there.
         """
-        complete: Plan = {**self.plan, "source": plan.read_source(os.getcwd())}
+        complete: Plan = {**self.plan, "source": plan.read_source_revision(os.getcwd())}
         sealed = seal.read_seal(self.plan)
         if sealed:
             complete["sealed"] = sealed

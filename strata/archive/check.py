@@ -170,7 +170,7 @@ def _check_measurements(folder: str) -> Iterator[str]:
     both, and records are found by it.  plan.csv must be byte-identical to that order.
     """
     experiment = load_object(folder, paths.PLAN)
-    mistakes = plan.find_mistakes(experiment) or _find_wrong_decisions(folder)
+    mistakes = plan.find_plan_mistakes(experiment) or _find_wrong_decisions(folder)
     yield from mistakes
     if mistakes:
         return

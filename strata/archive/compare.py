@@ -239,7 +239,7 @@ def _find_folder_faults(folder: str, takes_light: bool, needs_tables: bool) -> l
     """
     try:
         experiment = validate.load_object(folder, "plan.json")
-        faults = [text.removeprefix("results/") for text in plan.find_mistakes(experiment)]
+        faults = [text.removeprefix("results/") for text in plan.find_plan_mistakes(experiment)]
     except UserError as error:
         faults = [*error.args]
     if faults or not needs_tables:

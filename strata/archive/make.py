@@ -227,7 +227,7 @@ def _require_tracked(experiment: Plan, project: source.Source) -> None:
     parser.  Files that do not exist pass.
     """
     image = {**config.read_config()["image"], "workloads": experiment["image"].get("workloads", [])}
-    needed = {*recipe.list_files(image)}
+    needed = {*recipe.list_image_files(image)}
     for name in experiment["workloads"]:
         needed |= {f"workloads/{name}/workload.yaml", f"workloads/{name}/parse.py"}
     if lacking := sorted(name for name in needed - set(project.files) if os.path.exists(name)):

@@ -25,7 +25,7 @@ def hash_plan(plan: Plan) -> str:
 def seal_plan(plan: Plan, source: Source) -> Fields:
     """Write the seal of a plan to disk, and return it: ``{sha256, at, revision, changed}``.
 
-    source: ``{revision, changed}`` of :func:`strata.experiment.plan.read_source`.
+    source: ``{revision, changed}`` of :func:`strata.experiment.plan.read_source_revision`.
     Writes results/sealed.json, flushed to disk.  `at` is the time of the seal, by :class:`Clock`.
     Raises UserError if that file exists, if something was measured, or if the plan has a virtual
     machine and it is not known yet whether KVM runs one here.

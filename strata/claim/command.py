@@ -9,7 +9,7 @@ import shlex
 from strata.archive import compare
 from strata.experiment import claims, config, measuring, planning
 from strata.experiment import workload as declarations
-from strata.experiment.folder import check_repetitions, prepare_folder
+from strata.experiment.folder import check_repetitions, prepare_experiment_folder
 from strata.host import capacity, observe
 from strata.image import kvm_trial
 from strata.results import forecast
@@ -98,7 +98,7 @@ def test_claim(
     narrowed = _narrow_settings(settings, environments, workloads)
     workloads_there = _move_files(narrowed["workloads"], folder)
     narrowed |= {"repetitions": repetitions, "workloads": workloads_there}
-    prepare_folder(folder, narrowed, published)
+    prepare_experiment_folder(folder, narrowed, published)
     # A user's own claim is not judged by the project's results, which were there before it.
     if not fresh and published_claim["publication"] != "own":
         earlier = _judge_earlier_results(folder, workloads)

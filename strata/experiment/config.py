@@ -21,10 +21,10 @@ DESCRIPTIONS = ("title", "question", "about", "claims")
 
 
 def merge_mappings(base: Fields, over: Fields) -> Fields:
-    """Return a copy of `base`; values of `over` replace its own at every level.
+    """Return a copy of `base` in which values of `over` replace those of `base` at every level.
 
-    Only mappings are merged; a list replaces the whole list.  Snakemake merges the values of
-    --config in the same way.
+    Only mappings are merged; a list replaces the whole list.  Neither argument is changed.
+    Snakemake merges the values of --config in the same way.
     """
     merged = copy.copy(base)
     for key, value in over.items():
@@ -35,11 +35,11 @@ def merge_mappings(base: Fields, over: Fields) -> Fields:
     return merged
 
 
-def read_nearest() -> tuple[str, Fields]:
+def read_nearest_config() -> tuple[str, Fields]:
     """Return the path and the unchecked content of the configuration file.
 
-    It is the file of the working directory, or else of the project.  Raises UserError if it is no
-    mapping in YAML.
+    The file in the working directory is read, or the project's if there is none.  Raises UserError
+    if the file is not a mapping in YAML.
     """
     path = FILE if os.path.exists(FILE) else os.path.join(paths.PROJECT, FILE)
     return path, yaml_files.read_mapping(path)
@@ -61,28 +61,28 @@ class Overrides(dict[str, Any]):
         self.options = options
 
 
-def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
-    """Merge configuration files and the words of --config into one mapping.
+def read_overrides(files: Sequence[str], assignments: Sequence[str]) -> Overrides:
+    """Return configuration files and the values of --config, merged into one mapping.
 
-    names: the paths of the files; later ones win.
-    words: texts ``KEY=VALUE``, which win over the files.
-    Raises UserError that names the file and its line, or the word.
+    files: the paths of the files; later ones win.
+    assignments: texts ``KEY=VALUE``, which win over the files.
+    Raises UserError that names the file and its line, or the assignment.
     """
-    mappings: list[Fields] = [*map(yaml_files.read_mapping, names)]
-    for word in words:
-        key, equals, text = word.partition("=")
+    mappings: list[Fields] = [*map(yaml_files.read_mapping, files)]
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
         if not equals:
             raise UserError(
-                f"--config: {word[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in quotes "
-                "if it has spaces"
+                f"--config: {assignment[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in "
+                "quotes if it has spaces"
             )
         mappings.append({key: yaml_files.parse_text(f"--config {key}", text)})
     options: list[str] = []
-    if names:
-        options += ["--configfile", *names]
-    if words:
-        options += ["--config", *words]
-    return Overrides(functools.reduce(merge_mappings, mappings, {}), names, options)
+    if files:
+        options += ["--configfile", *files]
+    if assignments:
+        options += ["--config", *assignments]
+    return Overrides(functools.reduce(merge_mappings, mappings, {}), files, options)
 
 
 def _create_source_finder(path: str, over: Fields) -> Callable[[str], str]:
@@ -155,7 +155,7 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     image = {**settings.get("image", {}), "workloads": list(settings["workloads"])}
     if packages := _list_packages_of_layers(settings["environments"]):
         image["packages"] = [*image.get("packages", []), *packages]
-    # Only now: an experiment that is narrowed by `only` has the same image.
+    # This follows the image's settings, so that an experiment narrowed by `only` has the same image.
     only = settings.pop("only", {})
     for section in ("environments", "workloads"):
         selection = only.get(section, settings[section])
@@ -168,7 +168,8 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
         "image": image,
         # Where the number of blocks is open, disturbed blocks are measured again.
         "interference": plan_interference(
-            settings.get("interference", {}), again=isinstance(settings["repetitions"], dict)
+            settings.get("interference", {}),
+            retries_by_default=isinstance(settings["repetitions"], dict),
         ),
         "workloads": {
             name: workload.convert_overrides(name, parameters or {})
@@ -183,7 +184,7 @@ def _check_and_normalize_settings(
     """Check the merged configuration and the workloads that it names, and complete environments.
 
     Changes each environment of `settings`: adds its label, and normalizes its layers.
-    schema: the validator of config.yaml.
+    schema: the validator for schemas/config.schema.json.
     source: a function that maps a key to its file.
     Raises UserError with one line for each mistake.
     """
@@ -209,7 +210,7 @@ def _check_and_normalize_settings(
         label = environment.get("label", name)
         settings["environments"][name] = {**environment, "label": label, "layers": layers}
     validation.check_all(
-        lambda: validation.raise_findings(source, [*mistakes, *_list_mistakes(settings)]),
+        lambda: validation.raise_findings(source, [*mistakes, *_list_config_mistakes(settings)]),
         *(functools.partial(workload.read_declaration, name) for name in present),
     )
 
@@ -235,16 +236,18 @@ def _add_defaults(schema: Fields, values: Fields) -> Fields:
     return defaults | values
 
 
-def plan_interference(interference_settings: Fields, again: bool = False) -> Interference:
+def plan_interference(
+    interference_settings: Fields, retries_by_default: bool = False
+) -> Interference:
     """Return the ``{action, thresholds}`` for interference, as the plan holds them.
 
     interference_settings: the value of `interference` in config.yaml.
-    again: whether disturbed blocks are measured again by default, if the settings have no action.
+    retries_by_default: whether disturbed blocks are measured again if the settings have no action.
     Thresholds are shares, bytes, degrees Celsius or seconds; None means that a quantity is not
     judged.  measure/interference.py reads the keys, and decide.py repeats blocks by their flags.
     """
     schema = validation.load_schema("config").schema["properties"]["interference"]
-    if again:
+    if retries_by_default:
         interference_settings = {"action": "retry", **interference_settings}
     values = _add_defaults(schema, interference_settings)
     action = values.pop("action")
@@ -269,7 +272,7 @@ def _normalize_layer(layer: str | Fields) -> Fields:
     return {name: validation.convert_texts(accepted, options)}
 
 
-def _list_mistakes(settings: Fields) -> Iterator[Finding]:
+def _list_config_mistakes(settings: Fields) -> Iterator[Finding]:
     """Yield the mistakes that the schema of config.yaml cannot express.
 
     settings: the merged configuration, which matches the schema.

@@ -429,7 +429,7 @@ def _report_outcome(
     junit, summary = (os.path.join(out, name) for name in _REPORTS)
     write_text(junit, reports.format_junit(budgets, verdicts, seconds))
     write_text(summary, reports.format_summary(text, budgets, verdicts))
-    source = plan.read_source(os.getcwd())
+    source = plan.read_source_revision(os.getcwd())
     outcome = {
         "date": Clock().format_now(),
         "strata": __version__,

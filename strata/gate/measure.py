@@ -9,7 +9,7 @@ from typing import Any
 from strata.archive.checksums import hash_file
 from strata.archive.compare import read_starts
 from strata.experiment import measuring
-from strata.experiment.folder import prepare_folder
+from strata.experiment.folder import prepare_experiment_folder
 from strata.util import paths, programs
 from strata.util.data_types import Fields
 
@@ -58,7 +58,7 @@ class Session:
         """
         self.folder = folder
         self.results = os.path.join(folder, "results")
-        prepare_folder(folder, content)
+        prepare_experiment_folder(folder, content)
 
     def measure_pairs(self, pairs: Iterable[Pair], block_counts: Mapping[str, int]) -> None:
         """Measure the missing cells of some pairs, and write the tidy tables.

@@ -55,7 +55,7 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
     order = blocks.Order(experiment)
     key = (environment, workload, repetition)
     if key not in order.places:
-        raise UserError(f"{paths.PLAN}: {order.explain_missing(*key)}")
+        raise UserError(f"{paths.PLAN}: {order.explain_missing_cell(*key)}")
     cell = Cell(experiment, key, order)
     # Only the lowest layer runs on this host; the rights in layers above do not matter.
     for layer in cell.layers[:1]:

@@ -66,7 +66,7 @@ class Cell:
         self.systems = plan.count_systems(self.planned)
         self.laps = plan.count_laps(experiment, self.environment, self.workload)
         self.slice = plan.find_slice_seconds(experiment, self.environment, self.workload)
-        self.ways = plan.list_ways(experiment, self.environment, self.workload)
+        self.ways = plan.list_run_ways(experiment, self.environment, self.workload)
         self.watch = Clock()
         self.record: Fields = {}
         self.running: Future[None] | None = None

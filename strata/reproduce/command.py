@@ -13,10 +13,10 @@ from strata.archive.checksums import hash_file
 from strata.environments.common import docker_daemon
 from strata.experiment import blocks, config, measuring, plan, planning, workload
 from strata.experiment.folder import (
+    check_experiment_name,
     check_repetitions,
     format_folder_name,
-    prepare_folder,
-    require_name,
+    prepare_experiment_folder,
 )
 from strata.experiment.precision import SMALLEST_DIFFERENCE
 from strata.host import capacity, observe
@@ -102,7 +102,7 @@ def _find_answer(
                 "answer nothing; name results of the scale standard or paper"
             )
         _require_pair(archive, results)
-        _, base = config.read_nearest()
+        _, base = config.read_nearest_config()
         with contextlib.chdir(paths.PROJECT):
             restored = settings.build_configuration(
                 original, base, repetitions, capacity.read_host_facts()
@@ -159,7 +159,7 @@ def _choose_folder(archive: str, name: str | None) -> str:
     if name is None:
         name = format_folder_name(compare.get_base_name(os.path.abspath(archive)), "archive")
     else:
-        require_name(name)
+        check_experiment_name(name)
     return os.path.join(FOLDER, name)
 
 
@@ -209,7 +209,7 @@ def _prepare_experiment(
     """
     path = os.path.join(folder, config.FILE)
     earlier_settings = yaml_files.read_mapping(path) if os.path.exists(path) else None
-    prepare_folder(folder)
+    prepare_experiment_folder(folder)
     results_here = os.path.join(folder, "results")
     if fresh and os.path.isdir(results_here):
         remove_tree(results_here)
@@ -227,7 +227,7 @@ def _prepare_experiment(
     # A ratio takes native and another environment.
     if not only["workloads"] or len(only["environments"]) < 2:
         return None
-    prepare_folder(folder, settings_here)
+    prepare_experiment_folder(folder, settings_here)
     for name, source in files.items():
         target = os.path.join(folder, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -291,7 +291,7 @@ def _print_differences(results: str, original: Plan, own_plan: Plan | None) -> l
         if any("docker" in layers for layers in here["environment"].values()):
             here["Docker"] = docker_daemon.select_facts(docker_daemon.read_info())
     here["machine"] = observe.observe_host(capacity.list_usable_cpus())
-    here["Strata"] = {"revision": plan.read_source(paths.PROJECT)["revision"]}
+    here["Strata"] = {"revision": plan.read_source_revision(paths.PROJECT)["revision"]}
     # The control group is a fact of the process that measured, and not of the machine.
     here["machine"].pop("cgroup", None)
     differences = settings.list_differences(there, here)
@@ -324,7 +324,7 @@ def _measure_experiment(folder: str, budget: str) -> None:
         """Measure the missing cells, and return whether all were measured."""
         targets = [get_result_path("comparisons")]
         return measuring.run_snakemake(
-            folder, targets, "--keep-going", line=line, at_round=describe_round
+            folder, targets, "--keep-going", line=line, describe_round=describe_round
         )
 
     line = measuring.ProgressLine()
@@ -335,19 +335,19 @@ def _measure_experiment(folder: str, budget: str) -> None:
             started = time.time()
             is_measured = measure_missing_cells()
         # Cells that failed now are part of the answer; any other failure is not.
-        if not is_measured and not measuring.list_pairs(folder, "failed", started):
+        if not is_measured and not measuring.list_pairs_of_cells(folder, "failed", started):
             line.clear()
             log = os.path.join(folder, measuring.LOG)
-            lines = measuring.read_last_lines(folder)
+            lines = measuring.read_last_log_lines(folder)
             raise MachineError(f"{log}: the measurement did not end well:", *lines)
     except Interrupted:
         line.clear()
-        if not measuring.list_pairs(folder, "raw"):
+        if not measuring.list_pairs_of_cells(folder, "raw"):
             progress.print_message("strata: ended before an answer; the same command goes on")
             raise
         progress.print_message("strata: ended early; this is the answer so far:")
     line.clear()
-    if not measuring.list_pairs(folder, "raw"):
+    if not measuring.list_pairs_of_cells(folder, "raw"):
         raise MachineError(f"nothing was measured: {os.path.join(folder, measuring.LOG)} says why")
 
 
@@ -356,14 +356,16 @@ def _leave_out_failing_workloads(folder: str) -> bool:
 
     Returns whether some are left out; otherwise the file stays as it is.
     """
-    failing = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")
+    failing = measuring.list_pairs_of_cells(folder, "failed") - measuring.list_pairs_of_cells(
+        folder, "raw"
+    )
     path = os.path.join(folder, config.FILE)
     settings_here = yaml_files.read_mapping(path)
     leave_out = settings_here.setdefault("leave_out", {})
     for environment, workload_name in sorted(failing):
         leave_out.setdefault(environment, []).append(workload_name)
     if failing:
-        prepare_folder(folder, settings_here)
+        prepare_experiment_folder(folder, settings_here)
     return bool(failing)
 
 
@@ -372,7 +374,9 @@ def _add_failures(folder: str, restored: Restored) -> None:
 
     The reasons are the errors of the records below results/failed/ in `folder`.
     """
-    failing = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")
+    failing = measuring.list_pairs_of_cells(folder, "failed") - measuring.list_pairs_of_cells(
+        folder, "raw"
+    )
     for environment, workload_name in sorted(failing):
         pattern = os.path.join(
             glob.escape(folder), f"results/failed/{environment}/{workload_name}/*.json"
@@ -399,7 +403,7 @@ def _compute_and_describe_tables(folder: str, restored: Restored) -> Fields:
         {"environment": environment, "workload": workload_name, "reason": reason}
         for (environment, workload_name), reason in restored.omitted.items()
     ]
-    if not measuring.list_pairs(folder, "raw"):
+    if not measuring.list_pairs_of_cells(folder, "raw"):
         return {"replication": "", "logs": "", "omitted": omitted}
     programs.run_python(folder, "tidy", "--partial")
     digest = light.build_summary(folder, {})["raw"]["sha256"]

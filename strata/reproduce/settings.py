@@ -308,6 +308,6 @@ def describe_plan(original: Plan) -> Fields:
 def read_plan(results: str) -> Plan:
     """Return the plan in a folder of results, checked.  Raises UserError with its mistakes."""
     original: Plan = load_object(results, os.path.basename(paths.PLAN))
-    if mistakes := plan.find_mistakes(original):
+    if mistakes := plan.find_plan_mistakes(original):
         raise UserError(*mistakes)
     return original

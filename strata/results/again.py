@@ -68,7 +68,7 @@ def _list_cells(order: blocks.Order, block: blocks.Block) -> list[blocks.Cell]:
     if not cells:
         # Any environment will do, since none has the block.
         environment = [*order.paired, *order.plan["environments"]][0]
-        raise UserError(order.explain_missing(environment, *block))
+        raise UserError(order.explain_missing_cell(environment, *block))
     if block in order.disturbed:
         # A replacement may be replaced in its turn.
         while (workload, repetition) in order.replacements:

@@ -241,7 +241,7 @@ class _Decision:
     def _count_answers(self) -> dict[str, int]:
         """Return how many claims, or ratios if no claim counts, each workload's blocks answer."""
         if self._claims:
-            return claims.count_claims(self._experiment)
+            return claims.count_testable_claims(self._experiment)
         return {name: state.ratios for name, state in self.states.items()}
 
     def _allot_blocks_to_look(self) -> None:
@@ -252,7 +252,7 @@ class _Decision:
         """
         for workload, state in self.states.items():
             if any(map(_is_open, self._ratios[workload, ""])):
-                blocks_to_look = precision.count_blocks_to_look(
+                blocks_to_look = precision.count_blocks_to_next_test(
                     self._order.blocks[workload], state.seconds, self.left
                 )
                 self.more[workload] = min(blocks_to_look, max(state.room, 0))

@@ -12,7 +12,7 @@ from strata.environments import docker
 from strata.environments.common import registry
 from strata.experiment import config, measuring, planning, workload
 from strata.experiment.blocks import REFERENCE, list_available_environments
-from strata.experiment.folder import prepare_folder
+from strata.experiment.folder import prepare_experiment_folder
 from strata.host import capacity
 from strata.trial import answer
 from strata.trial import request as requests
@@ -172,7 +172,7 @@ def _measure_and_compute_tables(
         TABLES,
         *options,
         line=line,
-        at_round=lambda number: _describe_round(folder, number, request),
+        describe_round=lambda number: _describe_round(folder, number, request),
     )
 
 
@@ -201,7 +201,7 @@ def _prepare_experiment(
             folder = requests.choose_folder(request, settings, name, fresh)
             if not os.path.lexists(folder):
                 undo.callback(remove_tree, folder)
-            prepare_folder(folder)
+            prepare_experiment_folder(folder)
             if fresh:
                 requests.set_aside_results(folder)
                 undo.callback(requests.restore_earlier_results, folder)
@@ -235,7 +235,9 @@ def _leave_out_failing_environments(folder: str, experiment: Plan) -> bool:
     experiment: the plan, which stays as it is; Snakemake plans again from the changed config.yaml.
     Returns whether some are left out.  Changes nothing unless native and another one remain.
     """
-    failed = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")
+    failed = measuring.list_pairs_of_cells(folder, "failed") - measuring.list_pairs_of_cells(
+        folder, "raw"
+    )
     available = list_available_environments(experiment)
     failing = [name for name in available if (name, WORKLOAD) in failed]
     remaining = [name for name in available if name not in failing]
@@ -324,7 +326,7 @@ def _explain_failures(
     of available environments only; empty if nothing was measured for another reason.
     """
     lines = []
-    printed = [f"  | {text}" for text in measuring.read_last_lines(folder)]
+    printed = [f"  | {text}" for text in measuring.read_last_log_lines(folder)]
     for name, reason in failed.items():
         if reason == NOT_MEASURED:
             # No cell says why: something before the first one failed.

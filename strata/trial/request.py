@@ -16,7 +16,7 @@ import yaml
 from strata.environments.common import docker_daemon, passed_options
 from strata.experiment import config, workload
 from strata.experiment.blocks import REFERENCE
-from strata.experiment.folder import check_repetitions, format_folder_name, require_name
+from strata.experiment.folder import check_experiment_name, check_repetitions, format_folder_name
 from strata.experiment.precision import LOOKS
 from strata.util import paths, validation, yaml_files
 from strata.util.data_types import Fields
@@ -78,7 +78,7 @@ class Request:
     argv: the command's words, in which given files have their paths in the system; not empty.
     environments: the names of the environments where it is tried, native first.
     files: the paths of the given files and folders.
-    patterns: further metrics, as :func:`strata.experiment.workload.read_pattern` takes them.
+    patterns: further metrics, as :func:`strata.experiment.workload.parse_metric_pattern` takes them.
     packages: the packages of the distribution that the image holds in addition.
     margin, budget: as in config.yaml's `repetitions`, such as ``2%`` and ``5min``.
     image: the user's own Docker image; None: the project's image.
@@ -166,7 +166,7 @@ def build_repetitions(margin: str, budget: str) -> Fields:
 def _check_metrics(metrics: list[str]) -> None:
     """Raise UserError unless each value of the option --metric declares a metric of a new name.
 
-    metrics: as :func:`strata.experiment.workload.read_pattern` takes them.
+    metrics: as :func:`strata.experiment.workload.parse_metric_pattern` takes them.
     """
     # Declarations of workloads are read in the working directory, here the project's.
     with contextlib.chdir(paths.PROJECT):
@@ -177,7 +177,7 @@ def _check_metrics(metrics: list[str]) -> None:
         if mistakes := validation.find_faults(accepted, text):
             raise UserError(*(f"--metric: {sentence}" for _, sentence in mistakes))
         try:
-            name, _ = workload.read_pattern(text)
+            name, _ = workload.parse_metric_pattern(text)
         except UserError as error:
             raise UserError(f"--metric: {error}") from None
         if name in names:
@@ -194,7 +194,7 @@ def choose_environments(names: str | None) -> list[str]:
     Raises UserError with the nearest name for one that the configuration lacks, and if there is
     nothing to compare.
     """
-    path, base = config.read_nearest()
+    path, base = config.read_nearest_config()
     known = [*base.get("environments", {})]
     if REFERENCE not in known:
         raise UserError(
@@ -294,7 +294,7 @@ def build_configuration(request: Request, sha1: str) -> Fields:
     Raises UserError if the request has options for Docker that are refused, or that no environment
     takes.
     """
-    _, base = config.read_nearest()
+    _, base = config.read_nearest_config()
     environments = {name: base["environments"][name] for name in request.environments}
     image = {"docker": request.image} if request.image else dict(base.get("image", {}))
     if request.packages:
@@ -472,7 +472,7 @@ def choose_folder(request: Request, settings: Fields, name: str | None, fresh: b
     """
     if name is None:
         program = os.path.basename(request.argv[0])
-        # A number may follow: a name has at most 40 characters (require_name).
+        # A number may follow: a name has at most 40 characters (check_experiment_name).
         stem = format_folder_name(program, "command", length=30)
         folder = os.path.join(FOLDER, stem)
         number = 1
@@ -482,7 +482,7 @@ def choose_folder(request: Request, settings: Fields, name: str | None, fresh: b
             folder = os.path.join(FOLDER, f"{stem}-{number}")
             restore_earlier_results(folder)
         return folder
-    require_name(name)
+    check_experiment_name(name)
     folder = os.path.join(FOLDER, name)
     restore_earlier_results(folder)
     existing = None if fresh else read_settings(folder)

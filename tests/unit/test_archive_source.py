@@ -43,7 +43,7 @@ def test_a_changed_tree_says_what_differs(committed):
     assert listed.files == [".gitignore", "Snakefile"]
     assert listed.changed == ["Snakefile", "rules/a.smk"]
     assert listed.untracked == ["new workload.yaml"]
-    assert plan.read_source(str(committed))["changed"] is True
+    assert plan.read_source_revision(str(committed))["changed"] is True
 
 
 def test_files_of_other_experiments_are_not_untracked_ones(committed):
@@ -62,7 +62,7 @@ def test_files_of_other_experiments_are_not_untracked_ones(committed):
 def test_what_git_does_not_know_is_no_change(committed):
     (committed / "new").write_text("x\n")
     assert source.list_source(str(committed)).changed == []
-    assert plan.read_source(str(committed)) == {
+    assert plan.read_source_revision(str(committed)) == {
         "revision": git(committed, "rev-parse", "HEAD"),
         "changed": False,
     }
@@ -79,14 +79,14 @@ def test_a_folder_that_git_does_not_know_is_refused(tmp_path, project, repositor
     with pytest.raises(UserError) as caught:
         source.list_source(str(project))
     assert ("git init" in str(caught.value)) is not repository
-    assert plan.read_source(str(project)) == {"revision": None, "changed": None}
+    assert plan.read_source_revision(str(project)) == {"revision": None, "changed": None}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_a_repository_that_belongs_to_somebody_else_is_read(committed):
     for path in (committed, *committed.rglob("*")):
         os.chown(path, 12345, 12345)
-    revision = plan.read_source(str(committed))["revision"]
+    revision = plan.read_source_revision(str(committed))["revision"]
     assert revision == source.list_source(str(committed)).revision is not None
     assert source.read_commit(str(committed), revision) is not None
 
@@ -96,7 +96,7 @@ def test_where_git_refuses_its_own_words_are_said(committed, capsys):
     with pytest.raises(UserError, match="git says: fatal: ") as caught:
         source.list_source(str(committed))
     assert "git init" not in str(caught.value)
-    assert plan.read_source(str(committed))["revision"] is None
+    assert plan.read_source_revision(str(committed))["revision"] is None
     assert "fatal: " in capsys.readouterr().err
 
 
@@ -110,7 +110,7 @@ def test_no_setting_of_the_user_makes_a_change(committed, monkeypatch, tmp_path,
     git(committed, "config", "--global", name, text)
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
     (committed / "Snakefile").touch()
-    assert plan.read_source(str(committed))["changed"] is False
+    assert plan.read_source_revision(str(committed))["changed"] is False
     assert source.list_source(str(committed)).changed == []
 
 

@@ -46,7 +46,7 @@ def test_a_captured_log_holds_the_known_values(log):
 def test_the_values_are_those_of_the_declared_metrics(log):
     record = {"parameters": log.parameters, "commands": [{"step": "run"}]}
     # A small run does some operations too rarely to report them.
-    more = dict(map(workload.read_pattern, log.parameters.get("patterns", [])))
+    more = dict(map(workload.parse_metric_pattern, log.parameters.get("patterns", [])))
     named = {**declared(log.workload), **more}
     metrics = {name: entry | {"optional": True} for name, entry in named.items()}
     parse = parsing.load_parser(log.workload)

@@ -64,7 +64,7 @@ def place(tmp_path, monkeypatch):
         (tmp_path / name / "x").write_text(name)
     (tmp_path / "try/taken").mkdir(parents=True)
     (tmp_path / "try/taken/notes").write_text("mine")
-    folder.prepare_folder("try/other")
+    folder.prepare_experiment_folder("try/other")
     settings = {"workloads": {"command": {"command": "true"}}}
     request.write_settings("try/other", settings, "strata try -- true")
     return tmp_path
@@ -174,7 +174,7 @@ def test_an_experiment_is_a_folder_that_the_project_s_code_plans(place, monkeypa
     settings = request.build_configuration(asked, "")
     place_of_it = request.choose_folder(asked, settings, None, False)
     assert place_of_it == "try/sh"
-    folder.prepare_folder(place_of_it)
+    folder.prepare_experiment_folder(place_of_it)
     own = {**settings["workloads"]["command"], **request.choose_laps(0.3)}
     request.write_settings(place_of_it, {**settings, "workloads": {"command": own}}, "strata try")
     # The same command finds its folder, and another one has its own.

@@ -175,7 +175,7 @@ def test_a_plan_s_faults_name_file_and_key(project):
         project / "results/plan.json",
         lambda content: content["environments"]["docker"].update(available="yes"),
     )
-    [wrong] = plan.find_mistakes(plan.read_plan())
+    [wrong] = plan.find_plan_mistakes(plan.read_plan())
     assert wrong.startswith('results/plan.json: environments.docker.available: is "yes"')
     (project / "results/plan.json").write_text("[]")
     with pytest.raises(UserError, match=r"^results/plan\.json: "):

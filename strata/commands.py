@@ -49,7 +49,7 @@ def print_plan(
     settings = config.read_config(overrides)
     experiment = planning.build_plan(settings, capacity.read_host_facts())
     checks = [
-        functools.partial(parsing.require_parser, name, os.getcwd())
+        functools.partial(parsing.check_parser, name, os.getcwd())
         for name in experiment["workloads"]
     ]
     validation.check_all(*checks, lambda: published.check_folder(settings))
@@ -153,7 +153,7 @@ def check_project(overrides: Fields) -> None:
     checks: list[Callable[[], object]] = [check_config]
     for name in workload.list_workloads():
         checks.append(functools.partial(workload.read_declaration, name))
-        checks.append(functools.partial(parsing.require_parser, name, os.getcwd()))
+        checks.append(functools.partial(parsing.check_parser, name, os.getcwd()))
     for path in claims.list_claim_files():
         checks.append(functools.partial(claims.check_claims_file, path))
     validation.check_all(*checks)

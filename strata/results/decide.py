@@ -122,7 +122,7 @@ class _Decision:
         for cell, record in records.items():
             flags = record.get("interference", {}).get("flags")
             if flags and cell[0] in order.paired and cell[1:] not in order.disturbed:
-                disturbed[cell[1:]] = interference.describe_cause(flags)
+                disturbed[cell[1:]] = interference.describe_main_cause(flags)
         # By their numbers, then by workload: the budget may not pay for all.
         for block in sorted(disturbed, key=lambda block: (block[1], block[0])):
             environments = {cell[0] for cell in order.places if cell[1:] == block}

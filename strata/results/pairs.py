@@ -36,7 +36,7 @@ def find_torn_blocks(experiment: Plan, order: blocks.Order) -> Torn:
         tries = order.earlier_tries.get(block, 0)
         if REFERENCE not in names or block in order.replacements or tries >= blocks.MAX_RETRIES:
             continue
-        records = {name: pending.read_measured(experiment, (name, *block)) for name in names}
+        records = {name: pending.read_measured_record(experiment, (name, *block)) for name in names}
         if unpaired := _list_unpaired_environments(records):
             torn[block] = unpaired
     return torn

@@ -142,7 +142,7 @@ def parse_cells(partial: bool = False) -> CellValues:
     for cell in runnable:
         workload = plan.select_workload(experiment, *cell[:2])
         logs.append((paths.get_cell_path("raw", *cell, "log"), records[cell], workload))
-    outcomes = parsed.read_outcomes(runnable, logs)
+    outcomes = parsed.read_or_parse_outcomes(runnable, logs)
     for cell, (path, record, _), outcome in zip(runnable, logs, outcomes, strict=True):
         if "broken" in outcome:
             cell_values.left_out.append((path, outcome["broken"]))

@@ -736,10 +736,10 @@ def test_parsers_need_the_standard_library_alone():
 def test_a_program_s_facts_are_found_or_refused():
     log = b'begun\n{"tool": "xz"}\n{"tool": "other"}\n{"huge_page_bytes": 7}\n'
     log += b'{"huge_page_bytes": 9}\n'
-    assert parsing.find_program(log) == {"program": {"tool": "xz", "huge_page_bytes": 9}}
-    assert parsing.find_program(b'begun\n{"rate": 1}\n') == {}
+    assert parsing.find_program_facts(log) == {"program": {"tool": "xz", "huge_page_bytes": 9}}
+    assert parsing.find_program_facts(b'begun\n{"rate": 1}\n') == {}
     with pytest.raises(BrokenLogError, match="not JSON"):
-        parsing.find_program(b'{"tool": "xz", broken}\n')
+        parsing.find_program_facts(b'{"tool": "xz", broken}\n')
 
 
 # Two slices, whose freezes were seen 600 µs after they were requested.

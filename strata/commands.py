@@ -213,7 +213,7 @@ COMMANDS = {
         options.add_plan_options,
     ),
     "again": Command(
-        "strata.results.again:measure_again",
+        "strata.results.again:measure_block_again",
         "Measure a block again: a repetition of a workload, in all its environments.\n"
         "Logs stay until the new ones are whole; the next run for tables makes these again.",
         "stream 3",

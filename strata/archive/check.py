@@ -176,7 +176,7 @@ def _check_measurements(folder: str) -> Iterator[str]:
         return
     order = blocks.Order(experiment, os.path.join(folder, "results"))
     measured = validate.list_measured_cells(order.list_cells(), folder)
-    for sentences in validate.find_faults(experiment, measured, folder).values():
+    for sentences in validate.find_record_faults(experiment, measured, folder).values():
         yield from sentences
     if _read_file(folder, paths.CELLS) != order.format_csv().encode():
         yield f"{paths.CELLS}: it is not the order that {paths.PLAN} gives"

@@ -155,7 +155,7 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     image = {**settings.get("image", {}), "workloads": list(settings["workloads"])}
     if packages := _list_packages_of_layers(settings["environments"]):
         image["packages"] = [*image.get("packages", []), *packages]
-    # This follows the image's settings, so that an experiment narrowed by `only` has the same image.
+    # This comes last, so that an experiment narrowed by `only` has the same image.
     only = settings.pop("only", {})
     for section in ("environments", "workloads"):
         selection = only.get(section, settings[section])

@@ -230,7 +230,7 @@ def _list_disturbance_causes(runs: Iterable[Fields]) -> set[str]:
 def flag_disturbed_laps(laps: list[Fields], thresholds: Fields) -> list[Fields]:
     """Return ``[{what, when, value, threshold}]``, a flag for each cause of a disturbed block.
 
-    laps: as from :meth:`LapMonitor.close_and_judge_laps`.  The result is empty if enough laps count.
+    laps: from :meth:`LapMonitor.close_and_judge_laps`.  The result is empty if enough laps count.
     `value` is the largest share of CPU time in a disturbed run.  The flags have the form of
     :func:`strata.measure.interference.flag_exceeded_thresholds`, and join them in the record.
     """

@@ -114,7 +114,7 @@ class Log:
         self._descriptor = os.open(path, flags, 0o644)
 
     def write_line(self, line: str) -> None:
-        """Write a line that Strata itself adds, and a line feed; they do not count for the limit."""
+        """Write a line of Strata itself, with a line feed; it does not count for the limit."""
         _write_all(self._descriptor, line.encode() + b"\n")
 
     def write_lap_marker(self, number: int, way: str) -> None:

@@ -13,7 +13,7 @@ from strata.host.observe import NOT_AVAILABLE
 from strata.reanalysis import logs, mysql, workbooks
 from strata.reanalysis.reading import Factors, Readings, Refusal, Value
 from strata.reanalysis.source import Files, explain_refusal, read_revision
-from strata.results.tidy import FACTOR, merge_orders
+from strata.results.tidy import FACTOR, merge_name_lists
 from strata.util import files, paths, programs, progress
 from strata.util.errors import UserError
 
@@ -102,7 +102,7 @@ def _build_table(rows: list[Row]) -> tuple[list[str], list[tuple[object, ...]]]:
     The tuples must have the order of `SERIES_COLUMNS`, factors and `VALUE_COLUMNS`.
     """
     values = [(row, row.reading) for row in rows if isinstance(row.reading, Value)]
-    factors = merge_orders(list(value.factors) for _, value in values)
+    factors = merge_name_lists(list(value.factors) for _, value in values)
     repetitions: collections.Counter[tuple[object, ...]] = collections.Counter()
     table: list[tuple[object, ...]] = []
     for row, value in values:

@@ -78,7 +78,7 @@ class Request:
     argv: the command's words, in which given files have their paths in the system; not empty.
     environments: the names of the environments where it is tried, native first.
     files: the paths of the given files and folders.
-    patterns: further metrics, as :func:`strata.experiment.workload.parse_metric_pattern` takes them.
+    patterns: further metrics, for :func:`strata.experiment.workload.parse_metric_pattern`.
     packages: the packages of the distribution that the image holds in addition.
     margin, budget: as in config.yaml's `repetitions`, such as ``2%`` and ``5min``.
     image: the user's own Docker image; None: the project's image.

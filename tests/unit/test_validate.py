@@ -41,7 +41,7 @@ def copy(project, source, target, **changes):
 def faults():
     """Return the faults of all measured cells' records."""
     experiment = plan.read_plan()
-    return validate.find_faults(
+    return validate.find_record_faults(
         experiment, validate.list_measured_cells(blocks.Order(experiment).list_cells())
     )
 

@@ -52,7 +52,7 @@ def print_plan(
         functools.partial(parsing.check_parser, name, os.getcwd())
         for name in experiment["workloads"]
     ]
-    validation.check_all(*checks, lambda: published.check_folder(settings))
+    validation.check_all(*checks, lambda: published.check_published_folder(settings))
     if seal:
         digest = sealing.seal_plan(experiment, plan.read_source_revision(os.getcwd()))["sha256"]
         progress.print_line(f"sealed: {digest}")
@@ -148,7 +148,7 @@ def check_project(overrides: Fields) -> None:
         """Raise UserError with all mistakes in config.yaml; the plan is made for its errors."""
         settings = config.read_config(overrides)
         planning.build_plan(settings, capacity.read_host_facts())
-        published.check_folder(settings)
+        published.check_published_folder(settings)
 
     checks: list[Callable[[], object]] = [check_config]
     for name in workload.list_workloads():
@@ -304,7 +304,7 @@ COMMANDS = {
         options.add_clean_options,
     ),
     "reanalyse": Command(
-        "strata.reanalysis.tidy:write_tables",
+        "strata.reanalysis.tidy:write_reanalysis_tables",
         "Read the published raw results of the original again.",
         "DIR --to results/reanalysis",
         options.add_reanalysis_options,

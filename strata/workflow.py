@@ -306,8 +306,8 @@ class Experiment:
 
         Raises UserError if the folder does not exist.
         """
-        folder = source.require_folder(self.settings)
-        return folder, source.hash_files(folder)
+        folder = source.get_required_folder(self.settings)
+        return folder, source.hash_published_files(folder)
 
     # A run.
 

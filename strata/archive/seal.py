@@ -15,8 +15,7 @@ FILE = "results/sealed.json"
 def hash_plan(plan: Plan) -> str:
     """Return the SHA-256, in hexadecimal, of a plan without its keys `source` and `sealed`.
 
-    The hash must stay the same for a plan: a change of the keys or of the JSON would break the
-    seals that exist.
+    The computation must stay: other keys or another form of the JSON would break existing seals.
     """
     content = {key: value for key, value in plan.items() if key not in ("source", "sealed")}
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -37,8 +36,8 @@ def seal_plan(plan: Plan, source: Source) -> Fields:
             "results/raw: it has logs, and a plan is sealed before the first run: measure in a "
             "fresh folder"
         )
-    # None is an accelerator that was not tried yet; environments without a virtual machine lack the
-    # key.
+    # The accelerator is None until KVM was tried; environments without a virtual machine do not
+    # have this key.
     if any(entry.get("accelerator", "") is None for entry in plan["environments"].values()):
         raise UserError(
             "it is not known yet whether KVM runs a guest here: run `python3 -m strata image` first"

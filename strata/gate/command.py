@@ -70,7 +70,9 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
             for path in sorted({path for budget in budgets for path in budget.sessions})
         }
         for budget in budgets:
-            compare.require_starts(budget.baseline, [baselines[path] for path in budget.sessions])
+            compare.check_session_starts(
+                budget.baseline, [baselines[path] for path in budget.sessions]
+            )
             _check_baseline_scale(budget, baselines, settings["scale"])
             _check_baseline_runs(budget, baselines)
         if open_budgets:
@@ -197,7 +199,7 @@ def _choose_session_folder(out: str) -> str:
     """
     folders = _list_session_folders(out)
     if folders and read_json(os.path.join(folders[-1], _DONE)) is None:
-        starts = compare.read_starts(os.path.join(folders[-1], "results"))
+        starts = compare.list_starts(os.path.join(folders[-1], "results"))
         if all(start.startswith(f"{node.read_boot_id()} ") for start in starts):
             return folders[-1]
     number = int(os.path.basename(folders[-1])) + 1 if folders else 1
@@ -337,7 +339,7 @@ class _Gate:
         """
         folders_by_start: dict[str, str] = {}
         starts_of_baselines = {
-            start for results in self.baselines.values() for start in compare.read_starts(results)
+            start for results in self.baselines.values() for start in compare.list_starts(results)
         }
         for folder in _list_session_folders(self.out):
             stored = read_json(os.path.join(folder, _DONE))

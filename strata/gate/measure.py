@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from strata.archive.checksums import hash_file
-from strata.archive.compare import read_starts
+from strata.archive.compare import list_starts
 from strata.experiment import measuring
 from strata.experiment.folder import prepare_experiment_folder
 from strata.util import paths, programs
@@ -93,10 +93,7 @@ class Session:
         return counts
 
     def compute_block_seconds(self) -> dict[str, float]:
-        """Return for each measured workload the mean duration of a block in seconds.
-
-        A block takes the sum of the `seconds` in its cells' records.
-        """
+        """Return for each measured workload the mean seconds of a block, by the cells' records."""
         seconds: dict[str, float] = {}
         block_counts: dict[str, int] = {}
         for record in measuring.read_records(self.results):
@@ -117,7 +114,7 @@ class Session:
         logs: a hash of all logs.
         """
         records = measuring.read_records(self.results)
-        starts = sorted(read_starts(self.results))
+        starts = sorted(list_starts(self.results))
         subjects = {str(_list_versions(record)) for record in records}
         pattern = os.path.join(glob.escape(self.results), "raw/*/*/*.log")
         logs = [

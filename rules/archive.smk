@@ -4,8 +4,8 @@
 
 rule archive:
     input:
-        lambda archive: call_or_raise(experiment.list_archived),
-        list_code("strata/archive/*"),
+        lambda archive: call_or_raise(experiment.list_archive_inputs),
+        list_code_files("strata/archive/*"),
     output:
         "archive.zip",
     log:
@@ -17,7 +17,7 @@ rule archive:
         image="--image" if experiment.settings["archive_image"] else "",
         allow=[f"--allow={text}" for text in experiment.settings["archive_allow"]],
         # The archive holds the source, which is not an input: it has thousands of files.
-        source=lambda archive: experiment.describe_source(),
+        source=lambda archive: experiment.hash_project_source(),
         # The conda environment of the rule does not hold Snakemake.
         snakemake=SNAKEMAKE,
     shell:
@@ -27,9 +27,9 @@ rule archive:
 
 rule light:
     input:
-        lambda light: call_or_raise(experiment.list_archived, papers=False),
+        lambda light: call_or_raise(experiment.list_archive_inputs, papers=False),
         "results/SHA256SUMS",
-        list_code("strata/archive/*"),
+        list_code_files("strata/archive/*"),
     output:
         "light.zip",
     log:
@@ -39,6 +39,6 @@ rule light:
         "../envs/analysis.yaml"
     params:
         allow=[f"--allow={text}" for text in experiment.settings["archive_allow"]],
-        source=lambda light: experiment.describe_source(),
+        source=lambda light: experiment.hash_project_source(),
     shell:
         "python3 -m strata archive --light --out {output} {params.allow:q} 2>&1 | tee {log}"

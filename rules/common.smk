@@ -11,9 +11,14 @@ sys.path.append(f"{PROJECT}/.venv/lib/python3.{sys.version_info.minor}/site-pack
 
 from snakemake import __version__ as SNAKEMAKE
 from snakemake.exceptions import WorkflowError
-from strata.targets import require_known
+from strata.targets import check_targets
 from strata.util.errors import UserError
-from strata.workflow import Experiment, describe_error, exit_with_error, list_code
+from strata.workflow import (
+    Experiment,
+    format_error_message,
+    exit_with_error,
+    list_code_files,
+)
 
 
 def call_or_raise(function, *arguments, **named_arguments):
@@ -25,7 +30,7 @@ def call_or_raise(function, *arguments, **named_arguments):
     try:
         return function(*arguments, **named_arguments)
     except (UserError, OSError) as error:
-        raise WorkflowError(describe_error(error))
+        raise WorkflowError(format_error_message(error))
 
 
 def call_or_exit(function, *arguments):
@@ -54,7 +59,7 @@ experiment.makes_environments = lambda: bool(
 )
 
 # The inputs of products are the code and texts that they are made of.
-PARSERS = list_code(
+PARSERS = list_code_files(
     # A parser may share modules with drivers, which lie in its folder.
     "workloads/*/*.py",
     "strata/measure/cell.py",
@@ -63,8 +68,8 @@ PARSERS = list_code(
     "strata/results/*.py",
     "strata/experiment/blocks.py",
 )
-ANALYSIS = list_code("analysis/*.R", "published/*", "schemas/constants/*.json")
-TEXTS = list_code(
+ANALYSIS = list_code_files("analysis/*.R", "published/*", "schemas/constants/*.json")
+TEXTS = list_code_files(
     "paper/**/*.Rmd",
     "paper/*.bib",
     "paper/*.yml",
@@ -81,7 +86,7 @@ def list_folders(wildcards):
 
     The deletion of a log makes its folder newer than the tables, which are then due.
     """
-    return experiment.list_folders()
+    return experiment.list_log_folders()
 
 
 def list_logs(wildcards):
@@ -95,7 +100,7 @@ def list_logs(wildcards):
 
 def list_measured(wildcards):
     """Return the paths of all logs, records and decisions, or wait as :func:`list_logs` does."""
-    return call_or_raise(experiment.list_measured, checkpoints)
+    return call_or_raise(experiment.list_measurement_files, checkpoints)
 
 
 # Any name reaches the rule `cell`, whose message for an unknown one lists the known ones.

@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that accepts no abbreviated options, and reports a mistake in one sentence."""
 
     def __init__(self, **settings: Any) -> None:
-        """Set the parser up; the settings are arguments of :class:`argparse.ArgumentParser`."""
+        """Create the parser; the settings are arguments of :class:`argparse.ArgumentParser`."""
         formatter = argparse.RawDescriptionHelpFormatter
         super().__init__(allow_abbrev=False, formatter_class=formatter, **settings)
 
@@ -30,11 +30,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def join_values(arguments: Sequence[str], parser: Parser) -> list[str]:
-    """Join each option that takes one value with a value that begins with a dash, by ``=``.
+    """Return a command line in which options are joined by ``=`` to values that begin with a dash.
 
-    argparse would take ``--cpus=1`` in ``--docker-option --cpus=1`` for an option of its own.
-    arguments: a command line; the words after ``--`` stay as they are.
-    parser: its own options are no values.
+    argparse would mistake ``--cpus=1`` in ``--docker-option --cpus=1`` for an option of the parser.
+    Only options that take one value are joined.
+    arguments: the command line; the words after ``--`` are not changed.
+    parser: the parser of the command, whose options are never values.
     """
     options = parser._option_string_actions
     words, remaining_words = [*arguments], []
@@ -58,8 +59,11 @@ def exit_with_mistake(message: str) -> NoReturn:
     sys.exit(2)
 
 
-def _read_path(text: str) -> str:
-    """Return a path as it was typed; the empty one, as of an unset variable, is a mistake."""
+def _parse_path_argument(text: str) -> str:
+    """Return a path as it was typed; an empty text, as of an unset variable, is a mistake.
+
+    It is the `type` of an argument of argparse, which reports the ArgumentTypeError.
+    """
     if not text:
         raise argparse.ArgumentTypeError("is empty; name a folder")
     return text
@@ -70,13 +74,13 @@ def add_output_folder(
 ) -> None:
     """Add the option for the folder that a command writes into.
 
-    default: the folder without the option.
-    name: the name of the argument of the command's function.
-    content: the things that the command writes there, for the help text.
+    default: the folder if the option is not given.
+    name: the name of the parameter of the command's function.
+    content: a noun for the files that the command writes, for the help text.
     """
     text = f"folder for {content} (default: {default})"
     parser.add_argument(
-        "--to", dest=name, type=_read_path, metavar="FOLDER", default=default, help=text
+        "--to", dest=name, type=_parse_path_argument, metavar="FOLDER", default=default, help=text
     )
 
 
@@ -169,7 +173,9 @@ def add_verify_options(parser: Parser) -> None:
 def add_rebuild_options(parser: Parser) -> None:
     """Add the options of the command `rebuild`; their names are its function's arguments."""
     text = "folder for output (default: the archive's name with -rebuilt)"
-    parser.add_argument("--to", dest="target", type=_read_path, metavar="FOLDER", help=text)
+    parser.add_argument(
+        "--to", dest="target", type=_parse_path_argument, metavar="FOLDER", help=text
+    )
     text = "run the archive's code in a sandbox (default: yes where bubblewrap is installed)"
     parser.add_argument("--sandbox", dest="boxed", choices=["yes", "no"], help=text)
     add_archive_argument(parser)
@@ -282,7 +288,7 @@ def add_block_arguments(parser: Parser) -> None:
 
 
 def add_cell_arguments(parser: Parser) -> None:
-    """Add the arguments that name a cell, for the help text: __main__ reads them itself."""
+    """Add the arguments that name a cell, only for the help text: __main__.py reads them itself."""
     parser.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
 
 

@@ -124,9 +124,10 @@ def _print_rows(rows: list[Row]) -> bool:
 
 
 def main(overrides: Fields) -> int:
-    """Print the report, and return 0 if every configured environment can be measured, otherwise 1.
+    """Print a report of what this machine can measure, and return the exit status.
 
-    A missing program or too little disk space gives 1, too.
+    The status is 0 if every configured environment can be measured; otherwise, and if a program is
+    missing or the disk space is too small, it is 1.
     overrides: values that replace values of config.yaml.
     Raises UserError for mistakes in `overrides` and config.yaml, after printing the lines on the
     machine.

@@ -97,7 +97,7 @@ def add_overrides(parser: Parser) -> None:
 
 
 def add_plan_options(parser: Parser) -> None:
-    """Add the options of the command `plan`; their names are its function's arguments."""
+    """Add the options of the command `plan`; their names must be its function's parameters."""
     add_overrides(parser)
     parser.add_argument("--show", action="store_true", help="also print the order of measurement")
     text = "record the plan's SHA-256 before the first run; the paper then says whether it was kept"
@@ -114,7 +114,7 @@ def add_plan_options(parser: Parser) -> None:
 
 
 def add_claim_options(parser: Parser) -> None:
-    """Add the options of the command `claim`; their names are its function's arguments."""
+    """Add the options of the command `claim`; their names must be its function's parameters."""
     text = "the ID of a published claim, or a file with one of your own (docs/claims.md)"
     parser.add_argument("claim", metavar="FILE|ID", help=text)
     budget = "10min"
@@ -130,7 +130,7 @@ def add_claim_options(parser: Parser) -> None:
 
 
 def add_image_options(parser: Parser) -> None:
-    """Add the options of the command `image`; their names are its function's arguments."""
+    """Add the options of the command `image`; their names must be its function's parameters."""
     add_overrides(parser)
     text = (
         "use the plan in results/ and build for these environments; without names, only write "
@@ -142,7 +142,7 @@ def add_image_options(parser: Parser) -> None:
 
 
 def add_archive_options(parser: Parser) -> None:
-    """Add the options of the command `archive`; their names are its function's arguments."""
+    """Add the options of the command `archive`; their names must be its function's parameters."""
     image = "include the image (default: only its hashes)"
     text = "the file to write (default: archive.zip, or light.zip)"
     parser.add_argument("--out", metavar="FILE", help=text)
@@ -164,14 +164,14 @@ def add_archive_argument(parser: Parser) -> None:
 
 
 def add_verify_options(parser: Parser) -> None:
-    """Add the options of the command `verify`; their names are its function's arguments."""
+    """Add the options of the command `verify`; their names must be its function's parameters."""
     text = "also make the papers again and compare them"
     parser.add_argument("--paper", dest="papers", action="store_true", help=text)
     add_archive_argument(parser)
 
 
 def add_rebuild_options(parser: Parser) -> None:
-    """Add the options of the command `rebuild`; their names are its function's arguments."""
+    """Add the options of the command `rebuild`; their names must be its function's parameters."""
     text = "folder for output (default: the archive's name with -rebuilt)"
     parser.add_argument(
         "--to", dest="target", type=_parse_path_argument, metavar="FOLDER", help=text
@@ -182,7 +182,7 @@ def add_rebuild_options(parser: Parser) -> None:
 
 
 def add_compare_options(parser: Parser) -> None:
-    """Add the options of the command `compare`; their names are its function's arguments."""
+    """Add the options of the command `compare`; their names must be its function's parameters."""
     text = "an archive, a project, a folder of results, or a folder of three or more of these"
     parser.add_argument("sides", nargs="+", metavar="SIDE", help=text)
     text = "names of the sides, in their order (default: of the files)"
@@ -193,21 +193,21 @@ def add_compare_options(parser: Parser) -> None:
 
 
 def add_pool_options(parser: Parser) -> None:
-    """Add the options of the command `pool`; their names are its function's arguments."""
+    """Add the options of the command `pool`; their names must be its function's parameters."""
     text = "a light archive, a whole one, a project, or a folder of results"
     parser.add_argument("archives", nargs="+", metavar="ARCHIVE", help=text)
     add_output_folder(parser, "pool")
 
 
 def add_gate_options(parser: Parser) -> None:
-    """Add the options of the command `gate`; their names are its function's arguments."""
+    """Add the options of the command `gate`; their names must be its function's parameters."""
     add_overrides(parser)
     parser.add_argument("file", metavar="FILE", help="the budgets, such as gate.yaml")
     add_output_folder(parser, "gate", content="reports and sessions")
 
 
 def add_reproduce_options(parser: Parser) -> None:
-    """Add the options of the command `reproduce`; their names are its function's arguments."""
+    """Add the options of the command `reproduce`; their names must be its function's parameters."""
     text = "an archive, a project, or a folder of results"
     parser.add_argument("archive", metavar="ARCHIVE", help=text)
     budget = "10min"
@@ -230,13 +230,13 @@ def add_reproduce_options(parser: Parser) -> None:
 
 
 def add_clean_options(parser: Parser) -> None:
-    """Add the options of the command `clean`; their names are its function's arguments."""
+    """Add the options of the command `clean`; their names must be its function's parameters."""
     text = "also empty the cache: every image, its base and its disks"
     parser.add_argument("--images", action="store_true", help=text)
 
 
 def add_try_options(parser: Parser) -> None:
-    """Add the options of the command `try`; their names are its function's arguments."""
+    """Add the options of the command `try`; their names must be its function's parameters."""
     text = (
         "environments of the configuration, with commas between (default: native, docker, gVisor)"
     )
@@ -272,7 +272,7 @@ def add_try_options(parser: Parser) -> None:
 
 
 def add_reanalysis_options(parser: Parser) -> None:
-    """Add the options of the command `reanalyse`; their names are its function's arguments."""
+    """Add the options of the command `reanalyse`; their names must be its function's parameters."""
     text = "a checkout or a git directory of the published raw results"
     parser.add_argument("folder", metavar="FOLDER", help=text)
     add_output_folder(parser, "results/reanalysis", "to")
@@ -298,7 +298,7 @@ def add_round_argument(parser: Parser) -> None:
 
 
 def add_table_options(parser: Parser) -> None:
-    """Add the options of `tidy` and `tables`; their names are the functions' arguments."""
+    """Add the options of `tidy` and `tables`; their names must be the functions' parameters."""
     text = "take the cells that exist (default: all must)"
     parser.add_argument("--partial", action="store_true", help=text)
     add_output_folder(parser, "results", "to")

@@ -92,7 +92,7 @@ class Experiment:
         self.get_triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
         self.makes_environments: Callable[[], bool] = lambda: False
         self._build_plan()
-        # profiles/slurm requests so many CPUs.
+        # profiles/slurm requests this number of CPUs for a job.
         os.environ["STRATA_CPUS"] = str(self.plan["machine"]["cpus"])
         _experiments.append(self)
 

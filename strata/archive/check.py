@@ -127,15 +127,15 @@ def find_archive_faults(folder: str, papers: bool = False) -> list[str]:
         return [f"{metadata.FACTS}: missing; this is not an archive of Strata"]
     for check in (
         checksums.find_checksum_faults,
-        _check_format,
-        _check_measurements,
-        _check_image,
-        _check_source,
-        _check_descriptions,
+        _find_format_faults,
+        _find_measurement_faults,
+        _find_image_faults,
+        _find_source_faults,
+        _find_description_faults,
     ):
         if faults := _collect_faults(check(folder)):
             return faults
-    return _collect_faults(_check_outputs(folder, papers))
+    return _collect_faults(_find_output_faults(folder, papers))
 
 
 def _collect_faults(faults: Iterable[str]) -> list[str]:
@@ -151,7 +151,7 @@ def _collect_faults(faults: Iterable[str]) -> list[str]:
         return [*error.args]
 
 
-def _check_format(folder: str) -> Iterator[str]:
+def _find_format_faults(folder: str) -> Iterator[str]:
     """Yield a sentence if archive.json has another format; raise UserError if it breaks the schema.
 
     Later checks rely on the schema's keys.
@@ -164,7 +164,7 @@ def _check_format(folder: str) -> Iterator[str]:
         yield f"{metadata.FACTS}: its format is {version}; {supported}"
 
 
-def _check_measurements(folder: str) -> Iterator[str]:
+def _find_measurement_faults(folder: str) -> Iterator[str]:
     """Yield a sentence for each fault of the plan, decisions, records, logs and order of cells.
 
     Mistakes in the plan or the decisions end the check, since the order of cells follows from both,
@@ -206,7 +206,7 @@ def _read_file(folder: str, name: str) -> bytes:
         return file.read()
 
 
-def _check_image(folder: str) -> Iterator[str]:
+def _find_image_faults(folder: str) -> Iterator[str]:
     """Yield a sentence if the manifest of the image's files does not fit the digest in image.json.
 
     An archive that was written with the option ``--without-source`` has no manifest, and passes.
@@ -217,7 +217,7 @@ def _check_image(folder: str) -> Iterator[str]:
             yield f"{paths.MANIFEST}: it is not the manifest that {paths.IMAGE} names"
 
 
-def _check_source(folder: str) -> Iterator[str]:
+def _find_source_faults(folder: str) -> Iterator[str]:
     """Yield a sentence for each fault of the source, which is packed or named by its commit.
 
     Compares the source with its SWHID, the copies at the archive's top (`metadata.ON_TOP`) with the
@@ -270,7 +270,7 @@ def _describe_missing_commit(facts: Fields) -> list[str]:
     return [f"{reason}; so the archive's source was not compared with it."]
 
 
-def _check_descriptions(folder: str) -> Iterator[str]:
+def _find_description_faults(folder: str) -> Iterator[str]:
     """Yield a sentence for each description of the archive that does not follow from its files.
 
     The keys of archive.json follow from plan and records, except `metadata.GIVEN`.  README.md and
@@ -290,7 +290,7 @@ def _check_descriptions(folder: str) -> Iterator[str]:
             yield f"{name}: it is not what follows from {metadata.FACTS} and the archive's files"
 
 
-def _check_outputs(folder: str, papers: bool) -> Iterator[str]:
+def _find_output_faults(folder: str, papers: bool) -> Iterator[str]:
     """Yield a sentence for each table, or paper if requested, that does not follow from the logs.
 
     The code of this checkout computes them again, in a temporary folder.

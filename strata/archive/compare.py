@@ -248,7 +248,7 @@ def _find_folder_faults(folder: str, takes_light: bool, needs_tables: bool) -> l
     tables: dict[str, Sequence[str]] = {}
     if takes_light:
         for name in light.FILES:
-            tables[os.path.relpath(name, "results")] = light.list_columns(name)
+            tables[os.path.relpath(name, "results")] = light.list_table_columns(name)
     else:
         logs = glob.glob(os.path.join(glob.escape(folder), "raw/*/*/*.log"))
         if not logs:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from strata.measure import log_sections
 
-# One file may unpack to so many bytes (64 MiB), through so many levels of compression.
+# The largest number of bytes to which one file may unpack (64 MiB), and of levels of compression.
 MAX_BYTES = 64 << 20
 DEEPEST = 6
 # Bytes that are decompressed at a time: few, so that little is lost before a damaged place.

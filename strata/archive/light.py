@@ -110,7 +110,7 @@ def read_settings(results: str) -> Fields:
     return {key: facts[key] for key in ("scale", "environments")}
 
 
-def list_columns(name: str) -> list[str]:
+def list_table_columns(name: str) -> list[str]:
     """Return the columns that a table of `FILES` has in every light archive."""
     return [*_FORMS[name]]
 

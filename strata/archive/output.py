@@ -9,7 +9,7 @@ from strata.util import programs
 from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_tree
 
-# A disk with at most so many free bytes (1 MiB) is taken as the reason of a failure.
+# A disk with at most this number of free bytes (1 MiB) is taken as the reason of a failure.
 _FULL = 1 << 20
 
 

@@ -156,7 +156,7 @@ def write_tables(partial: bool, to: str) -> None:
         print_message(line)
     # The lines have the form of checksums.format_checksum.
     lines = []
-    for name in _list_tables():
+    for name in _list_table_paths():
         digest = checksums.hash_file(os.path.join(to, os.path.relpath(name, "results")))
         lines.append(f"{digest}  {name}\n")
     write_text(os.path.join(to, checksums.NAME), "".join(lines), lasting=True)
@@ -175,14 +175,14 @@ def write_paper(out: str) -> None:
         print_topic("tables", f"made again, since these were edited: {', '.join(edited)}")
         with programs.create_temporary_folder("tables", "results/tmp") as folder:
             write_tables(partial=True, to=folder)
-            for name in [*_list_tables(), f"results/{checksums.NAME}"]:
+            for name in [*_list_table_paths(), f"results/{checksums.NAME}"]:
                 os.replace(os.path.join(folder, os.path.relpath(name, "results")), name)
-        for name in sorted({os.path.dirname(name) for name in _list_tables()}):
+        for name in sorted({os.path.dirname(name) for name in _list_table_paths()}):
             flush_to_disk(name)
     programs.run_r("analysis/report.R", out)
 
 
-def _list_tables() -> list[str]:
+def _list_table_paths() -> list[str]:
     """Return the paths, below ``results/``, of all tables that are made for the project's plan."""
     return outputs.list_table_paths(plan.read_checked_plan())
 
@@ -201,7 +201,7 @@ def list_edited_tables() -> list[str]:
         lines = file.readlines()
     return [
         name
-        for name in _list_tables()
+        for name in _list_table_paths()
         if not os.path.exists(name) or checksums.format_checksum("", name) not in lines
     ]
 

@@ -20,14 +20,14 @@ FILE = "config.yaml"
 DESCRIPTIONS = ("title", "question", "about", "claims")
 
 
-def merge_mappings(base: Fields, over: Fields) -> Fields:
-    """Return a copy of `base` in which values of `over` replace those of `base` at every level.
+def merge_mappings(base: Fields, overrides: Fields) -> Fields:
+    """Return a copy of `base` in which values of `overrides` replace its values at every level.
 
     Only mappings are merged; a list replaces the whole list.  Neither argument is changed.
     Snakemake merges the values of --config in the same way.
     """
     merged = copy.copy(base)
-    for key, value in over.items():
+    for key, value in overrides.items():
         inner = merged.get(key)
         if isinstance(value, dict) and isinstance(inner, dict):
             value = merge_mappings(inner, value)
@@ -85,20 +85,20 @@ def read_overrides(files: Sequence[str], assignments: Sequence[str]) -> Override
     return Overrides(functools.reduce(merge_mappings, mappings, {}), files, options)
 
 
-def _create_source_finder(path: str, over: Fields) -> Callable[[str], str]:
+def _create_source_finder(path: str, overrides: Fields) -> Callable[[str], str]:
     """Return a function that maps a key to the file that sets it, or to "--config".
 
     The function takes a key with dots between its steps, such as ``vm.profiles.default``.
     path: the path of config.yaml.
-    over: the values that replace values of config.yaml.  If it is a plain mapping, its files are
-    not known, and the function always returns `path`.
+    overrides: the values that replace values of config.yaml.  If they are a plain mapping, their
+    files are not known, and the function always returns `path`.
     """
-    if not isinstance(over, Overrides):
+    if not isinstance(overrides, Overrides):
         return lambda key: path
-    names = [path, *over.files]
+    names = [path, *overrides.files]
     contents = [*map(yaml_files.read_mapping, names)]
     values_of_files = functools.reduce(merge_mappings, contents)
-    values = merge_mappings(contents[0], over)
+    values = merge_mappings(contents[0], overrides)
 
     def find_source(key: str) -> str:
         """Return the path of the last file that sets a key, "--config", or `path` if none does."""
@@ -132,11 +132,11 @@ def _resolve_key(value: Any, steps: Sequence[str]) -> tuple[int, Any]:
     return len(steps), value
 
 
-def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
+def read_config(overrides: Fields | None = None, path: str = FILE) -> Fields:
     """Read the configuration file, apply replacing values, check the result and fill in defaults.
 
-    over: values of some keys, or the whole configuration with these values in it, as Snakemake's
-    ``config`` is.  Numbers and booleans may be given as text, as on the command line.
+    overrides: values of some keys, or a whole configuration that contains these values, such as
+    Snakemake's ``config``.  Numbers and booleans may be texts, as on the command line.
     Returns the keys of config.yaml, with layers as ``[{name: options}, …]``, workloads as
     ``{name: {parameter: value}}``, and ``source``: the function that maps a key to its file.
     Raises UserError with one line for each mistake: its file, its key, and what is accepted.
@@ -147,10 +147,10 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
             remedy = f"`git checkout {path}` brings it back"
         raise UserError(f"{path}: missing in {os.getcwd()}: {remedy}")
     schema = validation.load_schema("config")
-    over = over or {}
+    overrides = overrides or {}
     content = yaml_files.read_mapping(path)
-    source = _create_source_finder(path, over)
-    settings = validation.convert_texts(schema, merge_mappings(content, over))
+    source = _create_source_finder(path, overrides)
+    settings = validation.convert_texts(schema, merge_mappings(content, overrides))
     _check_and_normalize_settings(settings, schema, source)
     image = {**settings.get("image", {}), "workloads": list(settings["workloads"])}
     if packages := _list_packages_of_layers(settings["environments"]):
@@ -300,7 +300,7 @@ def _list_config_mistakes(settings: Fields) -> Iterator[Finding]:
     for name, parameters in settings["workloads"].items():
         # Mistakes in the workload's own file are reported for that file.
         with contextlib.suppress(UserError):
-            yield from workload.check_overrides(name, parameters or {})
+            yield from workload.list_override_mistakes(name, parameters or {})
 
 
 def _list_image_mistakes(image: Fields) -> Iterator[Finding]:

@@ -48,7 +48,7 @@ class ProgressLine:
         self._printed: set[str] = set()
 
     def show(self, text: str) -> None:
-        """Replace the line by a text, which is cut at the terminal's width."""
+        """Show a text as the progress line, cut at the terminal's width, in place of the last."""
         if self._is_shown:
             # A terminal may report no columns.
             columns = max(20, os.get_terminal_size(sys.stderr.fileno()).columns)
@@ -69,7 +69,7 @@ class ProgressLine:
             progress.print_message(f"strata: {text}")
 
     def clear(self) -> None:
-        """Remove the line."""
+        """Remove the progress line from the terminal."""
         if self._width:
             progress.write_raw(f"\r{'':{self._width}}\r")
             self._width = 0

@@ -50,7 +50,7 @@ class Precision(NamedTuple):
     seconds: the expected duration of one more block.
     ratios: how many ratios the workload measures.
     Only for a claim: `target` (the half-width that decides it), `environments` (of its blocks) and
-    `claim` (its name).  Of several ratios the one counts that is farthest from its target.
+    `claim` (its name).  If a claim has several ratios, the one farthest from its target counts.
     """
 
     counted: int
@@ -195,7 +195,7 @@ def _list_block_prices(state: Precision, target: float) -> list[float]:
     """
     prices = []
     for number in range(state.kept, state.kept + state.room):
-        # The half-width that is expected of so many blocks, as a multiple of the target.
+        # The half-width that is expected after this number of blocks, as a multiple of the target.
         expected_width = state.width * math.sqrt(max(state.counted, 1) / number) / target
         if number < FIRST_STAGE:
             expected_width = 1.0
@@ -267,7 +267,7 @@ def compute_deciding_half_width(
     if low is not None and high is not None:
         ratio = 1.0 if low < 1 < high else (low + high) / 2
         margin = min(high - ratio, ratio - low) / ratio
-        # Of the 20 % in which the claim is not decided, each limit may cause a half.
+        # The claim is undecided in 20 % of cases; each limit may cause half of them.
         return margin * width_quantile / (claim_quantile + find_quantile(0.9))
     limit = low if high is None else high
     if limit is None:

@@ -33,22 +33,22 @@ def compute_machine_share(machine: Fields, systems: int) -> Fields:
     return {**machine, **share, "systems": systems}
 
 
-def check_planned_sizes(
+def evaluate_planned_size_rules(
     experiment: Plan, workload: str, values: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> list[Fields]:
     """Return the outcomes of a planned workload's size rules on the plan's machine.
 
-    values, metrics and the result are as for :func:`check_sizes`.
+    values, metrics and the result are as for :func:`evaluate_size_rules`.
     """
     planned = experiment["workloads"][workload]
     machine = compute_machine_share(dict(experiment["machine"]), plan.count_systems(planned))
-    return check_sizes(dict(planned["cell"]), values, machine, metrics)
+    return evaluate_size_rules(dict(planned["cell"]), values, machine, metrics)
 
 
-def check_sizes(
+def evaluate_size_rules(
     declared: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> list[Fields]:
-    """Return ``[{rule, source, value, least, holds}, …]``, one entry for each size rule.
+    """Return whether each size rule holds: ``[{rule, source, value, least, holds}, …]``.
 
     declared: a mapping with the keys ``sizes`` and ``facts``, as workload.yaml and the plan's
     `cell`.
@@ -84,7 +84,7 @@ def check_sizes(
 
 
 def has_broken_rule(outcomes: Iterable[Fields]) -> bool:
-    """Return whether one of the outcomes of :func:`check_sizes` says that a rule is broken."""
+    """Return whether a rule is broken, by the outcomes of :func:`evaluate_size_rules`."""
     return any(outcome["holds"] is False for outcome in outcomes)
 
 
@@ -94,7 +94,7 @@ def find_smallest_valid_size(
     """Return the smallest value of a parameter that meets its size rules.
 
     Rules on a product of several parameters are not considered.
-    declared, values, machine: as for :func:`check_sizes`.
+    declared, values, machine: as for :func:`evaluate_size_rules`.
     name: the name of the parameter.
     at_least: the smallest allowed value, even if the rules require less or a fact is unknown.
     multiple: the result is rounded up to a multiple of this number.
@@ -131,7 +131,7 @@ def _collect_quantities(
 ) -> dict[str, float | None]:
     """Return the number for each name that size rules use; None if it is unknown.
 
-    The arguments are as for :func:`check_sizes`.
+    The arguments are as for :func:`evaluate_size_rules`.
     The largest number of a list counts, and the smallest value of a metric.  If names are equal, a
     parameter wins over a metric, and a declared fact over both.
     """

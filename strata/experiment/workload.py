@@ -232,7 +232,7 @@ def convert_overrides(name: str, overrides: Fields) -> Fields:
     return converted
 
 
-def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
+def list_override_mistakes(name: str, overrides: Fields) -> Iterator[Finding]:
     """Yield the mistakes in the parameters that the configuration sets for a workload.
 
     Raises UserError for mistakes in the workload's own declaration.
@@ -336,8 +336,8 @@ def resolve_parameters(
     """Return a workload's parameters on this machine, and sentences that explain their values.
 
     Rules that only a cell can resolve remain mappings.  The values that rules give are checked
-    here; the caller has checked `overrides` (:func:`check_overrides`).  Several equal systems share
-    the machine's memory evenly.
+    here; the caller has checked `overrides` (:func:`list_override_mistakes`).  Several equal
+    systems share the machine's memory evenly.
     Raises UserError if a value needs more memory than the machine has, or breaks its schema.
     """
     declared = read_declaration(name)

@@ -70,7 +70,7 @@ def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
 
 
 def _parse_budget(path: str, declared: Fields) -> Budget:
-    """Return a budget of a file of budgets.
+    """Return the budget that an entry of a file of budgets declares.
 
     path: the path of the file, to whose folder baselines are relative.
     declared: the budget's mapping in the file, which :func:`read_budgets` has checked.

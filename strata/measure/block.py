@@ -280,7 +280,7 @@ class Block:
         for offset, cell in enumerate(list(self.cells)):
             self._call_for_each_cell(Cell.bring_up, link, offset, order=[cell])
         self._prepare_cells()
-        monitor.read_before(plan.list_daemons(first.plan))
+        monitor.take_reading_before_run(plan.list_daemons(first.plan))
         ways = self._choose_ways()
         daemons = {name for cell in self.cells for name in cell.entry["daemons"]}
         lap_monitor = self._create_lap_monitor(daemons)
@@ -288,7 +288,7 @@ class Block:
             self._run_lap(lap, ways, lap_monitor)
         self._judge_laps(lap_monitor, monitor)
         self._call_for_each_cell(Cell.stop_programs)
-        monitor.read_after(daemons, lap_monitor.judged)
+        monitor.take_reading_after_run(daemons, lap_monitor.judged)
         self._call_for_each_cell(Cell.parse_log)
         _try_take_down_systems()
         self._complete_records(time.monotonic() - started, monitor)

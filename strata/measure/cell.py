@@ -345,7 +345,9 @@ class Cell:
             raise CellFailed(f"its parser refuses the log: {outcome['broken']}")
         metrics = [(metric, value) for (metric, _, value, _), _, _ in outcome["values"]]
         parameters = record["parameters"]
-        record["sizes"] = sizes.check_planned_sizes(self.plan, self.workload, parameters, metrics)
+        record["sizes"] = sizes.evaluate_planned_size_rules(
+            self.plan, self.workload, parameters, metrics
+        )
         if "program" in outcome:
             record["program"] = outcome["program"]
         parsed.store_outcome(self.key, record, self.planned, outcome)

@@ -42,8 +42,8 @@ def open_existing_files(paths: Collection[str]) -> list[tuple[str, int]]:
     return opened
 
 
-def read_descriptor(descriptor: int) -> str | None:
-    """Return the content of an open kernel file; None if its process or group is gone.
+def read_kernel_file(descriptor: int) -> str | None:
+    """Return the content of an open file of the kernel; None if its process or group is gone.
 
     It is read from the beginning, so the file can be read again.
     """
@@ -110,7 +110,7 @@ class CostCounters:
         """
         helpers = []
         for descriptor in self._helpers:
-            used = parse_process_usage(read_descriptor(descriptor))
+            used = parse_process_usage(read_kernel_file(descriptor))
             helpers.append((used.get("user", 0.0), used.get("system", 0.0)))
         spent = {name: dict(spender.spent) for name, spender in self._spenders.items()}
         systems = {name: self._read_system_usage(name) for name in self._spenders}
@@ -128,12 +128,12 @@ class CostCounters:
         """
         usages = []
         for group in self._groups[name]:
-            texts = [(file, read_descriptor(descriptor)) for file, descriptor in group]
+            texts = [(file, read_kernel_file(descriptor)) for file, descriptor in group]
             usages.append(
                 cgroups.parse_counters((file, text) for file, text in texts if text is not None)
             )
         for _, descriptor in self._processes[name]:
-            usages.append(parse_process_usage(read_descriptor(descriptor)))
+            usages.append(parse_process_usage(read_kernel_file(descriptor)))
         common_keys = set(usages[0]).intersection(*usages) if usages else set()
         return {key: sum(usage[key] for usage in usages) for key in common_keys}
 

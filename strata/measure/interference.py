@@ -371,7 +371,7 @@ class InterferenceMonitor:
 
     report: the value of `interference` in the records.
     host: the value of `observed.host` in the records.
-    Each reading adds to both; they are complete after :meth:`read_after`.
+    Each reading adds to both; they are complete after :meth:`take_reading_after_run`.
     """
 
     def __init__(self, settings: Interference) -> None:
@@ -383,7 +383,7 @@ class InterferenceMonitor:
         self.report: Fields = {**settings, "flags": []}
         self.host: Fields = {"static": None, "before": observe.observe_moment(list_usable_cpus())}
 
-    def read_before(self, daemons: Collection[str]) -> None:
+    def take_reading_before_run(self, daemons: Collection[str]) -> None:
         """Take the reading before the first command of the run, and add to `host` and `report`.
 
         daemons: the names of the daemons that serve any environment of the experiment: their
@@ -391,7 +391,9 @@ class InterferenceMonitor:
         """
         self.host["before"] |= self._judge_interval("before", self.host["before"], daemons)
 
-    def read_after(self, daemons: Collection[str], judged: Collection[str] = ()) -> None:
+    def take_reading_after_run(
+        self, daemons: Collection[str], judged: Collection[str] = ()
+    ) -> None:
         """Take the reading after the last command, and complete `host` and `report`.
 
         daemons: the names of the daemons that serve the environments of the cells.

@@ -116,7 +116,7 @@ class _ForeignCounters:
 
     def _read_group_seconds(self, descriptor: int) -> float:
         """Return the CPU time of a control group in seconds; 0 once the group is gone."""
-        text = costs.read_descriptor(descriptor)
+        text = costs.read_kernel_file(descriptor)
         if self._usage == _USAGE_V1:
             return 1e-9 * int(text or 0)
         # The first line is "usage_usec MICROSECONDS".
@@ -127,7 +127,7 @@ class _ForeignCounters:
 def _read_process_seconds(descriptor: int) -> float:
     """Return the CPU time in seconds of a process and its ended children; 0 once it has ended."""
     # The fields of proc_pid_stat(5) after the process's name: utime, stime, cutime, cstime.
-    fields = (costs.read_descriptor(descriptor) or "").rpartition(")")[2].split()
+    fields = (costs.read_kernel_file(descriptor) or "").rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / costs.TICK
 
 

@@ -33,7 +33,7 @@ def is_due(experiment: Plan, cell: blocks.Cell) -> bool:
 
 def is_measured(experiment: Plan, cell: blocks.Cell) -> bool:
     """Return whether results/raw has a cell's log and record, with the plan's fingerprint."""
-    return _is_current(experiment, cell, _read_record("raw", cell))
+    return _is_current_record(experiment, cell, _read_record("raw", cell))
 
 
 def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
@@ -43,7 +43,7 @@ def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
     whose job started the measurement: a block is measured as a whole, and on one node.
     """
     record = _read_record("pending", cell)
-    if not _is_current(experiment, cell, record):
+    if not _is_current_record(experiment, cell, record):
         return False
     if node.find_node_name(record) not in (None, node.identify_node()["name"]):
         return False
@@ -61,12 +61,12 @@ def read_measured_record(experiment: Plan, cell: blocks.Cell) -> Fields:
     It is the record in results/raw, or else that of the cell's pending results.
     """
     record = _read_record("raw", cell)
-    if _is_current(experiment, cell, record):
+    if _is_current_record(experiment, cell, record):
         return record
     return _read_record("pending", cell) if is_pending(experiment, cell) else {}
 
 
-def _is_current(experiment: Plan, cell: blocks.Cell, record: Fields) -> bool:
+def _is_current_record(experiment: Plan, cell: blocks.Cell, record: Fields) -> bool:
     """Return whether a cell's record has the plan's fingerprint, and counts in this run.
 
     record: the cell's record; an empty one is not current.

@@ -178,7 +178,7 @@ def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -
             checked = {
                 key: value for key, value in overrides.items() if "file" not in declared[key]
             }
-            if mistakes := [*workload.check_overrides(name, checked)]:
+            if mistakes := [*workload.list_override_mistakes(name, checked)]:
                 # One reason is enough.
                 raise UserError(": ".join(mistakes[0]))
             workload.resolve_parameters(name, overrides, original["scale"], machine)

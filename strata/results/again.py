@@ -27,7 +27,7 @@ def measure_block_again(workload: str, repetition: int, overrides: config.Overri
     """
     settings = config.read_config(overrides)
     experiment = planning.build_plan(settings, capacity.read_host_facts())
-    _require_same_plan(experiment)
+    _check_same_plan(experiment)
     cells = _list_cells_of_block(blocks.Order(experiment), (workload, repetition))
     logs = [paths.get_cell_path("raw", *cell, "log") for cell in cells]
     program = shutil.which("snakemake") or os.path.join(paths.PROJECT, ".venv/bin/snakemake")
@@ -40,7 +40,7 @@ def measure_block_again(workload: str, repetition: int, overrides: config.Overri
     os.execv(program, [program, *arguments])
 
 
-def _require_same_plan(experiment: Plan) -> None:
+def _check_same_plan(experiment: Plan) -> None:
     """Raise UserError unless a plan equals results/plan.json, which the last run wrote."""
     # JSON turns tuples into lists, as in the last plan, which was read from a file.
     present = json.loads(json.dumps(experiment))

@@ -75,7 +75,7 @@ class _Decision:
         records = cell_values.records
         self._costs = precision.compute_mean_cell_seconds(records)
         self.torn_blocks = pairs.find_torn_blocks(experiment, order)
-        # A block in whose place another one is measured costs the budget nothing.
+        # Torn blocks, replaced or not, are not charged to the budget; disturbed blocks are.
         unpaid = {*self.torn_blocks, *order.replacements} - order.disturbed
         self._spent = sum(
             record["seconds"] for cell, record in records.items() if cell[1:] not in unpaid

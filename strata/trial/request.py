@@ -389,7 +389,7 @@ def choose_lap_parameters(seconds: float) -> Fields:
 def is_same_experiment(existing: Fields | None, settings: Fields) -> bool:
     """Return whether two configurations measure the same command in the same environments.
 
-    existing: the configuration of an earlier experiment; None if there is none: returns False.
+    existing: the configuration of an earlier experiment; if it is None, the result is False.
     Precision, seed, title and the parameters of the trial run may differ.
     """
 

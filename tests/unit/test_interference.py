@@ -182,12 +182,12 @@ def test_a_clock_that_is_set_during_a_run_spoils_it(monkeypatch, step):
     monkeypatch.setattr(interference, "take_reading", iter(readings).__next__)
     monitor = interference.InterferenceMonitor(config.plan_interference({}))
     # Nothing is timed before the run.
-    monitor.read_before([])
+    monitor.take_reading_before_run([])
     if abs(step) < 0.001:
-        monitor.read_after([])
+        monitor.take_reading_after_run([])
     else:
         with pytest.raises(CellFailed, match="clock was set by"):
-            monitor.read_after([])
+            monitor.take_reading_after_run([])
     assert set(monitor.host) == {"static", "before", "after", "during"}
 
 

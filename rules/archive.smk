@@ -5,7 +5,7 @@
 rule archive:
     input:
         lambda archive: call_or_raise(experiment.list_archive_inputs),
-        list_code_files("strata/archive/*"),
+        list_code("strata/archive/*"),
     output:
         "archive.zip",
     log:
@@ -29,7 +29,7 @@ rule light:
     input:
         lambda light: call_or_raise(experiment.list_archive_inputs, papers=False),
         "results/SHA256SUMS",
-        list_code_files("strata/archive/*"),
+        list_code("strata/archive/*"),
     output:
         "light.zip",
     log:

@@ -13,12 +13,7 @@ from snakemake import __version__ as SNAKEMAKE
 from snakemake.exceptions import WorkflowError
 from strata.targets import check_targets
 from strata.util.errors import UserError
-from strata.workflow import (
-    Experiment,
-    format_error_message,
-    exit_with_error,
-    list_code_files,
-)
+from strata.workflow import Experiment, exit_with_error, format_error_message, list_code
 
 
 def call_or_raise(function, *arguments, **named_arguments):
@@ -59,7 +54,7 @@ experiment.makes_environments = lambda: bool(
 )
 
 # The inputs of products are the code and texts that they are made of.
-PARSERS = list_code_files(
+PARSERS = list_code(
     # A parser may share modules with drivers, which lie in its folder.
     "workloads/*/*.py",
     "strata/measure/cell.py",
@@ -68,8 +63,8 @@ PARSERS = list_code_files(
     "strata/results/*.py",
     "strata/experiment/blocks.py",
 )
-ANALYSIS = list_code_files("analysis/*.R", "published/*", "schemas/constants/*.json")
-TEXTS = list_code_files(
+ANALYSIS = list_code("analysis/*.R", "published/*", "schemas/constants/*.json")
+TEXTS = list_code(
     "paper/**/*.Rmd",
     "paper/*.bib",
     "paper/*.yml",

@@ -1,6 +1,6 @@
 # The published raw results of the original paper, analysed again: tables, figures and a paper of
 # their own, by way of a draft as in tables.smk.
-REANALYSIS_OF = [*ANALYSIS, *TEXTS, *list_code_files("strata/reanalysis/*.py")]
+REANALYSIS_OF = [*ANALYSIS, *TEXTS, *list_code("strata/reanalysis/*.py")]
 
 
 rule draft_reanalysis:

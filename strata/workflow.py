@@ -432,7 +432,7 @@ def _list_plan_names(experiment: Any) -> list[str]:
     return [*experiment.get("environments", ()), *experiment.get("workloads", ())]
 
 
-def list_code_files(*patterns: str) -> list[str]:
+def list_code(*patterns: str) -> list[str]:
     """Return the sorted paths of the project's files that match some patterns, without tests.
 
     patterns: patterns of :func:`glob.glob`, in which ``**`` matches any folders.

@@ -319,7 +319,7 @@ class _Gate:
 
         Sets their verdicts, and prints a line for each.
         numbers: the positions of the budgets.
-        sessions: the folders of the sessions that count, this one last.
+        sessions: the folders of the sessions that count, the current one last.
         """
         for number, verdict in zip(numbers, self._judge_in_r(numbers, sessions), strict=True):
             self.verdicts[number] = verdict

@@ -4,7 +4,7 @@
 
 rule archive:
     input:
-        lambda archive: call_or_raise(experiment.list_archived),
+        lambda archive: call_or_raise(experiment.list_archive_inputs),
         list_code("strata/archive/*"),
     output:
         "archive.zip",
@@ -17,7 +17,7 @@ rule archive:
         image="--image" if experiment.settings["archive_image"] else "",
         allow=[f"--allow={text}" for text in experiment.settings["archive_allow"]],
         # The archive holds the source, which is not an input: it has thousands of files.
-        source=lambda archive: experiment.describe_source(),
+        source=lambda archive: experiment.hash_project_source(),
         # The conda environment of the rule does not hold Snakemake.
         snakemake=SNAKEMAKE,
     shell:
@@ -27,7 +27,7 @@ rule archive:
 
 rule light:
     input:
-        lambda light: call_or_raise(experiment.list_archived, papers=False),
+        lambda light: call_or_raise(experiment.list_archive_inputs, papers=False),
         "results/SHA256SUMS",
         list_code("strata/archive/*"),
     output:
@@ -39,6 +39,6 @@ rule light:
         "../envs/analysis.yaml"
     params:
         allow=[f"--allow={text}" for text in experiment.settings["archive_allow"]],
-        source=lambda light: experiment.describe_source(),
+        source=lambda light: experiment.hash_project_source(),
     shell:
         "python3 -m strata archive --light --out {output} {params.allow:q} 2>&1 | tee {log}"

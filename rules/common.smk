@@ -11,9 +11,9 @@ sys.path.append(f"{PROJECT}/.venv/lib/python3.{sys.version_info.minor}/site-pack
 
 from snakemake import __version__ as SNAKEMAKE
 from snakemake.exceptions import WorkflowError
-from strata.targets import require_known
+from strata.targets import check_targets
 from strata.util.errors import UserError
-from strata.workflow import Experiment, describe_error, exit_with_error, list_code
+from strata.workflow import Experiment, exit_with_error, format_error_message, list_code
 
 
 def call_or_raise(function, *arguments, **named_arguments):
@@ -26,7 +26,7 @@ def call_or_raise(function, *arguments, **named_arguments):
     try:
         return function(*arguments, **named_arguments)
     except (UserError, OSError) as error:
-        raise WorkflowError(describe_error(error))
+        raise WorkflowError(format_error_message(error))
 
 
 def call_or_exit(function, *arguments):
@@ -86,7 +86,7 @@ def list_log_folders(wildcards):
 
     As inputs of the tables they make these due if a log was deleted, which makes its folder newer.
     """
-    return experiment.list_folders()
+    return experiment.list_log_folders()
 
 
 def list_logs(wildcards):
@@ -103,7 +103,7 @@ def list_measured_files(wildcards):
 
     It waits for checkpoints as :func:`list_logs` does.
     """
-    return call_or_raise(experiment.list_measured, checkpoints)
+    return call_or_raise(experiment.list_measurement_files, checkpoints)
 
 
 # Any name reaches the rule `cell`, whose message for an unknown one lists the known ones.

@@ -42,7 +42,7 @@ checkpoint machine:
     resources:
         testbed=1,
     params:
-        circumstances=lambda machine: experiment.describe_circumstances(),
+        circumstances=lambda machine: experiment.format_kvm_circumstances(),
     shell:
         "python3 -m strata machine 2>&1 | tee {log}"
 
@@ -50,7 +50,7 @@ checkpoint machine:
 checkpoint decide:
     # How many blocks each workload gets next, if any.  A decision stands when code or logs change.
     input:
-        lambda decide: experiment.list_measured_before(decide.round),
+        lambda decide: experiment.list_decision_inputs(decide.round),
     output:
         "results/precision/{round}.json",
     log:

@@ -14,7 +14,7 @@ rule draft_reanalysis:
     conda:
         "../envs/analysis.yaml"
     params:
-        raw=lambda _: call_or_raise(experiment.locate_published_raw),
+        raw=lambda _: call_or_raise(experiment.get_published_results),
     shell:
         "python3 -m strata reanalyse --to {output}/tables --paper {output}/reanalysis.pdf"
         " -- {params.raw[0]:q} 2>&1 | tee {log}"
@@ -33,7 +33,7 @@ rule reanalysis:
     conda:
         "../envs/analysis.yaml"
     params:
-        raw=lambda _: call_or_raise(experiment.locate_published_raw),
+        raw=lambda _: call_or_raise(experiment.get_published_results),
     shell:
         "(cp --recursive {input.draft}/tables {output.tables}"
         " && cp {input.draft}/reanalysis.pdf {output.paper}"

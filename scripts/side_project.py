@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from strata.experiment.folder import prepare_folder
+from strata.experiment.folder import prepare_experiment_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -22,7 +22,7 @@ def measure_side_project(folder: Path, config: dict, workloads: list[str]) -> No
     workloads: the names of the workloads to measure.
     Raises CalledProcessError if Snakemake fails; cells that were measured before are kept.
     """
-    prepare_folder(str(folder), config)
+    prepare_experiment_folder(str(folder), config)
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", str(folder)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     # The systems under test must belong to the run of the side project, not to a run that called

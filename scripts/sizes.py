@@ -176,7 +176,7 @@ def format_rows(size: str, name: str) -> list[str]:
     """
     plan = json.loads((get_project_folder(size) / "results/plan.json").read_text())
     parameters = plan["workloads"][name]["parameters"]
-    is_broken = sizes.has_broken_rule(sizes.check_planned_sizes(plan, name, parameters))
+    is_broken = sizes.has_broken_rule(sizes.evaluate_planned_size_rules(plan, name, parameters))
     values = ", ".join(format_value(parameters[key]) for key in scale_sizes(name, 1))
     summary = read_headline_rows(size, name, "summary", ENVIRONMENTS[0])
     levels = {row["series"]: float(row["level"]) for row in summary}

@@ -12,9 +12,9 @@ def _measure_cell(arguments: list[str]) -> int:
     """Measure the cell that three arguments name, and return the exit status.
 
     arguments: environment, workload and repetition.
-    Raises UserError unless these are given, and as :func:`strata.measure.block.measure_cell`.
-    The rule `cell` calls it without packages of Python (-S), so that nothing may import any.
-    Switches garbage collection off.
+    The rule `cell` starts Python without installed packages (-S): no module that a cell imports may
+    import one.  Garbage collection is switched off.
+    Raises UserError if the arguments do not name a planned cell, and CellFailed if it fails.
     """
     # A cell leaves little garbage, and collecting it costs more time than it frees memory.
     gc.disable()
@@ -58,7 +58,7 @@ def _run_command(arguments: list[str]) -> int:
             raise
         folder = os.path.join(paths.PROJECT, ".venv")
         python = os.path.join(folder, "bin/python")
-        # If this is the Python of .venv already, to replace it would never end.
+        # If this is already the Python of .venv, it would replace itself for ever.
         if not os.path.exists(python) or os.path.samefile(sys.prefix, folder):
             raise MachineError(
                 f"the Python package {missing.name} is not installed: `make setup` installs it"
@@ -70,7 +70,7 @@ def _run_command(arguments: list[str]) -> int:
 def _is_project_module(missing: ImportError) -> bool:
     """Return whether the module that cannot be imported belongs to the project.
 
-    missing: the error of the import.  Any other module is of a package that is not installed.
+    missing: the error of the import.  Any other module belongs to a package that is not installed.
     """
     return (missing.name or "").partition(".")[0] in ("strata", "kit")
 
@@ -128,7 +128,7 @@ def main(arguments: list[str]) -> int:
 def run() -> None:
     """Run the command line of this process, and end the process with the command's status.
 
-    After `cell` the process ends without cleaning the interpreter up, which would take time.
+    After `cell` the process ends without the interpreter's clean-up, which would take time.
     """
     for stream in (sys.stdout, sys.stderr):
         # UTF-8 in every locale.  A stream that the caller closed is None.

@@ -21,9 +21,9 @@ plan, check, archive and compare; each ends with 0 if all is well, unless it say
 
 
 def build_parser() -> tuple[Parser, dict[str, Parser]]:
-    """Return the parser of all command lines, and each command's parser by its name.
+    """Return the parser of all command lines, and the parser of each command by its name.
 
-    The names of a parser's options are those of the arguments of the command's function.
+    The options of a command must have the names of its function's parameters.
     """
     parser = Parser(prog=PROGRAM, description=ABOUT)
     parser.add_argument("--version", action="version", version=f"Strata {__version__}")
@@ -53,7 +53,7 @@ MADE_ENDINGS = (".pdf", ".html", ".csv", ".log")
 
 
 def explain_misplaced_word(word: str, command: str, actions: Sequence[argparse.Action]) -> str:
-    """Return a message that a command does not take a word, with what to type instead.
+    """Return a message that a command does not accept a word, with what to type instead.
 
     word: an argument that the command's parser did not accept.
     command: the name of the command.
@@ -77,9 +77,10 @@ def explain_misplaced_word(word: str, command: str, actions: Sequence[argparse.A
     return f"`{typed}` does not take {word!r}; `{typed} --help` describes what it takes"
 
 
-def refuse_wrong_start(arguments: Sequence[str]) -> None:
+def check_first_word(arguments: Sequence[str]) -> None:
     """End the process with a hint and status 2 if the first word is not a command.
 
+    Help and version options are accepted, too.
     arguments: the command line after the program's name; not empty.
     """
     first = arguments[0]
@@ -95,11 +96,11 @@ def refuse_wrong_start(arguments: Sequence[str]) -> None:
 
 
 def read_options(arguments: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a command's options, by the names of its function's arguments.
+    """Return the values of a command's options, by the names of its function's parameters.
 
     arguments: the command line after the program's name; it begins with a command.
     The values of --configfile and --config are `configfile` and `config`, lists of texts.
-    A mistake is printed, and raises SystemExit with status 2.
+    Prints a mistake in the command line, and raises SystemExit with status 2 for it.
     """
     for word in arguments:
         try:
@@ -112,7 +113,7 @@ def read_options(arguments: Sequence[str]) -> dict[str, Any]:
     known, misplaced = parser.parse_known_args(join_values(list(arguments), own_parser))
     options = vars(known)
     if "config" in options:
-        # Each of these options takes all words up to the next option, also those meant for others.
+        # Each of these options takes all words up to the next option, even wrong ones.
         files, values = options["configfile"], options["config"]
         misplaced += [word for word in files if "=" in word and not os.path.exists(word)]
         misplaced += [word for word in values if "=" not in word and word.endswith(MADE_ENDINGS)]
@@ -128,14 +129,14 @@ def main(arguments: list[str]) -> int:
 
     arguments: the command line after the program's name.  If it is empty, the help is printed and
     the status is 2.
-    A mistake in the command line is printed, and raises SystemExit with status 2.
-    If the command has its own error status, a mistake and an error of the command give this.
-    Otherwise raises UserError or OSError as the command does.
+    If the command has its own `error_status`, this is returned after a mistake in the command line
+    and after a UserError or OSError of the command.  Otherwise a mistake is printed and raises
+    SystemExit with status 2, and the command's errors are raised.
     """
     if not arguments:
         build_parser()[0].print_help(sys.stderr)
         return 2
-    refuse_wrong_start(arguments)
+    check_first_word(arguments)
     if arguments[0] not in COMMANDS:
         # This prints the help or the version, and ends.
         build_parser()[0].parse_args(arguments)

@@ -27,14 +27,14 @@ from strata.vm import acceleration
 def print_plan(
     overrides: Fields, show: bool, seal: bool, side: str | None, width: str | None
 ) -> None:
-    """Check the project, and print what has to be measured and how long it takes.
+    """Check the project, and print the due cells and the expected time.
 
     overrides: values that replace values of config.yaml.
     show: whether to print the order of the cells, too.
     seal: whether to seal the plan first: its SHA-256 is recorded and printed.
-    side: the path of results.  If it is given, the project is not checked, and only the blocks are
-    printed that would decide the ratios and claims of these results.
-    width: the wanted half-width of these ratios; None: the configuration's target.
+    side: the path of results.  If it is given, the project is not checked, and only the numbers of
+    blocks that would decide the ratios and claims of these results are printed.
+    width: the wanted half-width of these ratios; None for the configuration's target.
     Raises UserError with all mistakes in the project, and for options that exclude each other.
     """
     if side is None and width is not None:
@@ -49,12 +49,12 @@ def print_plan(
     settings = config.read_config(overrides)
     experiment = planning.build_plan(settings, capacity.read_host_facts())
     checks = [
-        functools.partial(parsing.require_parser, name, os.getcwd())
+        functools.partial(parsing.check_parser, name, os.getcwd())
         for name in experiment["workloads"]
     ]
-    validation.check_all(*checks, lambda: published.check_folder(settings))
+    validation.check_all(*checks, lambda: published.check_published_folder(settings))
     if seal:
-        digest = sealing.seal_plan(experiment, plan.read_source(os.getcwd()))["sha256"]
+        digest = sealing.seal_plan(experiment, plan.read_source_revision(os.getcwd()))["sha256"]
         progress.print_line(f"sealed: {digest}")
     forecast.print_forecast(experiment, show)
 
@@ -62,8 +62,8 @@ def print_plan(
 def probe_machine() -> None:
     """Test whether KVM can run a guest, and write results/machine.json.
 
-    The rule `machine` calls it.  Plans do not read this file: the test also keeps its answer
-    outside of the project (vm/acceleration.py), and they use that one.
+    The rule `machine` calls this.  Plans do not read the file: they use the answer that the test
+    also stores outside of the project (vm/acceleration.py).
     Raises UserError if results/ holds no plan.
     """
     finding = kvm_trial.find_accelerator(plan.read_checked_plan()["image"]["settings"])
@@ -76,9 +76,9 @@ def probe_machine() -> None:
 def print_packages(image: Fields) -> None:
     """Print the packages of the image with their versions, a line each.
 
-    image: the configuration's ``image``.
+    image: the value of `image` in the configuration.
     For an image that is not built yet, the packages that its build installs are printed, without
-    versions and without the packages that these need.
+    versions and dependencies.
     """
     description = recipe.describe_image(image)
     if cached := cache.find_image(description["recipe"]):
@@ -103,10 +103,10 @@ def build_image(overrides: Fields, planned: list[str] | None, packages: bool) ->
     """Build the image that some environments need, if the cache lacks it.
 
     overrides: values that replace values of config.yaml; used only if `planned` is None.
-    planned: the names of environments in the plan; None: the environments of config.yaml.  If
+    planned: the names of environments in the plan; None for the environments of config.yaml.  If
     empty, the image is built without a disk, and results/image.json is written.
-    Unless environments of the plan are named, images that are no longer needed are removed.
     packages: whether only the image's packages are printed, and nothing is built.
+    Unless environments of the plan are named, images that are no longer needed are removed.
     """
     if packages:
         print_packages(config.read_config(overrides)["image"])
@@ -145,26 +145,29 @@ def check_project(overrides: Fields) -> None:
     """
 
     def check_config() -> None:
-        """Raise UserError with all mistakes in config.yaml; the plan is made for its errors."""
+        """Raise UserError with all mistakes in config.yaml.
+
+        A plan is built, too, since some mistakes appear only there.
+        """
         settings = config.read_config(overrides)
         planning.build_plan(settings, capacity.read_host_facts())
-        published.check_folder(settings)
+        published.check_published_folder(settings)
 
     checks: list[Callable[[], object]] = [check_config]
     for name in workload.list_workloads():
         checks.append(functools.partial(workload.read_declaration, name))
-        checks.append(functools.partial(parsing.require_parser, name, os.getcwd()))
-    for path in claims.list_files():
-        checks.append(functools.partial(claims.check_claims, path))
+        checks.append(functools.partial(parsing.check_parser, name, os.getcwd()))
+    for path in claims.list_claim_files():
+        checks.append(functools.partial(claims.check_claims_file, path))
     validation.check_all(*checks)
     progress.print_line("config.yaml: good")
 
 
 def clean_machine(images: bool) -> None:
-    """Remove what killed runs left on this machine, and print each thing that was removed.
+    """Remove the systems and files that killed runs left on this machine, and print their names.
 
     images: whether the cache of images is removed, too.
-    First waits for the measurement under way on this machine, if any; results stay.
+    If a measurement is running on this machine, waits for its end first.  Results are kept.
     """
     with locks.hold_machine():
         removed = lifecycle.clean_machine(images)
@@ -213,7 +216,7 @@ COMMANDS = {
         options.add_plan_options,
     ),
     "again": Command(
-        "strata.results.again:measure_again",
+        "strata.results.again:measure_block_again",
         "Measure a block again: a repetition of a workload, in all its environments.\n"
         "Logs stay until the new ones are whole; the next run for tables makes these again.",
         "stream 3",
@@ -304,7 +307,7 @@ COMMANDS = {
         options.add_clean_options,
     ),
     "reanalyse": Command(
-        "strata.reanalysis.tidy:write_tables",
+        "strata.reanalysis.tidy:write_reanalysis_tables",
         "Read the published raw results of the original again.",
         "DIR --to results/reanalysis",
         options.add_reanalysis_options,

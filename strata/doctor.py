@@ -30,7 +30,7 @@ SANDBOX = "runsc-sandbox"
 NEEDED_BYTES = 10e9
 
 
-def _check_root() -> Row:
+def _build_root_row() -> Row:
     """Return the line of the report on root rights."""
     if os.geteuid() == 0:
         return "root rights", True, "this user is root"
@@ -43,9 +43,9 @@ def _check_root() -> Row:
     )
 
 
-def _check_space() -> Row:
+def _build_disk_row() -> Row:
     """Return the line of the report on the disk space for Strata's files."""
-    # The folder may not exist yet: the disk is that of the nearest folder above it that does.
+    # The folder may not exist yet; the nearest existing folder above it is on the same disk.
     folder = paths.get_home_folder()
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
@@ -58,8 +58,11 @@ def _check_space() -> Row:
     return "disk space", False, f"{details}; the image needs {NEEDED_BYTES / 1e9:.0f} GB"
 
 
-def _check_host() -> list[Row]:
-    """Return lines of the report on settings of the host that affect results; none has NO."""
+def _list_host_rows() -> list[Row]:
+    """Return lines of the report on settings of the host that affect results.
+
+    No line has the mark NO, since a setting never prevents a measurement.
+    """
     host = observe.observe_host(capacity.list_usable_cpus())
     rows: list[Row] = []
     mark = observe.find_emulated_host_mark()
@@ -81,13 +84,13 @@ def _check_host() -> list[Row]:
 
 
 def _count_sandboxes() -> int:
-    """Return how many gVisor sandboxes run on this machine, Strata's own among them."""
+    """Return how many gVisor sandboxes run on this machine, including those of Strata."""
     pids = filter(str.isdecimal, observe.list_folder("/proc"))
     command_lines = observe.read_files([f"/proc/{pid}/cmdline" for pid in pids])
     return sum(line.split("\0")[0] == SANDBOX for line in command_lines.values())
 
 
-def _list_layers() -> list[Row]:
+def _list_layer_rows() -> list[Row]:
     """Return the lines of the report on the layers of environments, and on KVM."""
     # The layer `host` is this machine itself.
     names = [name for name in registry.list_layer_names() if name != "host"]
@@ -97,10 +100,10 @@ def _list_layers() -> list[Row]:
     return rows
 
 
-def _list_environments(environments: dict[str, PlannedEnvironment]) -> list[Row]:
+def _list_environment_rows(environments: dict[str, PlannedEnvironment]) -> list[Row]:
     """Return a line of the report for each environment of the plan.
 
-    It is NO where the machine or this user's rights exclude the environment.
+    The line has the mark NO if the machine or this user's rights exclude the environment.
     """
     rows: list[Row] = []
     for name, environment in environments.items():
@@ -113,7 +116,7 @@ def _list_environments(environments: dict[str, PlannedEnvironment]) -> list[Row]
     return rows
 
 
-def _report_rows(rows: list[Row]) -> bool:
+def _print_rows(rows: list[Row]) -> bool:
     """Print lines of the report, and return whether none of them has the mark NO."""
     for subject, is_available, details in rows:
         progress.print_line(f"  {subject:18} {MARKS[is_available]:9} {details}")
@@ -121,11 +124,13 @@ def _report_rows(rows: list[Row]) -> bool:
 
 
 def main(overrides: Fields) -> int:
-    """Print the report, and return 0 if every configured environment can be measured, otherwise 1.
+    """Print a report of what this machine can measure, and return the exit status.
 
-    A missing program or too little disk space gives 1, too.
+    The status is 0 if every configured environment can be measured; otherwise, and if a program is
+    missing or the disk space is too small, it is 1.
     overrides: values that replace values of config.yaml.
-    Raises UserError for mistakes in these and in config.yaml, after the lines on the machine.
+    Raises UserError for mistakes in `overrides` and config.yaml, after printing the lines on the
+    machine.
     """
     facts = capacity.read_host_facts()
     cache = observe.NOT_AVAILABLE
@@ -141,13 +146,19 @@ def main(overrides: Fields) -> int:
         is_installed = bool(find_program(name))
         details = purpose if is_installed else f"{purpose}: run `make setup`"
         programs.append((name, is_installed, details))
-    rows = [_check_root(), *programs, _check_space(), *_check_host(), *_list_layers()]
-    is_good = _report_rows(rows)
+    rows = [
+        _build_root_row(),
+        *programs,
+        _build_disk_row(),
+        *_list_host_rows(),
+        *_list_layer_rows(),
+    ]
+    is_good = _print_rows(rows)
     settings = config.read_config(overrides)
     experiment = planning.build_plan(settings, facts)
     progress.print_line("Client and environments of config.yaml:")
-    environments = _list_environments(experiment["environments"])
-    is_good &= _report_rows([client.examine_client(settings["client"]), *environments])
+    environments = _list_environment_rows(experiment["environments"])
+    is_good &= _print_rows([client.examine_client(settings["client"]), *environments])
     for name, planned in experiment["workloads"].items():
         for note in planned["notes"]:
             progress.print_line(f"  {name}: {note}")

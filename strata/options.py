@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that accepts no abbreviated options, and reports a mistake in one sentence."""
 
     def __init__(self, **settings: Any) -> None:
-        """Set the parser up; the settings are arguments of :class:`argparse.ArgumentParser`."""
+        """Create the parser; the settings are arguments of :class:`argparse.ArgumentParser`."""
         formatter = argparse.RawDescriptionHelpFormatter
         super().__init__(allow_abbrev=False, formatter_class=formatter, **settings)
 
@@ -30,11 +30,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def join_values(arguments: Sequence[str], parser: Parser) -> list[str]:
-    """Join each option that takes one value with a value that begins with a dash, by ``=``.
+    """Return a command line in which options are joined by ``=`` to values that begin with a dash.
 
-    argparse would take ``--cpus=1`` in ``--docker-option --cpus=1`` for an option of its own.
-    arguments: a command line; the words after ``--`` stay as they are.
-    parser: its own options are no values.
+    argparse would mistake ``--cpus=1`` in ``--docker-option --cpus=1`` for an option of the parser.
+    Only options that take one value are joined.
+    arguments: the command line; the words after ``--`` are not changed.
+    parser: the parser of the command, whose options are never values.
     """
     options = parser._option_string_actions
     words, remaining_words = [*arguments], []
@@ -58,8 +59,11 @@ def exit_with_mistake(message: str) -> NoReturn:
     sys.exit(2)
 
 
-def _read_path(text: str) -> str:
-    """Return a path as it was typed; the empty one, as of an unset variable, is a mistake."""
+def _parse_path_argument(text: str) -> str:
+    """Return a path as it was typed; an empty text, as of an unset variable, is a mistake.
+
+    It is the `type` of an argument of argparse, which reports the ArgumentTypeError.
+    """
     if not text:
         raise argparse.ArgumentTypeError("is empty; name a folder")
     return text
@@ -70,13 +74,13 @@ def add_output_folder(
 ) -> None:
     """Add the option for the folder that a command writes into.
 
-    default: the folder without the option.
-    name: the name of the argument of the command's function.
-    content: the things that the command writes there, for the help text.
+    default: the folder if the option is not given.
+    name: the name of the parameter of the command's function.
+    content: a noun for the files that the command writes, for the help text.
     """
     text = f"folder for {content} (default: {default})"
     parser.add_argument(
-        "--to", dest=name, type=_read_path, metavar="FOLDER", default=default, help=text
+        "--to", dest=name, type=_parse_path_argument, metavar="FOLDER", default=default, help=text
     )
 
 
@@ -93,7 +97,7 @@ def add_overrides(parser: Parser) -> None:
 
 
 def add_plan_options(parser: Parser) -> None:
-    """Add the options of the command `plan`; their names are its function's arguments."""
+    """Add the options of the command `plan`; their names must be its function's parameters."""
     add_overrides(parser)
     parser.add_argument("--show", action="store_true", help="also print the order of measurement")
     text = "record the plan's SHA-256 before the first run; the paper then says whether it was kept"
@@ -110,7 +114,7 @@ def add_plan_options(parser: Parser) -> None:
 
 
 def add_claim_options(parser: Parser) -> None:
-    """Add the options of the command `claim`; their names are its function's arguments."""
+    """Add the options of the command `claim`; their names must be its function's parameters."""
     text = "the ID of a published claim, or a file with one of your own (docs/claims.md)"
     parser.add_argument("claim", metavar="FILE|ID", help=text)
     budget = "10min"
@@ -126,7 +130,7 @@ def add_claim_options(parser: Parser) -> None:
 
 
 def add_image_options(parser: Parser) -> None:
-    """Add the options of the command `image`; their names are its function's arguments."""
+    """Add the options of the command `image`; their names must be its function's parameters."""
     add_overrides(parser)
     text = (
         "use the plan in results/ and build for these environments; without names, only write "
@@ -138,7 +142,7 @@ def add_image_options(parser: Parser) -> None:
 
 
 def add_archive_options(parser: Parser) -> None:
-    """Add the options of the command `archive`; their names are its function's arguments."""
+    """Add the options of the command `archive`; their names must be its function's parameters."""
     image = "include the image (default: only its hashes)"
     text = "the file to write (default: archive.zip, or light.zip)"
     parser.add_argument("--out", metavar="FILE", help=text)
@@ -160,23 +164,25 @@ def add_archive_argument(parser: Parser) -> None:
 
 
 def add_verify_options(parser: Parser) -> None:
-    """Add the options of the command `verify`; their names are its function's arguments."""
+    """Add the options of the command `verify`; their names must be its function's parameters."""
     text = "also make the papers again and compare them"
     parser.add_argument("--paper", dest="papers", action="store_true", help=text)
     add_archive_argument(parser)
 
 
 def add_rebuild_options(parser: Parser) -> None:
-    """Add the options of the command `rebuild`; their names are its function's arguments."""
+    """Add the options of the command `rebuild`; their names must be its function's parameters."""
     text = "folder for output (default: the archive's name with -rebuilt)"
-    parser.add_argument("--to", dest="target", type=_read_path, metavar="FOLDER", help=text)
+    parser.add_argument(
+        "--to", dest="target", type=_parse_path_argument, metavar="FOLDER", help=text
+    )
     text = "run the archive's code in a sandbox (default: yes where bubblewrap is installed)"
     parser.add_argument("--sandbox", dest="boxed", choices=["yes", "no"], help=text)
     add_archive_argument(parser)
 
 
 def add_compare_options(parser: Parser) -> None:
-    """Add the options of the command `compare`; their names are its function's arguments."""
+    """Add the options of the command `compare`; their names must be its function's parameters."""
     text = "an archive, a project, a folder of results, or a folder of three or more of these"
     parser.add_argument("sides", nargs="+", metavar="SIDE", help=text)
     text = "names of the sides, in their order (default: of the files)"
@@ -187,21 +193,21 @@ def add_compare_options(parser: Parser) -> None:
 
 
 def add_pool_options(parser: Parser) -> None:
-    """Add the options of the command `pool`; their names are its function's arguments."""
+    """Add the options of the command `pool`; their names must be its function's parameters."""
     text = "a light archive, a whole one, a project, or a folder of results"
     parser.add_argument("archives", nargs="+", metavar="ARCHIVE", help=text)
     add_output_folder(parser, "pool")
 
 
 def add_gate_options(parser: Parser) -> None:
-    """Add the options of the command `gate`; their names are its function's arguments."""
+    """Add the options of the command `gate`; their names must be its function's parameters."""
     add_overrides(parser)
     parser.add_argument("file", metavar="FILE", help="the budgets, such as gate.yaml")
     add_output_folder(parser, "gate", content="reports and sessions")
 
 
 def add_reproduce_options(parser: Parser) -> None:
-    """Add the options of the command `reproduce`; their names are its function's arguments."""
+    """Add the options of the command `reproduce`; their names must be its function's parameters."""
     text = "an archive, a project, or a folder of results"
     parser.add_argument("archive", metavar="ARCHIVE", help=text)
     budget = "10min"
@@ -224,13 +230,13 @@ def add_reproduce_options(parser: Parser) -> None:
 
 
 def add_clean_options(parser: Parser) -> None:
-    """Add the options of the command `clean`; their names are its function's arguments."""
+    """Add the options of the command `clean`; their names must be its function's parameters."""
     text = "also empty the cache: every image, its base and its disks"
     parser.add_argument("--images", action="store_true", help=text)
 
 
 def add_try_options(parser: Parser) -> None:
-    """Add the options of the command `try`; their names are its function's arguments."""
+    """Add the options of the command `try`; their names must be its function's parameters."""
     text = (
         "environments of the configuration, with commas between (default: native, docker, gVisor)"
     )
@@ -266,7 +272,7 @@ def add_try_options(parser: Parser) -> None:
 
 
 def add_reanalysis_options(parser: Parser) -> None:
-    """Add the options of the command `reanalyse`; their names are its function's arguments."""
+    """Add the options of the command `reanalyse`; their names must be its function's parameters."""
     text = "a checkout or a git directory of the published raw results"
     parser.add_argument("folder", metavar="FOLDER", help=text)
     add_output_folder(parser, "results/reanalysis", "to")
@@ -282,7 +288,7 @@ def add_block_arguments(parser: Parser) -> None:
 
 
 def add_cell_arguments(parser: Parser) -> None:
-    """Add the arguments that name a cell, for the help text: __main__ reads them itself."""
+    """Add the arguments that name a cell, only for the help text: __main__.py reads them itself."""
     parser.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
 
 
@@ -292,7 +298,7 @@ def add_round_argument(parser: Parser) -> None:
 
 
 def add_table_options(parser: Parser) -> None:
-    """Add the options of `tidy` and `tables`; their names are the functions' arguments."""
+    """Add the options of `tidy` and `tables`; their names must be the functions' parameters."""
     text = "take the cells that exist (default: all must)"
     parser.add_argument("--partial", action="store_true", help=text)
     add_output_folder(parser, "results", "to")

@@ -13,20 +13,20 @@ ALL_TARGETS = "`snakemake --list-target-rules` lists what can be made"
 CELL = "a cell is results/raw/ENVIRONMENT/WORKLOAD/REPETITION.log, with a repetition from 1"
 
 
-def require_known(
-    arguments: Sequence[str], rules: Iterable[Any], require_cell: Callable[[str, str, str], object]
+def check_targets(
+    arguments: Sequence[str], rules: Iterable[Any], check_cell: Callable[[str, str, str], object]
 ) -> None:
     """Raise UserError with a line for each target that no rule makes.
 
     The Snakefile calls it before Snakemake looks for the targets.
     arguments: the command line of Snakemake after the program's name.
     rules: all rules of the workflow.
-    require_cell: a function that raises UserError unless the given environment, workload and
+    check_cell: a function that raises UserError unless the given environment, workload and
     repetition are a planned cell.
     """
     for word in arguments:
         if cell := re.fullmatch(r"results/raw/([^/]+)/([^/]+)/([1-9][0-9]*)\.log", word):
-            require_cell(*cell.groups())
+            check_cell(*cell.groups())
     rules = [*rules]
     files = [str(name) for rule in rules for name in rule.output]
     names = [rule.name for rule in rules if not rule.has_wildcards()]
@@ -41,7 +41,7 @@ def require_known(
     )
 
     def is_known(word: str) -> bool:
-        """Return whether a word needs no further look: an option, a value, or a target of a rule.
+        """Return whether a word is an option, perhaps the value of one, or a target of a rule.
 
         An existing file may be the value of an option such as --configfile.
         """
@@ -50,21 +50,25 @@ def require_known(
 
     if all(map(is_known, arguments)):
         return
-    # Only Snakemake's own parser knows which words are targets, and which are values of options.
-    # It is made only now, since that takes a third of a second.
+    # Only Snakemake's own parser can distinguish targets from values of options.  It is created
+    # only now, since that takes a third of a second.
     from snakemake.cli import get_argument_parser
 
     targets = get_argument_parser().parse_args(arguments).targets
     unknown = [target for target in targets if not is_made(target)]
     if unknown:
         raise UserError(
-            *(f"no rule makes {target}; {find_hint(target, names, rules)}" for target in unknown)
+            *(
+                f"no rule makes {target}; {suggest_target(target, names, rules)}"
+                for target in unknown
+            )
         )
 
 
-def find_hint(target: str, names: Sequence[str], rules: Iterable[Any]) -> str:
+def suggest_target(target: str, names: Sequence[str], rules: Iterable[Any]) -> str:
     """Return what to type instead of a target that no rule makes, as the end of a message.
 
+    target: the unknown target.
     names: the rules and files that can be targets.
     rules: all rules of the workflow.
     """

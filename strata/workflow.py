@@ -92,12 +92,12 @@ class Experiment:
         self.get_triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
         self.makes_environments: Callable[[], bool] = lambda: False
         self._build_plan()
-        # profiles/slurm requests so many CPUs.
+        # profiles/slurm requests this number of CPUs for a job.
         os.environ["STRATA_CPUS"] = str(self.plan["machine"]["cpus"])
         _experiments.append(self)
 
     def _build_plan(self) -> None:
-        """Make the plan from the configuration, and set the attributes that follow from it."""
+        """Build the plan from the configuration, and set the attributes that follow from it."""
         self.plan = planning.build_plan(self.settings, capacity.read_host_facts())
         self.digest = seal.hash_plan(self.plan)
         self.rests_on = blocks.hash_decision_basis(self.plan)
@@ -111,8 +111,9 @@ class Experiment:
         """Return the priority of a cell, which is higher the earlier the cell is in the plan.
 
         On several nodes, a cell that failed has the lowest priority, 0.  The job of a block ends
-        with the first cell that fails; otherwise that cell would delay the cells after it in every
-        run.  A cell that is not planned has 0, too: its own rule reports it (:meth:`require_cell`).
+        with its first failing cell, which would otherwise delay the cells after it in every run.
+        A cell that is not planned has the priority 0, too: its own rule reports it
+        (:meth:`check_cell`).
         """
         cell = (environment, workload, int(repetition))
         if self.plan.get("spread") and os.path.exists(paths.get_cell_path("failed", *cell, "json")):
@@ -122,10 +123,10 @@ class Experiment:
         position, _ = self.order.places[cell]
         return MAX_CELLS - position
 
-    def require_cell(self, environment: str, workload: str, repetition: str) -> None:
+    def check_cell(self, environment: str, workload: str, repetition: str) -> None:
         """Raise UserError unless a cell is planned.
 
-        repetition: digits, as Snakemake gives a wildcard.
+        repetition: a text of digits, since it is a wildcard of Snakemake.
         """
         cell = (environment, workload, int(repetition))
         if cell in self.order.places:
@@ -134,16 +135,17 @@ class Experiment:
         order = blocks.Order(self.plan)
         if cell not in order.places:
             log = paths.get_cell_path("raw", *cell, "log")
-            raise UserError(f"{log}: {order.explain_missing(*cell)}")
+            raise UserError(f"{log}: {order.explain_missing_cell(*cell)}")
 
     def compute_cell_fingerprint(self, environment: str, workload: str, repetition: str) -> str:
         """Return the hash of everything that decides a cell's result; a change makes the cell due.
 
-        If the cell needs KVM, and KVM was not tried yet, KVM is tried and the plan is made again,
+        If the cell needs KVM, and KVM was not tried yet, KVM is tried and the plan is built again,
         unless this is a dry run.
+        repetition: a text of digits, since it is a wildcard of Snakemake.
         Raises UserError unless the cell is planned.
         """
-        self.require_cell(environment, workload, repetition)
+        self.check_cell(environment, workload, repetition)
         if self._makes_files() and kvm_trial.is_trial_needed(self.plan, [environment]):
             # A cell that is its own target does not depend on the checkpoint `machine`.  The
             # new plan follows from the answer that the trial keeps.
@@ -159,9 +161,9 @@ class Experiment:
     def resolve_order(self, checkpoints: Any) -> blocks.Order:
         """Return the order of all cells once their number is decided, and set ``order`` to it.
 
-        Before that, an exception of Snakemake is raised, by which Snakemake runs the missing
-        checkpoint and calls this method again.
-        checkpoints: those of the workflow, `machine` and `decide` (rules/measure.smk).
+        Before that, an exception of Snakemake is raised; Snakemake then runs the missing checkpoint
+        and calls this method again.
+        checkpoints: the checkpoints of the workflow, `machine` and `decide` (rules/measure.smk).
         Raises UserError if an option of Snakemake would keep results of other parameters or logs.
         """
         missing = set(TRIGGERS) - set(self.get_triggers())
@@ -184,13 +186,16 @@ class Experiment:
         return self.order
 
     def _is_decided(self, order: blocks.Order) -> bool:
-        """Return whether the order holds all cells that are measured; a partial run adds none."""
+        """Return whether an order is final: no further decision adds cells to it.
+
+        In a partial run every order is final.
+        """
         return self.partial or (order.decided and not self._find_torn_blocks(order))
 
     def _find_torn_blocks(self, order: blocks.Order) -> pairs.Torn:
-        """Return the torn blocks without a replacement, which are found once for each decision.
+        """Return the torn blocks that must be replaced, kept until the next decision.
 
-        Snakemake asks again and again, and to find them reads the records of all cells.
+        Snakemake calls this often, and finding them reads the records of all cells.
         """
         path = get_result_path("precision", round=order.last)
         changed = os.stat(path).st_mtime_ns if os.path.exists(path) else None
@@ -207,17 +212,17 @@ class Experiment:
         logs = [paths.get_cell_path("raw", *cell, "log") for cell in cells]
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
 
-    def list_measured(self, checkpoints: Any) -> list[str]:
+    def list_measurement_files(self, checkpoints: Any) -> list[str]:
         """Return the paths of all logs, records and decisions on further blocks."""
         logs = self.list_logs(checkpoints)
         return [*logs, *_list_records(logs), *outputs.list_decision_paths(self.plan)]
 
-    def list_measured_before(self, round_number: str) -> list[str]:
+    def list_decision_inputs(self, round_number: str) -> list[str]:
         """Return the paths of the logs and records that a decision on further blocks needs.
 
         The list is empty after the decision, so that later changes of logs do not repeat it.  The
         last decision, which added no block, is made again if a block was torn since.
-        round_number: of the round after which the decision is due.
+        round_number: the number, as a text, of the round after which the decision is due.
         """
         order = blocks.Order(self.plan)
         if self._is_decided(order) or int(round_number) < order.last:
@@ -225,11 +230,12 @@ class Experiment:
         logs = [paths.get_cell_path("raw", *cell, "log") for cell in order.list_cells()]
         return [*logs, *_list_records(logs)]
 
-    def list_folders(self) -> list[str]:
+    def list_log_folders(self) -> list[str]:
         """Return the folders of all logs, and create those that are missing.
 
-        A dry run creates none, and gets those that exist.  The removal of a log makes its folder
-        newer than the tables, so that these are made again.
+        In a dry run, no folder is created, and only existing folders are returned.
+        The folders are inputs of tables: removing a log makes its folder newer than the tables, so
+        that these are made again.
         """
         logs = [paths.get_cell_path("raw", *cell, "log") for cell in self.order.list_cells()]
         folders = sorted({os.path.dirname(log) for log in logs})
@@ -239,7 +245,7 @@ class Experiment:
             os.makedirs(folder, exist_ok=True)
         return folders
 
-    def list_archived(self, papers: bool = True) -> list[str]:
+    def list_archive_inputs(self, papers: bool = True) -> list[str]:
         """Return the paths of the tables, and of the papers if requested, for an archive.
 
         Raises UserError if making them would measure cells and the key `measure` is not set.
@@ -261,8 +267,8 @@ class Experiment:
             reason += f" ({'; '.join(pairs.describe_torn_blocks(torn))})"
         # If there is no plan of a last run, its configuration is not compared.
         last_plan = read_json(paths.PLAN) or self.plan
-        last_names = _list_names(last_plan)
-        if _list_names(self.plan) != last_names:
+        last_names = _list_plan_names(last_plan)
+        if _list_plan_names(self.plan) != last_names:
             reason += (
                 f"; the last run had another configuration ({', '.join(last_names)}): repeat its "
                 "--configfile and --config to archive that"
@@ -282,18 +288,18 @@ class Experiment:
                 layer_names += layer
         return [paths.IMAGE, paths.MANIFEST] if registry.collect_image_forms(layer_names) else []
 
-    def describe_circumstances(self) -> str:
-        """Return, as JSON, the circumstances that a test of KVM holds for.
+    def format_kvm_circumstances(self) -> str:
+        """Return, as JSON, the circumstances in which a test of KVM is valid.
 
-        It is a parameter of the rule `machine`, and is only compared.
+        The text is a parameter of the rule `machine`, which runs again if it changes.
         """
         return json.dumps(acceleration.read_circumstances())
 
-    def describe_source(self) -> str:
+    def hash_project_source(self) -> str:
         """Return a hash of the project's source, or an empty text if git does not list its files.
 
-        In the latter case the command that makes the archive reports the reason.  A change of the
-        hash makes the archive again.
+        Without the list, the command that makes the archive reports the reason.  The hash is a
+        parameter of the archive's rules, which run again if it changes.
         """
         from strata.archive import source as project_source
 
@@ -301,13 +307,13 @@ class Experiment:
             return project_source.hash_source(os.getcwd())
         return ""
 
-    def locate_published_raw(self) -> tuple[str, str]:
+    def get_published_results(self) -> tuple[str, str]:
         """Return the folder of the published raw results, and a hash of the files in it.
 
         Raises UserError if the folder does not exist.
         """
-        folder = source.require_folder(self.settings)
-        return folder, source.hash_files(folder)
+        folder = source.get_required_folder(self.settings)
+        return folder, source.hash_published_files(folder)
 
     # A run.
 
@@ -328,7 +334,7 @@ class Experiment:
                 "another run is active in this folder; "
                 "wait for its end (nothing needs to be unlocked)"
             ) from None
-        # `clean` may have removed the file after it was opened: its lock excludes nobody then.
+        # `clean` may have removed the file after it was opened; its lock then has no effect.
         if not os.fstat(self._lock).st_nlink:
             raise UserError("`python3 -m strata clean` was at work in this folder: run again")
         image = cache.find_image(self.plan["image"]["recipe"]) if self.list_image_files() else None
@@ -346,11 +352,11 @@ class Experiment:
             )
 
     def _write_plan(self) -> None:
-        """Write the plan, with its source and seal, and how to connect to the client.
+        """Write the plan, with its source and seal, and the settings of the connection to a client.
 
-        Records how many cells are measured already; later messages count from there.
+        Also records how many cells are measured already, from which later messages count.
         """
-        complete: Plan = {**self.plan, "source": plan.read_source(os.getcwd())}
+        complete: Plan = {**self.plan, "source": plan.read_source_revision(os.getcwd())}
         sealed = seal.read_seal(self.plan)
         if sealed:
             complete["sealed"] = sealed
@@ -362,8 +368,8 @@ class Experiment:
     def finish_run(self, is_good: bool) -> None:
         """Clean up after the run, and print the cells that failed if not all jobs succeeded.
 
-        Removes what killed cells left, and pending results whose copies are in results/raw.  Also
-        prints the torn blocks in whose place the next run for tables measures others.
+        Removes systems that killed cells left, and pending results whose copies are in results/raw.
+        Also prints the torn blocks that the next run for tables replaces.
         is_good: whether all jobs succeeded.
         """
         lifecycle.clean_up_run(run.identify_run())
@@ -392,8 +398,8 @@ class Experiment:
 def _prepare_process(project: str) -> None:
     """Prepare this process, which is Snakemake's, for the commands of the rules.
 
-    Sets PATH and PYTHONPATH, which the commands inherit.  Then declares the run: sets the variables
-    that identify it to the commands (util/run.py).
+    Sets PATH and PYTHONPATH, and the variables that identify the run (util/run.py); the commands
+    inherit all of them.
     project: the path of the project's folder.
     Raises UserError if Snakemake could not work in this folder.
     """
@@ -421,16 +427,16 @@ def _list_records(logs: Iterable[str]) -> list[str]:
     return [log.removesuffix("log") + "json" for log in logs]
 
 
-def _list_names(experiment: Any) -> list[str]:
-    """Return the names of the environments and workloads of a plan, perhaps of another format."""
+def _list_plan_names(experiment: Any) -> list[str]:
+    """Return the names of the environments and workloads of a plan, even one of another format."""
     return [*experiment.get("environments", ()), *experiment.get("workloads", ())]
 
 
 def list_code(*patterns: str) -> list[str]:
     """Return the sorted paths of the project's files that match some patterns, without tests.
 
-    patterns: as :func:`glob.glob` takes them, where ``**`` matches any folders.
-    The rules name the files as inputs, so that a change of one makes their products again.
+    patterns: patterns of :func:`glob.glob`, in which ``**`` matches any folders.
+    The rules have these files as inputs, so that a change of one makes their products again.
     """
     matches: set[str] = set()
     for pattern in patterns:
@@ -438,7 +444,7 @@ def list_code(*patterns: str) -> list[str]:
     return sorted(path for path in matches if os.path.isfile(path) and "/tests/" not in path)
 
 
-def describe_error(error: UserError | OSError) -> str:
+def format_error_message(error: UserError | OSError) -> str:
     """Return the message of an error that the user can correct, as one or more lines."""
     return access.explain_error(error) if isinstance(error, OSError) else str(error)
 
@@ -446,6 +452,6 @@ def describe_error(error: UserError | OSError) -> str:
 def exit_with_error(error: UserError | OSError) -> None:
     """Print an error that the user can correct, and end this process with status 1."""
     progress.print_error(
-        error if isinstance(error, UserError) else UserError(describe_error(error))
+        error if isinstance(error, UserError) else UserError(format_error_message(error))
     )
     sys.exit(1)

@@ -53,7 +53,7 @@ from stopping import compute_student_quantile
 from strata.environments.brake import TAKE_TIME
 from strata.environments.chroot import MOUNT
 from strata.environments.common import engine
-from strata.experiment.folder import prepare_folder
+from strata.experiment.folder import prepare_experiment_folder
 from strata.host.context import VARIABLES
 from strata.util import locks, paths
 from strata.util.files import read_json, remove_tree
@@ -517,7 +517,9 @@ def prepare_project(budget: float) -> str:
         raise SystemExit("beside: hyperfine is missing: `apt-get install hyperfine`")
     BASE.mkdir(parents=True, exist_ok=True)
     configuration = {"environments": ENVIRONMENTS, "workloads": {"command": {}}}
-    prepare_folder(str(BASE / "project"), {"scale": "standard", "repetitions": 3, **configuration})
+    prepare_experiment_folder(
+        str(BASE / "project"), {"scale": "standard", "repetitions": 3, **configuration}
+    )
     # The first measurement builds the image and imports it into Docker; its result is not used.
     plan = BASE / "project/try/docker/results/plan.json"
     if not plan.exists() and measure_by_strata_try("true", "docker", budget) is None:

@@ -24,11 +24,12 @@ _DECISIONS = "results/precision"
 
 @contextmanager
 def convert_to_machine_error(path: str) -> Iterator[None]:
-    """Raise MachineError for every exception in the `with` block that the archive did not cause.
+    """Convert every exception in the `with` block, except UserError, to MachineError.
 
-    path: the archive, named in the message.
-    The cause is then this machine (a full disk, no memory, a missing program) or a bug of Strata.
-    A UserError describes a fault of the archive, and is raised unchanged.
+    path: the path of the archive, which the message names.
+    A UserError that is no MachineError describes a fault of the archive, and is raised unchanged.
+    All other exceptions come from this machine (a full disk, no memory, a missing program) or a bug
+    of Strata.
     """
     try:
         yield
@@ -58,7 +59,7 @@ def open_archive(path: str) -> Iterator[str]:
 
     path: the archive's file, or the folder of an unpacked one, which is yielded itself.
     Unpacks into a temporary folder, which is removed when the block ends.
-    Raises UserError for a file that cannot be unpacked safely, and MachineError where this machine
+    Raises UserError for a file that cannot be unpacked safely, and MachineError if this machine
     cannot read the file or write the folder.
     """
     if os.path.isdir(path):
@@ -83,16 +84,16 @@ def verify_archive(path: str, papers: bool = False) -> int:
     notes: list[str] = []
     checked = "every file is as it was archived, "
     with convert_to_machine_error(path), open_archive(path) as folder:
-        if light.is_light(folder):
+        if light.is_light_archive(folder):
             checked += "and every row has its session"
-            faults = light.find_faults(folder)
+            faults = light.find_light_archive_faults(folder)
             notes.append(light.NOTE)
         else:
             checked += "every record fits its log, and all tables follow from the logs"
-            faults = find_faults(folder, papers)
+            faults = find_archive_faults(folder, papers)
             if not faults:
                 facts = metadata.read_facts(folder)
-                notes = [*metadata.describe_origin(facts), *_note_missing_commit(facts)]
+                notes = [*metadata.describe_origin(facts), *_describe_missing_commit(facts)]
     if faults:
         for fault in faults:
             progress.print_line(fault)
@@ -105,17 +106,17 @@ def verify_archive(path: str, papers: bool = False) -> int:
     return 0
 
 
-def find_faults(folder: str, papers: bool = False) -> list[str]:
+def find_archive_faults(folder: str, papers: bool = False) -> list[str]:
     """Return a sentence for each fault of an unpacked archive; an empty list for a good one.
 
     folder: the folder of the unpacked archive.
     papers: whether papers are computed again and compared too, and not only tables.
-    The order of the checks binds: each relies on what those before it have checked.  The first one
-    with faults is therefore the last that runs.
-    Raises MachineError or any other error but UserError if a check was not possible; callers use
-    :func:`convert_to_machine_error` around it.
+    The order of the checks must stay: each relies on the results of the earlier ones.  The first
+    check with faults is therefore the last that runs.
+    Raises any error except UserError if a check was not possible; callers convert it by
+    :func:`convert_to_machine_error`.
     """
-    if light.is_light(folder):
+    if light.is_light_archive(folder):
         return [
             f"{light.FACTS}: this is a light archive, without logs; `python3 -m strata pool` reads "
             "it"
@@ -125,19 +126,19 @@ def find_faults(folder: str, papers: bool = False) -> list[str]:
     ):
         return [f"{metadata.FACTS}: missing; this is not an archive of Strata"]
     for check in (
-        checksums.find_faults,
-        _check_format,
-        _check_measurements,
-        _check_image,
-        _check_source,
-        _check_descriptions,
+        checksums.find_checksum_faults,
+        _find_format_faults,
+        _find_measurement_faults,
+        _find_image_faults,
+        _find_source_faults,
+        _find_description_faults,
     ):
-        if faults := _list_faults(check(folder)):
+        if faults := _collect_faults(check(folder)):
             return faults
-    return _list_faults(_check_outputs(folder, papers))
+    return _collect_faults(_find_output_faults(folder, papers))
 
 
-def _list_faults(faults: Iterable[str]) -> list[str]:
+def _collect_faults(faults: Iterable[str]) -> list[str]:
     """Return the faults that a check yields or, if it raises UserError, the error's sentences.
 
     A MachineError, which is a UserError too, is not a fault of the archive, and is raised.
@@ -150,7 +151,7 @@ def _list_faults(faults: Iterable[str]) -> list[str]:
         return [*error.args]
 
 
-def _check_format(folder: str) -> Iterator[str]:
+def _find_format_faults(folder: str) -> Iterator[str]:
     """Yield a sentence if archive.json has another format; raise UserError if it breaks the schema.
 
     Later checks rely on the schema's keys.
@@ -163,20 +164,20 @@ def _check_format(folder: str) -> Iterator[str]:
         yield f"{metadata.FACTS}: its format is {version}; {supported}"
 
 
-def _check_measurements(folder: str) -> Iterator[str]:
+def _find_measurement_faults(folder: str) -> Iterator[str]:
     """Yield a sentence for each fault of the plan, decisions, records, logs and order of cells.
 
-    Mistakes of the plan, or else of the decisions, end the check: the order of cells follows from
-    both, and records are found by it.  plan.csv must be byte-identical to that order.
+    Mistakes in the plan or the decisions end the check, since the order of cells follows from both,
+    and records are found by it.  plan.csv must be byte-identical to that order.
     """
     experiment = load_object(folder, paths.PLAN)
-    mistakes = plan.find_mistakes(experiment) or _find_wrong_decisions(folder)
+    mistakes = plan.find_plan_mistakes(experiment) or _find_wrong_decisions(folder)
     yield from mistakes
     if mistakes:
         return
     order = blocks.Order(experiment, os.path.join(folder, "results"))
     measured = validate.list_measured_cells(order.list_cells(), folder)
-    for sentences in validate.find_faults(experiment, measured, folder).values():
+    for sentences in validate.find_record_faults(experiment, measured, folder).values():
         yield from sentences
     if _read_file(folder, paths.CELLS) != order.format_csv().encode():
         yield f"{paths.CELLS}: it is not the order that {paths.PLAN} gives"
@@ -205,7 +206,7 @@ def _read_file(folder: str, name: str) -> bytes:
         return file.read()
 
 
-def _check_image(folder: str) -> Iterator[str]:
+def _find_image_faults(folder: str) -> Iterator[str]:
     """Yield a sentence if the manifest of the image's files does not fit the digest in image.json.
 
     An archive that was written with the option ``--without-source`` has no manifest, and passes.
@@ -216,12 +217,12 @@ def _check_image(folder: str) -> Iterator[str]:
             yield f"{paths.MANIFEST}: it is not the manifest that {paths.IMAGE} names"
 
 
-def _check_source(folder: str) -> Iterator[str]:
+def _find_source_faults(folder: str) -> Iterator[str]:
     """Yield a sentence for each fault of the source, which is packed or named by its commit.
 
     Compares the source with its SWHID, the copies at the archive's top (`metadata.ON_TOP`) with the
     source and, if this repository has the commit, each packed file with the file of the commit.
-    Yields nothing if the archive holds no source and this repository lacks the commit:
+    Yields no sentence if the archive holds no source and this repository lacks the commit;
     :func:`verify_archive` then prints a note.
     """
     origin = metadata.read_facts(folder)["source"]
@@ -256,9 +257,10 @@ def _check_source(folder: str) -> Iterator[str]:
             )
 
 
-def _note_missing_commit(facts: Fields) -> list[str]:
-    """Return a note if this repository lacks the commit that an archive names; else an empty list.
+def _describe_missing_commit(facts: Fields) -> list[str]:
+    """Return a list with a note if this repository lacks the commit that an archive names.
 
+    The list is empty if the repository has the commit, or the archive names none.
     facts: the object of archive.json.
     """
     revision = facts["source"]["revision"]
@@ -268,7 +270,7 @@ def _note_missing_commit(facts: Fields) -> list[str]:
     return [f"{reason}; so the archive's source was not compared with it."]
 
 
-def _check_descriptions(folder: str) -> Iterator[str]:
+def _find_description_faults(folder: str) -> Iterator[str]:
     """Yield a sentence for each description of the archive that does not follow from its files.
 
     The keys of archive.json follow from plan and records, except `metadata.GIVEN`.  README.md and
@@ -288,11 +290,11 @@ def _check_descriptions(folder: str) -> Iterator[str]:
             yield f"{name}: it is not what follows from {metadata.FACTS} and the archive's files"
 
 
-def _check_outputs(folder: str, papers: bool) -> Iterator[str]:
+def _find_output_faults(folder: str, papers: bool) -> Iterator[str]:
     """Yield a sentence for each table, or paper if requested, that does not follow from the logs.
 
-    Computes them again, in a temporary folder, by the code of this checkout.
-    Raises UserError if a log is refused or `remake.LIMIT` is exceeded, and MachineError if this
+    The code of this checkout computes them again, in a temporary folder.
+    Raises UserError if a log is refused or `remake.LIMIT` is exceeded.  Raises MachineError if this
     checkout lacks a workload, or if papers differ and other fonts or versions of R, pandoc or LaTeX
     may be the reason.
     """
@@ -313,7 +315,7 @@ def _check_outputs(folder: str, papers: bool) -> Iterator[str]:
     for name in different:
         yield f"{name}: it is not what the code of this checkout makes of the logs"
     if not different and remake.NOT_COMPARABLE in states.values():
-        reasons = "; ".join(metadata.list_differences(folder))
+        reasons = "; ".join(metadata.list_software_differences(folder))
         raise MachineError(
             f"all is good but the papers, which are {remake.NOT_COMPARABLE}: {reasons}"
         )

@@ -20,9 +20,10 @@ def hash_file(path: str) -> str:
 def format_checksum(folder: str, name: str) -> str:
     """Return the line of SHA256SUMS for a file: its hash, two spaces and its path, as given.
 
-    folder: holds the file.  name: the file's relative path in it.
-    The form must stay: ``sha256sum --check`` and :func:`find_faults` read such lines, and the
-    digest in light.json covers some of them.
+    folder: the folder that holds the file.
+    name: the file's path, relative to the folder.
+    The form must stay: ``sha256sum --check`` and :func:`find_checksum_faults` read such lines, and
+    the digest in light.json covers some of them.
     """
     return f"{hash_file(os.path.join(folder, name))}  {name}\n"
 
@@ -30,25 +31,25 @@ def format_checksum(folder: str, name: str) -> str:
 def write_checksums(folder: str) -> None:
     """Write the file SHA256SUMS of a folder, with a line for each other file below it.
 
-    Must come last: :func:`find_faults` reports files that are written or changed later.
+    Must come last: :func:`find_checksum_faults` reports files that are written or changed later.
     """
     with open(os.path.join(folder, NAME), "w", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(format_checksum(folder, name) for name in _list_hashed_files(folder))
 
 
 def _list_hashed_files(folder: str) -> list[str]:
-    """Return the paths, below a folder, of the files whose hashes its SHA256SUMS holds.
+    """Return the relative paths of all files below a folder except SHA256SUMS itself.
 
-    They are all but SHA256SUMS itself, in the order of its lines: another order would change them.
+    The lines of SHA256SUMS have this order, which must stay so that equal files give equal bytes.
     """
     return [name for name in list_files(folder) if name != NAME]
 
 
-def find_faults(folder: str) -> list[str]:
+def find_checksum_faults(folder: str) -> list[str]:
     """Compare the files of a folder with its SHA256SUMS, and return a sentence for each fault.
 
-    A fault is a file that is changed, missing, added, listed twice, or a link or a special file.
-    SHA256SUMS itself is one if it is missing or has a line of another form.
+    A fault is a file that is changed, missing, added or listed twice, or that is a link or a
+    special file.  It is also a fault if SHA256SUMS is missing or has a line of another form.
     """
     try:
         with open(os.path.join(folder, NAME), encoding="utf-8") as file:

@@ -32,8 +32,8 @@ def compare_testbeds(
     This is the command ``compare``: strata/options.py passes its options by these names.
     sides: paths of archives, projects or folders of results, two or more; or of folders that hold
     several of these, one for each session.
-    names: a name for each side; None: the names of their files.
-    effect: the smallest difference that matters, for example ``2%``; None: that of the paper.
+    names: a name for each side; None for the names of their files.
+    effect: the smallest difference that matters, for example ``2%``; None for that of the paper.
     out: the folder to write index.html and the tables into.
 
     Returns the exit status, which CI jobs rely on: 0 if everything that decides is equivalent, 1 if
@@ -41,19 +41,19 @@ def compare_testbeds(
     Raises UserError for sides or options that cannot be compared, and MachineError if the script of
     R writes no outcome.  `out` is then as it was before.
     """
-    names = choose_names(sides, names)
+    names = choose_side_names(sides, names)
     options = [] if effect is None else [repr(parse_share(effect))]
     with contextlib.ExitStack() as stack:
         sessions = {path: list_sessions(path) for path in sides}
-        _require_enough_sessions(sessions)
+        _check_session_counts(sessions)
         testbeds = [
             open_testbed(stack, path, sessions[path], name)
             for path, name in zip(sides, names, strict=True)
         ]
-        _refuse_equal_sessions(testbeds)
+        _check_sessions_differ(testbeds)
         for path, testbed in zip(sides, testbeds, strict=True):
-            require_starts(path, testbed["results"])
-        require_outside(out, [folder for testbed in testbeds for folder in testbed["results"]])
+            check_session_starts(path, testbed["results"])
+        check_output_folder(out, [folder for testbed in testbeds for folder in testbed["results"]])
         work = stack.enter_context(programs.create_temporary_folder("compare"))
         listing = os.path.join(work, "sides.json")
         write_json(listing, testbeds)
@@ -92,7 +92,7 @@ def list_sessions(side: str) -> list[str]:
     return sessions or [side]
 
 
-def _require_enough_sessions(sessions: dict[str, list[str]]) -> None:
+def _check_session_counts(sessions: dict[str, list[str]]) -> None:
     """Raise UserError unless each side has one session, or each has at least `MIN_SESSIONS`.
 
     sessions: path of each side → the paths of its sessions.
@@ -111,9 +111,9 @@ def _require_enough_sessions(sessions: dict[str, list[str]]) -> None:
 def open_testbed(stack: contextlib.ExitStack, path: str, sessions: list[str], name: str) -> Testbed:
     """Check and open a side, and return it as analysis/compare.R reads it.
 
-    stack: removes the unpacked archives when it closes, so that the result is of use until then.
-    path: the path of the side, as the user gave it.  sessions: paths that :func:`list_sessions`
-    returned.
+    stack: removes the unpacked archives when it closes; the result can be used until then.
+    path: the path of the side, as the user gave it.
+    sessions: the paths of its sessions, as :func:`list_sessions` returns them.
     name: the name of the side, for tables and figures.
     Returns ``{name, results, source, sha256}``: `results` lists the absolute path of each session's
     results, `source` is the last part of `path`, and `sha256` holds the digests of archives that
@@ -130,13 +130,12 @@ def open_testbed(stack: contextlib.ExitStack, path: str, sessions: list[str], na
     }
 
 
-def read_starts(results: str) -> set[str]:
-    """Return when the kernel and Docker had started, for each start that cells ran under.
+def list_starts(results: str) -> set[str]:
+    """Return the starts of kernel and Docker under which the cells in a folder of results ran.
 
-    results: the folder of results.
-    Each start is the kernel's boot ID and Docker's start, with a space between: ``strata gate``
-    keeps starts in this form and looks for the boot ID at the beginning.  Cells whose record names
-    no boot (:func:`strata.host.node.identify_node`) are left out.
+    A start is a text: the kernel's boot ID and the time of Docker's start, with a space between.
+    The form must stay: ``strata gate`` stores starts, and looks for the boot ID at the beginning.
+    Cells whose record names no boot (:func:`strata.host.node.identify_node`) are left out.
     """
     starts = set()
     for path in glob.iglob(os.path.join(glob.escape(results), "raw/*/*/*.json")):
@@ -147,15 +146,16 @@ def read_starts(results: str) -> set[str]:
     return starts
 
 
-def require_starts(side: str, sessions: list[str]) -> None:
+def check_session_starts(side: str, sessions: list[str]) -> None:
     """Raise UserError if two sessions of a side were measured in one start of kernel and Docker.
 
-    side: its path, for the message.  sessions: the folder of results of each.
-    Sessions of records that name no start pass.
+    side: the path of the side, for the message.
+    sessions: the folder of results of each session.
+    Sessions whose records name no start pass.
     """
     earlier_starts: set[str] = set()
     for results in sessions:
-        starts = read_starts(results)
+        starts = list_starts(results)
         if earlier_starts & starts:
             raise UserError(
                 f"{side}: two of its sessions were measured without a restart between them, and "
@@ -164,10 +164,10 @@ def require_starts(side: str, sessions: list[str]) -> None:
         earlier_starts |= starts
 
 
-def _refuse_equal_sessions(testbeds: list[Testbed]) -> None:
-    """Raise UserError if two sessions have the same plan and tables, so that nothing can differ.
+def _check_sessions_differ(testbeds: list[Testbed]) -> None:
+    """Raise UserError if two sessions have the same plan and tables, and so no difference.
 
-    Results without tables pass.
+    Sessions without tables pass.
     """
     # The lines that SHA256SUMS would have for the files of a session → the name of its side.
     side_names: dict[str, str] = {}
@@ -189,23 +189,23 @@ def open_results(path: str, takes_light: bool = False, needs_tables: bool = True
     """Yield the folder of results that a path names, after checking it.
 
     path: an archive (a file or an unpacked folder), a project, or its folder of results.
-    takes_light: whether a light archive will do, which holds ratios and sessions only.
-    needs_tables: whether what was measured must be in tables, which have their columns.
+    takes_light: whether a light archive, which holds only ratios and sessions, is accepted.
+    needs_tables: whether measured values must be in tables with the right columns.
     An archive's file is unpacked into a temporary folder, which is removed when the block ends.
     Raises UserError if there are no results or they have faults, and MachineError if an archive
     cannot be checked on this machine.
     """
     is_archive = os.path.isfile(path) or os.path.exists(os.path.join(path, "archive.json"))
-    if is_archive or (takes_light and light.is_light(path)):
+    if is_archive or (takes_light and light.is_light_archive(path)):
         with contextlib.ExitStack() as stack:
-            # Errors of the check alone are converted, not those of the caller's block.  The stack
+            # Only errors of the check are converted, not those of the caller's block.  The stack
             # keeps the unpacked folder for that block.
             with check.convert_to_machine_error(path):
                 folder = stack.enter_context(check.open_archive(path))
-                if not light.is_light(folder):
-                    faults = check.find_faults(folder)
+                if not light.is_light_archive(folder):
+                    faults = check.find_archive_faults(folder)
                 elif takes_light:
-                    faults = light.find_faults(folder)
+                    faults = light.find_light_archive_faults(folder)
                 else:
                     raise UserError(
                         f"{path}: is a light archive, which holds no runs: name a whole one, or "
@@ -234,12 +234,12 @@ def open_results(path: str, takes_light: bool = False, needs_tables: bool = True
 def _find_folder_faults(folder: str, takes_light: bool, needs_tables: bool) -> list[str]:
     """Return a sentence, with the path of the file, for each fault of a folder of results.
 
-    folder: has a plan.json.  takes_light, needs_tables: as :func:`open_results` takes them.
-    Only the columns of tables are checked, not their values.
+    folder: a folder of results with a plan.json.
+    takes_light, needs_tables: as :func:`open_results` takes them.
     """
     try:
         experiment = validate.load_object(folder, "plan.json")
-        faults = [text.removeprefix("results/") for text in plan.find_mistakes(experiment)]
+        faults = [text.removeprefix("results/") for text in plan.find_plan_mistakes(experiment)]
     except UserError as error:
         faults = [*error.args]
     if faults or not needs_tables:
@@ -248,7 +248,7 @@ def _find_folder_faults(folder: str, takes_light: bool, needs_tables: bool) -> l
     tables: dict[str, Sequence[str]] = {}
     if takes_light:
         for name in light.FILES:
-            tables[os.path.relpath(name, "results")] = light.list_columns(name)
+            tables[os.path.relpath(name, "results")] = light.list_table_columns(name)
     else:
         logs = glob.glob(os.path.join(glob.escape(folder), "raw/*/*/*.log"))
         if not logs:
@@ -298,9 +298,10 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def require_outside(out: str, folders: Iterable[str]) -> None:
-    """Raise UserError if a folder for output is a folder of results, or lies in one of `folders`.
+def check_output_folder(out: str, folders: Iterable[str]) -> None:
+    """Raise UserError if output would replace files in a folder of results.
 
+    out: the folder for output; it must not hold a plan.json, nor lie in one of `folders`.
     folders: the folders of results that are read.
     """
     path = f"{os.path.realpath(out)}{os.sep}"
@@ -311,14 +312,14 @@ def require_outside(out: str, folders: Iterable[str]) -> None:
         )
 
 
-def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
-    """Return a unique name for each side, in their order: the given one, or that of its file.
+def choose_side_names(sides: list[str], names: list[str] | None) -> list[str]:
+    """Return a unique name for each side, in their order: the given name, or that of its file.
 
-    sides: paths.
-    names: one for each side; None or empty: the names of the files, each with the number of its
-    side, from 1, appended if two are equal.
-    Raises UserError for fewer than two sides, for more or fewer names than sides, and for equal
-    names that were given.
+    sides: the paths of the sides.
+    names: a name for each side; None or empty for the names of the files.  If two of these are
+    equal, the number of the side, from 1, is appended to each of them.
+    Raises UserError for fewer than two sides, for more or fewer names than sides, and for given
+    names that are equal.
     """
     if len(sides) < 2:
         raise UserError(
@@ -341,8 +342,8 @@ def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
 def get_base_name(path: str) -> str:
     """Return the base name of an archive, without ``.zip``, or of a project.
 
-    path: an absolute path.  A project's folder `results` has the name of the project.
-    ``strata compare`` names a side by it, and ``strata reproduce`` the archive.
+    path: an absolute path.  A project's folder `results` gets the name of the project.
+    ``strata compare`` gives this name to a side, and ``strata reproduce`` to a folder.
     """
     project = os.path.dirname(path) if os.path.basename(path) == "results" else path
     return os.path.basename(project).removesuffix(".zip")

@@ -49,12 +49,13 @@ def _build_reference(*identifiers: str) -> Any:
     return references if len(references) > 1 else references[0]
 
 
-def _describe_file(folder: str, name: str) -> Fields:
+def _build_file_entity(folder: str, name: str) -> Fields:
     """Return the JSON-LD entity of a file.
 
     folder: the folder of the archive.
-    name: path of the file in it.  SHA256SUMS need not exist yet, and gets no size: it is written
-    after the crate, which it lists.
+    name: the file's path in the folder.
+    SHA256SUMS gets no size and need not exist yet: it is written after the crate, since it lists
+    the crate.
     """
     entity = _build_entity(urllib.parse.quote(name), "File", name=name)
     _, suffix = os.path.splitext(name)
@@ -76,22 +77,23 @@ def format_crate(folder: str, facts: Fields) -> str:
     Raises UserError if Snakefile, the file of the workflow, is missing.
     """
     workflow = "source/Snakefile" if facts["source"]["packed"] else "Snakefile"
-    graph = _list_entities(_describe_files(folder, workflow), workflow, facts)
+    graph = _build_entities(_build_file_entities(folder, workflow), workflow, facts)
     crate = {"@context": f"{_SPECIFICATION}/context", "@graph": graph}
     return json.dumps(crate, indent=1, ensure_ascii=False) + "\n"
 
 
-def _describe_files(folder: str, workflow: str) -> dict[str, Fields]:
+def _build_file_entities(folder: str, workflow: str) -> dict[str, Fields]:
     """Return path → JSON-LD entity of each file that the crate lists, sorted by path.
 
-    The crate's own file is left out.  The source is one entity of its own: of its files only the
-    workflow is listed.
-    folder: the folder of the archive.  workflow: path of the Snakefile in it.
+    The crate's own file is left out.  The only file of the source in the result is the workflow,
+    since the source is one entity.
+    folder: the folder of the archive.
+    workflow: the path of the Snakefile in the folder.
     Raises UserError if the workflow is missing.
     """
     names = {*list_files(folder), checksums.NAME} - {FILE}
     files = {
-        name: _describe_file(folder, name)
+        name: _build_file_entity(folder, name)
         for name in sorted(names)
         if not name.startswith("source/") or name == workflow
     }
@@ -106,10 +108,12 @@ def _describe_files(folder: str, workflow: str) -> dict[str, Fields]:
     return files
 
 
-def _list_entities(files: dict[str, Fields], workflow: str, facts: Fields) -> list[Fields]:
+def _build_entities(files: dict[str, Fields], workflow: str, facts: Fields) -> list[Fields]:
     """Return all entities of the crate, in the order of its file.
 
-    files: path → entity.  workflow: path of the Snakefile.  facts: the object of archive.json.
+    files: path → entity of each file.
+    workflow: the path of the Snakefile in the archive.
+    facts: the object of archive.json.
     ``verify`` compares the file's bytes: a change here makes it reject archives written before.
     """
     source, measured = facts["source"], facts["measured"]

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from strata.measure import log_sections
 
-# One file may unpack to so many bytes (64 MiB), through so many levels of compression.
+# The largest number of bytes to which one file may unpack (64 MiB), and of levels of compression.
 MAX_BYTES = 64 << 20
 DEEPEST = 6
 # Bytes that are decompressed at a time: few, so that little is lost before a damaged place.
@@ -80,20 +80,21 @@ class Budget:
 
 
 def unwrap_file(name: str, content: bytes) -> Iterator[Part]:
-    """Yield a file without the compressed data in it, and then that data, unpacked.
+    """Yield a file without the compressed data in it, and then the unpacked data.
 
-    name: path of the file, which parts have in their names.
-    Compressed data in compressed data is unpacked too.  If the file exceeds `DEEPEST` levels or
+    name: the path of the file, which begins the names of the parts.
+    Compressed data in compressed data is unpacked, too.  If the file exceeds `DEEPEST` levels or
     `MAX_BYTES` bytes, the `problem` of a part says so.
-    :func:`unwrap_text` relies on the file being the first part.
+    The file itself must be the first part, on which :func:`unwrap_text` relies.
     """
     yield from _unwrap_part(Part(name, content), DEEPEST, Budget(MAX_BYTES))
 
 
 def unwrap_text(name: str, text: str) -> list[Part]:
-    """Return the parts that are unpacked from base64 in a text; an empty list without such base64.
+    """Return the parts that are unpacked from base64 in a text.
 
-    name: path of the file that holds the text.
+    The list is empty if no base64 in the text begins like compressed data or a known file.
+    name: the path of the file that holds the text.
     """
     content = text.encode(errors="replace")
     if not any(match["base64"] for match in _PACKED.finditer(content)):
@@ -102,10 +103,11 @@ def unwrap_text(name: str, text: str) -> list[Part]:
 
 
 def _unwrap_part(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
-    """Yield a part without the compressed data in it, and then that data, unpacked, as parts.
+    """Yield a part without the compressed data in it, and then parts with the unpacked data.
 
-    depth: how many levels may still be unpacked.  budget: how many bytes; it is lowered.
-    The part itself comes first.  Each part that cannot be searched as a whole names its problem.
+    depth: how many levels of compression may still be unpacked.
+    budget: how many bytes may still be unpacked; it is lowered.
+    The part itself comes first.  A part that cannot be searched as a whole has a `problem`.
     """
     name, content = part.name, part.content
     if content.startswith(b"\x89PNG"):
@@ -117,7 +119,7 @@ def _unwrap_part(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
     elif content[257:262] == b"ustar":
         members, remainder = _split_tar(name, content)
     else:
-        members, remainder = _find_packed(name, content, budget)
+        members, remainder = _extract_compressed_data(name, content, budget)
     problem = part.problem
     is_noise = _is_noise(remainder)
     if not problem:
@@ -136,7 +138,7 @@ def _unwrap_part(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
 def _remove_pixels(content: bytes) -> bytes:
     """Return a PNG file without its pixels (chunks IDAT), which hold no text.
 
-    Bytes that are no chunk stay.
+    Bytes that do not belong to a chunk stay.
     """
     # After a signature of 8 bytes, a chunk is its length (4 bytes), type (4), data and CRC (4).
     start = 8
@@ -155,9 +157,9 @@ def _remove_pixels(content: bytes) -> bytes:
 def _is_noise(content: bytes) -> bool:
     """Return whether bytes look random, as compressed or encrypted data does.
 
-    They look so if at least 16 of them are not zero, they are no UTF-8, at most 60 % are printable,
-    and they compress by less than 5 %.  Only the first 256 KiB are considered.
-    A file of noise is reported as encrypted, and noise is searched for secrets only.
+    They do if at least 16 of them are not zero, they are not UTF-8, at most 60 % are printable, and
+    they compress by less than 5 %.  Only the first 256 KiB are considered.
+    A file of noise is reported as encrypted.  Noise is searched only for secrets.
     """
     sample = content[: 1 << 18].replace(b"\0", b"")
     with contextlib.suppress(UnicodeError):
@@ -172,9 +174,9 @@ def _is_noise(content: bytes) -> bool:
 def _split_tar(name: str, content: bytes) -> tuple[list[Part], bytes]:
     """Return the regular files in a tar archive as parts, and the archive's remaining bytes.
 
-    name: path of the archive.
-    Of a damaged archive the files before the damaged place are returned, and a part that names the
-    problem.  Sparse files, whose data lies in pieces, stay in the remaining bytes.
+    name: the path of the archive.
+    For a damaged archive, the files before the damaged place are returned, and a part that names
+    the problem.  Sparse files, whose data is in pieces, stay in the remaining bytes.
     """
     members: list[Part] = []
     remainder: list[bytes] = []
@@ -194,10 +196,10 @@ def _split_tar(name: str, content: bytes) -> tuple[list[Part], bytes]:
 
 
 def _read_sqlite(name: str, content: bytes) -> list[Part]:
-    """Return parts with the content of an SQLite database: all of it as SQL, and each binary value.
+    """Return parts with the content of an SQLite database: the whole as SQL, and each binary value.
 
-    The file's bytes are not enough: a long text may be split over pages.
-    name: path of the database.  A damaged one gives one part, which names the problem.
+    The file's bytes are not enough, since a long text may be split over pages.
+    name: the path of the database.  For a damaged database, the only part names the problem.
     """
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
         try:
@@ -209,17 +211,17 @@ def _read_sqlite(name: str, content: bytes) -> list[Part]:
     return [Part(name, value, is_file=False) for value in (text.encode(errors="replace"), *blobs)]
 
 
-def _find_packed(name: str, content: bytes, budget: Budget) -> tuple[list[Part], bytes]:
-    """Return the unpacked data of a content as parts, and the content's remaining bytes.
+def _extract_compressed_data(name: str, content: bytes, budget: Budget) -> tuple[list[Part], bytes]:
+    """Return the data that is compressed in a content as unpacked parts, and the remaining bytes.
 
-    name: path of the file.  budget: lowered by the bytes that are unpacked; an empty one ends the
-    search.
-    Compressed data is looked for at every offset.  The remaining bytes keep their order, with a
-    space where data was cut out, so that no text arises over the gap.
+    name: the path of the file.
+    budget: how many bytes may still be unpacked; it is lowered, and the search ends at 0.
+    Compressed data is looked for at every offset.  The remaining bytes keep their order.  A space
+    replaces the data that was cut out, so that the bytes around it do not form a new text.
     """
     members: list[Part] = []
     remainder: list[bytes] = []
-    # The search goes on at `searched`; the bytes before `copied` are in a member or the remainder.
+    # The search continues at `searched`; the bytes before `copied` are in a member or remainder.
     searched = copied = 0
     while budget.left > 0 and (match := _PACKED.search(content, searched)):
         searched = match.end()
@@ -249,8 +251,9 @@ def _unpack_stream(
 ) -> tuple[int, Part, int] | None:
     """Unpack data that gzip, bzip2, xz, lzma or zlib compressed, which may be damaged.
 
-    name: path of the file.  start: offset in `content` of the first byte, which tells the format.
-    budget: lowered by the bytes that are unpacked.
+    name: the path of the file.
+    start: the offset in `content` of the first byte, which shows the format.
+    budget: how many bytes may still be unpacked; it is lowered.
 
     Returns the offset of the compressed data, the unpacked part, and the offset after the data;
     None if the bytes only look like compressed data.
@@ -258,8 +261,8 @@ def _unpack_stream(
     mark = content[start : start + 1]
     data, end, problem = _decompress(_UNPACKERS[mark](), content, start, budget)
     # Bytes of a text or a picture may look like the beginning of compressed data, most often the
-    # two bytes of zlib: nothing or little is then unpacked, and with damage.  From 256 bytes on
-    # they count as compressed data even so.
+    # two bytes of zlib.  Then little is unpacked, or none, and with damage.  If 256 bytes or more
+    # are unpacked, they count as compressed data in spite of the damage.
     is_likely = bool(data) or start == 0
     if mark == b"x":
         is_likely = bool(data) and not problem
@@ -273,9 +276,9 @@ def _unpack_zip_member(
 ) -> tuple[int, Part, int] | None:
     """Unpack one member of a zip file, which may be damaged or lack its central directory.
 
-    name: path of the zip file.
-    start: offset in `content` of the bytes that look like the member's local header.
-    budget: lowered by the bytes that are decompressed.
+    name: the path of the zip file.
+    start: the offset in `content` of the bytes that look like the member's local header.
+    budget: how many bytes may still be unpacked; it is lowered.
 
     Returns the offset of the member's data, the member, and the offset after its data; None if the
     bytes are no such header.
@@ -333,7 +336,8 @@ def _decompress(
     """Decompress data from an offset of a content until its end, damage, or an empty budget.
 
     unpacker: a new decompressor object of zlib, bz2 or lzma.
-    budget: lowered by the bytes that are decompressed; below zero if it ended the data.
+    start: the offset in `content` where the compressed data begins.
+    budget: how many bytes may still be unpacked; it is lowered, below 0 if it ended the data.
     Returns the data, the offset after its compressed form, and why the data is incomplete, or "".
     """
     pieces: list[bytes] = []
@@ -420,7 +424,7 @@ class Reading(NamedTuple):
 def decode_text(content: bytes) -> str:
     """Return bytes as text: UTF-32 or UTF-16 if they begin with its byte order mark, else UTF-8.
 
-    Bytes that are no characters become U+FFFD: a tool may print in its own encoding.
+    Invalid bytes become U+FFFD, since a tool may print in another encoding.
     """
     # UTF-32 comes first: its little-endian mark begins with that of UTF-16.
     for mark, encoding in (
@@ -434,12 +438,12 @@ def decode_text(content: bytes) -> str:
     return content.decode(errors="replace")
 
 
-def read_text(content: bytes) -> Iterator[Reading]:
+def list_readings(content: bytes) -> Iterator[Reading]:
     """Yield the readings of a content: as it is, decoded layer by layer, and joined over lines.
 
     Invisible characters are dropped in one reading, since they may split a text, and replaced by a
-    space in another, since they may be all that separates it from others.
-    The order binds: the caller skips a secret of a later reading that an earlier one has shown.
+    space in another, since they may be all that separates a text from others.
+    The order must stay: the caller skips a secret of a later reading that an earlier one has shown.
     """
     plain = decode_text(content)
     separated = plain
@@ -461,8 +465,9 @@ def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
     """Yield a reading of a text after each layer of escapes or base64 that is decoded.
 
     gap: the text that replaces invisible characters.
-    Lines that a layer leaves unchanged are empty: the caller has read them.
-    All escapes, at most `_LAYERS` layers, are decoded before a layer of base64, and so on again.
+    Lines that a layer leaves unchanged are empty, since the caller has read them.
+    All escapes are decoded, up to `_LAYERS` layers, and then one layer of base64; both are repeated
+    up to `_LAYERS` times.
     """
     for _ in range(_LAYERS):
         for _ in range(_LAYERS):
@@ -502,9 +507,10 @@ def _decode_escapes(text: str, gap: str) -> str:
 
 
 def _keep_changed_lines(old: str, new: str) -> str:
-    """Return the new text with each line empty that equals the old one's; "" if all do.
+    """Return a new text in which each line that equals the old text's line is empty.
 
-    Raises ValueError if the texts differ in their number of lines, which must stay.
+    Returns "" if the texts are equal.  Both must have the same number of lines; otherwise
+    ValueError is raised.
     """
     if new == old:
         return ""
@@ -513,9 +519,9 @@ def _keep_changed_lines(old: str, new: str) -> str:
 
 
 def _decode_base64(match: re.Match[str]) -> str:
-    """Return the text that a match of `_BASE64` stands for, in one line.
+    """Return the text that a match of `_BASE64` encodes, in one line.
 
-    Returns the base64 itself if its decoded bytes are no text, or fewer than six.
+    Returns the base64 itself if the decoded bytes are not text, or fewer than six.
     """
     letters = match[0].rstrip("=").replace("-", "+").replace("_", "/")
     # Four letters stand for three bytes; one letter more stands for none.
@@ -524,18 +530,18 @@ def _decode_base64(match: re.Match[str]) -> str:
     content = base64.b64decode(letters + "=" * (-len(letters) % 4))
     content = content.replace(b"\0", b"").replace(b"\n", b" ")
     head = content[:64]
-    # Of data few bytes are printable; of a text few are not, for example those beyond ASCII.
+    # A text has few bytes that are not printable, for example those beyond ASCII; data has many.
     if len(content) > 5 and len(head.translate(None, _PRINTABLE)) <= len(head) / 4:
         return content.decode(errors="replace")
     return match[0]
 
 
 def _join_lines(lines: list[str]) -> str:
-    """Join each line to those after it, since a text may run on into them.
+    """Return a text in which each line is joined to the lines after it.
 
-    Each line of the result holds the line joined to the next, to the next two, and so on, with
-    spaces between these texts; it is empty if no text runs on over the line's end.
-    The number of lines stays, since findings name lines.
+    A secret may be cut at the end of a line.  Each line of the result holds the line joined to the
+    next one, to the next two, and so on, with spaces between these texts.  It is empty if no text
+    can continue after the line.  The number of lines stays, since findings name lines.
     """
     joined = [""] * len(lines)
     # Whether a line has the length of the line before, as within a block of base64.
@@ -543,8 +549,8 @@ def _join_lines(lines: list[str]) -> str:
     for line, before in zip(lines[1:], lines, strict=False):
         continues_block.append(len(line) == len(before) >= _BLOCK)
     for number, line in enumerate(lines):
-        beginning = _strip_joint(line[-_LONGEST:])
-        # A text runs on only after a character of `_PIECE`, and none begins within a block.
+        beginning = _strip_continuation(line[-_LONGEST:])
+        # A text continues only after a character of `_PIECE`, and none begins within a block.
         if not _PIECE.match(beginning[-1:]) or (continues_block[number] and _PIECE.fullmatch(line)):
             continue
         pieces = [beginning]
@@ -559,7 +565,7 @@ def _join_lines(lines: list[str]) -> str:
             # The line after the last piece of a short text may be another text.
             if len(pieces) < _SHORT:
                 texts.append("".join([*pieces, piece]))
-            pieces.append(_strip_joint(piece))
+            pieces.append(_strip_continuation(piece))
             ends = len(pieces) > _MAX_PIECES and not continues_block[following]
             if ends or not _PIECE.fullmatch(pieces[-1]):
                 break
@@ -569,6 +575,9 @@ def _join_lines(lines: list[str]) -> str:
     return "\n".join(joined)
 
 
-def _strip_joint(line: str) -> str:
-    """Return a line without the spaces, quotes, backslash or plus that join it to the next."""
+def _strip_continuation(line: str) -> str:
+    """Return a line without the characters at its end that continue it in the next line.
+
+    These are spaces, quotes, a backslash or a plus sign.
+    """
     return line.rstrip().removesuffix("+").removesuffix("\\").rstrip().rstrip("\"'`")

@@ -84,14 +84,18 @@ def build_summary(folder: str, given_facts: Fields) -> Fields:
     return {
         "format": FORMAT,
         **given_facts,
-        **_select_settings(experiment),
+        **_select_pooled_settings(experiment),
         "missing": len(cells) - len(measured),
         "raw": {"files": len(names), "sha256": digest.hexdigest()},
     }
 
 
-def _select_settings(experiment: Plan) -> Fields:
-    """Return scale and layers of a plan.  Only sessions that agree in both are pooled."""
+def _select_pooled_settings(experiment: Plan) -> Fields:
+    """Return the scale of a plan and the layers of its environments.
+
+    Only sessions that agree in both are pooled.  The keys are `scale` and `environments`, as in
+    light.json.
+    """
     layers = {name: entry["layers"] for name, entry in experiment["environments"].items()}
     return {"scale": experiment["scale"], "environments": layers}
 
@@ -102,30 +106,33 @@ def read_settings(results: str) -> Fields:
     results: the folder of results, whose files were checked.
     """
     if os.path.exists(os.path.join(results, os.path.basename(paths.PLAN))):
-        return _select_settings(load_object(results, os.path.basename(paths.PLAN)))
+        return _select_pooled_settings(load_object(results, os.path.basename(paths.PLAN)))
     facts = load_object(os.path.dirname(os.path.abspath(results)), FACTS)
     return {key: facts[key] for key in ("scale", "environments")}
 
 
-def list_columns(name: str) -> list[str]:
-    """Return the columns that a table has in every light archive, of which it is one of `FILES`."""
+def list_table_columns(name: str) -> list[str]:
+    """Return the columns that a table of `FILES` has in every light archive."""
     return [*_FORMS[name]]
 
 
-def is_light(folder: str) -> bool:
-    """Return whether an unpacked archive is a light one, by its light.json; false for any file."""
+def is_light_archive(folder: str) -> bool:
+    """Return whether a folder is an unpacked light archive: it has a light.json."""
     return os.path.lexists(os.path.join(folder, FACTS))
 
 
-def find_faults(folder: str) -> list[str]:
+def find_light_archive_faults(folder: str) -> list[str]:
     """Return a sentence for each fault of an unpacked light archive; an empty list for a good one.
 
-    Each check relies on what those before it have checked: one with faults is the last.
-    Callers use :func:`strata.archive.check.convert_to_machine_error` around it.
+    The order of the checks must stay, since each relies on the earlier ones: the first check with
+    faults is the last.
+    Callers convert other errors by :func:`strata.archive.check.convert_to_machine_error`.
     """
     try:
         return (
-            checksums.find_faults(folder) or _find_wrong_facts(folder) or _find_wrong_rows(folder)
+            checksums.find_checksum_faults(folder)
+            or _find_wrong_facts(folder)
+            or _find_wrong_rows(folder)
         )
     except UserError as error:
         return [*error.args]
@@ -155,7 +162,7 @@ def _find_wrong_rows(folder: str) -> list[str]:
 
     The tables are sessions.csv, which is checked first, and ratios.csv.  Rows must agree with
     light.json, with each other and in themselves.
-    Raises UserError, as :func:`_read_rows`, for a value without its form.
+    Raises UserError, which names the line, for a value that its column cannot have.
     """
     environments = load_object(folder, FACTS)["environments"]
     sessions = _read_rows(folder, SESSIONS)
@@ -188,9 +195,10 @@ def _find_wrong_rows(folder: str) -> list[str]:
 def _read_rows(folder: str, name: str) -> list[Row]:
     """Return the rows of a table, column → text, after checking them against `_FORMS`.
 
-    name: path of the table in the archive, `RATIOS` or `SESSIONS`.  Columns may have any order, and
-    ratios may have further columns for factors.
-    Raises UserError, which names the line, for a column or value without its form.
+    name: the path of the table in the archive, `RATIOS` or `SESSIONS`.  Columns may have any order,
+    and ratios may have further columns for factors.
+    Raises UserError, which names the line, for a wrong column, or a value that does not match its
+    pattern in `_FORMS`.
     """
     forms = _FORMS[name]
     try:

@@ -64,12 +64,13 @@ def write_light(out: str, allowed: list[str] | None = None) -> None:
     """Write the light archive of the project in the working directory, and print its checksum.
 
     The plan and the tables `light.FILES` must exist; temporary files go below results/tmp.
-    out: path of the file, which is replaced.  allowed: see :func:`write_archive`.
-    Raises UserError if a table is missing, was edited or holds something private; `out` is then as
-    it was before.
+    out: the path of the file, which is replaced.
+    allowed: texts, files, or places as FILE:LINE, that are published although they look private.
+    Raises UserError if a table is missing, was edited or holds private texts; `out` is then
+    unchanged.
     """
     os.makedirs("results/tmp", exist_ok=True)
-    project = source.list_source(os.getcwd())
+    project = source.read_project_source(os.getcwd())
     experiment = plan.read_checked_plan()
     if stale := {*light.FILES} & {*remake.list_edited_tables()}:
         names = ", ".join(sorted(stale))
@@ -84,9 +85,9 @@ def write_light(out: str, allowed: list[str] | None = None) -> None:
         }
         facts = light.build_summary(".", given_facts)
         _write_text(folder, light.FACTS, json.dumps(facts, indent=1) + "\n")
-        _refuse_private_texts(folder, experiment, project, allowed or [])
-        _check_and_pack(folder, out, light.find_faults)
-    progress.print_message(f"archive: {out}: {_describe_file(out)}")
+        _check_private_texts(folder, experiment, project, allowed or [])
+        _check_and_pack(folder, out, light.find_light_archive_faults)
+    progress.print_message(f"archive: {out}: {_format_size_and_digest(out)}")
 
 
 def write_archive(
@@ -98,27 +99,27 @@ def write_archive(
 ) -> None:
     """Write the archive of the project in the working directory to a file, and print its checksum.
 
-    out: path of the file, which is replaced.
-    with_image: whether the files of the image go into the archive.
+    out: the path of the file, which is replaced.
+    with_image: whether the archive holds the files of the image.
     allowed: texts, files, or places as FILE:LINE, that are published although they look private.
     without_source: whether the source is only named by its commit, and the manifest of the image is
     left out.
-    snakemake: the version that made the results; None: the one installed.
+    snakemake: the version of Snakemake that made the results; None for the installed one.
 
     All results and papers must exist; temporary files go below results/tmp.
     Also prints the files that git does not track, and the notes of
     :func:`strata.archive.metadata.describe_origin`.
-    Raises UserError if a file is missing or holds something private, or if the archive would not
-    verify, and MachineError if that cannot be checked.  `out` is then as it was before.
+    Raises UserError if a file is missing or holds private texts, or if the archive would not pass
+    ``verify``, and MachineError if that cannot be checked; `out` is then unchanged.
     """
     os.makedirs("results/tmp", exist_ok=True)
-    project = source.list_source(os.getcwd())
+    project = source.read_project_source(os.getcwd())
     if without_source and (project.revision is None or project.changed):
         raise UserError("an archive without its source is of a commit: commit all changes first")
     experiment = plan.read_checked_plan()
     with programs.create_temporary_folder("archive", "results/tmp") as folder:
-        _copy_files(folder, {name: name for name in _list_results(experiment, without_source)})
-        _require_tracked(experiment, project)
+        _copy_files(folder, {name: name for name in _list_result_files(experiment, without_source)})
+        _check_files_are_tracked(experiment, project)
         _copy_files(folder, {f"source/{name}": project.locate_file(name) for name in project.files})
         on_top = [name for name in metadata.ON_TOP if name in project.files]
         _copy_files(folder, {name: project.locate_file(name) for name in on_top})
@@ -126,18 +127,18 @@ def write_archive(
             _copy_files(folder, _list_image_files(experiment))
         facts = _write_descriptions(folder, project, snakemake, packed=not without_source)
         # The source is searched even if it is left out: the commit publishes it.
-        _refuse_private_texts(folder, experiment, project, allowed or [])
+        _check_private_texts(folder, experiment, project, allowed or [])
         if without_source:
             remove_tree(os.path.join(folder, "source"))
         _write_text(folder, crate.FILE, crate.format_crate(folder, facts))
-        _check_and_pack(folder, out, check.find_faults)
+        _check_and_pack(folder, out, check.find_archive_faults)
         count = len(zip_file.list_files(folder))
     if project.untracked:
         names = ", ".join(_shorten_list(project.untracked))
         progress.print_message(f"archive: not in it, since git does not track them: {names}")
     for note in metadata.describe_origin(facts):
         progress.print_message(f"archive: note: {note}")
-    progress.print_message(f"archive: {out}: {count} files, {_describe_file(out)}")
+    progress.print_message(f"archive: {out}: {count} files, {_format_size_and_digest(out)}")
 
 
 def _write_descriptions(
@@ -146,14 +147,14 @@ def _write_descriptions(
     """Write environment/, archive.json and README.md, and return the object of archive.json.
 
     folder: the folder of the archive, which must hold results and source already.
-    snakemake: the version that made the results; None: the one installed.
+    snakemake: the version of Snakemake that made the results; None for the installed one.
     packed: whether the archive will hold the source.
     """
     for name, lines in metadata.list_software().items():
         _write_text(folder, name, "".join(f"{line}\n" for line in lines))
     given_facts = {
         "strata": __version__,
-        "snakemake": snakemake or _find_version("snakemake"),
+        "snakemake": snakemake or _get_package_version("snakemake"),
         "source": {
             "revision": project.revision,
             "changed": project.changed,
@@ -170,9 +171,11 @@ def _write_descriptions(
 def _check_and_pack(folder: str, out: str, find_faults: Callable[[str], list[str]]) -> None:
     """Write the checksums of an archive's files, check the archive, and pack it into a file.
 
-    folder: the folder of the archive.  out: path of the file, which is replaced.
+    folder: the folder of the archive.
+    out: the path of the file, which is replaced.
     find_faults: the check that ``verify`` makes of such an archive.
-    Raises UserError if the archive would not verify, and MachineError if that cannot be checked.
+    Raises UserError if the archive would not pass ``verify``, and MachineError if that cannot be
+    checked.
     """
     checksums.write_checksums(folder)
     with check.convert_to_machine_error(out):
@@ -182,17 +185,17 @@ def _check_and_pack(folder: str, out: str, find_faults: Callable[[str], list[str
     zip_file.pack_folder(folder, out)
 
 
-def _describe_file(path: str) -> str:
+def _format_size_and_digest(path: str) -> str:
     """Return the size and the SHA-256 of a file, for the end of a message."""
     return f"{os.path.getsize(path):,} bytes, SHA-256 {checksums.hash_file(path)}"
 
 
 def _copy_files(folder: str, files: dict[str, str]) -> None:
-    """Copy files into a folder, and make the folders between.
+    """Copy files into a folder, and create the folders between.
 
     files: relative path in `folder` → path of the file that is copied there.
-    Of a mode only the owner's right to execute is kept, so that archives of equal files are
-    byte-identical.
+    A copy keeps only the owner's right to execute of the file's mode, so that archives of equal
+    files are byte-identical.
     """
     for name, path in files.items():
         target = os.path.join(folder, name)
@@ -202,9 +205,9 @@ def _copy_files(folder: str, files: dict[str, str]) -> None:
 
 
 def _write_text(folder: str, name: str, text: str) -> None:
-    """Write a text, with the ends of its lines as they are, to a file in a folder.
+    """Write a text to a file in a folder, without converting the ends of lines.
 
-    name: relative path of the file; the folders between are made.
+    name: the relative path of the file; the folders between are created.
     """
     path = os.path.join(folder, name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -212,22 +215,22 @@ def _write_text(folder: str, name: str, text: str) -> None:
         file.write(text)
 
 
-def _find_version(package: str) -> str:
-    """Return the version of a package that this Python has; `NOT_AVAILABLE` if it has none."""
+def _get_package_version(package: str) -> str:
+    """Return the version of an installed Python package; `NOT_AVAILABLE` if it is missing."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return NOT_AVAILABLE
 
 
-def _require_tracked(experiment: Plan, project: source.Source) -> None:
+def _check_files_are_tracked(experiment: Plan, project: source.Source) -> None:
     """Raise UserError if git does not track a file that the measurements depend on.
 
     These are the files that the image is built from, and each planned workload's declaration and
     parser.  Files that do not exist pass.
     """
     image = {**config.read_config()["image"], "workloads": experiment["image"].get("workloads", [])}
-    needed = {*recipe.list_files(image)}
+    needed = {*recipe.list_image_files(image)}
     for name in experiment["workloads"]:
         needed |= {f"workloads/{name}/workload.yaml", f"workloads/{name}/parse.py"}
     if lacking := sorted(name for name in needed - set(project.files) if os.path.exists(name)):
@@ -237,11 +240,11 @@ def _require_tracked(experiment: Plan, project: source.Source) -> None:
         )
 
 
-def _list_results(experiment: Plan, without_manifest: bool) -> list[str]:
+def _list_result_files(experiment: Plan, without_manifest: bool) -> list[str]:
     """Return the paths of all files of results that go into the archive, relative to the project.
 
     These are the plan, the facts on the image, logs, records, decisions, tables and papers, and the
-    report and log of each failed cell.  Cells that were not measured are left out.
+    record and log of each failed cell.  Cells that were neither measured nor failed are left out.
     without_manifest: whether the manifest of the image is left out.
     Raises UserError, with the command that helps, if a record, a table or a paper is missing.
     """
@@ -267,7 +270,7 @@ def _list_results(experiment: Plan, without_manifest: bool) -> list[str]:
 
 
 def _list_image_files(experiment: Plan) -> dict[str, str]:
-    """Return path in the archive → path in this machine's cache, for each file of the image.
+    """Return ``{path in the archive: path in this machine's cache}`` of the image's files.
 
     The unpacked tree is left out, since the image's tar file holds it, and so are the keys of
     virtual machines.
@@ -283,16 +286,16 @@ def _list_image_files(experiment: Plan) -> dict[str, str]:
     return files
 
 
-def _refuse_private_texts(
+def _check_private_texts(
     folder: str, experiment: Plan, project: source.Source, allowed: list[str]
 ) -> None:
     """Raise UserError if an archive holds private texts that are not allowed.
 
     folder: the folder of the archive's files, with the source below ``source``.
     allowed: texts, files, or places as FILE:LINE, that may be published.
-    Files of the image and the manifest are not searched: they hold nothing of this machine.
-    Source files that equal the commit count as public, except config.yaml, in which users write
-    names and folders of their machine.
+    Files of the image and the manifest are not searched, since no texts of this machine are in
+    them.  Source files that equal the commit count as public, except config.yaml, in which users
+    write names and folders of their machine.
     """
     changed = {*project.changed, "config.yaml"}
     scanner = _create_scanner(experiment, project, changed, allowed)
@@ -312,18 +315,19 @@ def _refuse_private_texts(
 def _create_scanner(
     experiment: Plan, project: source.Source, changed: set[str], allowed: list[str]
 ) -> private.Scanner:
-    """Return the scanner for an archive; words of the public source are not private to it.
+    """Return the scanner that finds private texts in the files of an archive.
 
-    changed: paths of the source files that are not public.
+    A word of the public source is not private, even if it is the name of a user or host.
+    changed: the paths of the source files that are not public.
     allowed: texts, files, or places as FILE:LINE, that may be published.
     The folders of files that workloads name by their parameters, and the machine of the client
-    (results/tmp/client.json), are private too.
+    (results/tmp/client.json), are private, too.
     """
     public_texts = [*experiment["environments"], *experiment["workloads"]]
     for name in set(project.files) - changed:
         with open(project.locate_file(name), "rb") as file:
             text = extraction.decode_text(file.read())
-        # Letters in a binary file, which has NUL characters, are no words.
+        # A text with NUL characters is a binary file, whose letters are not words.
         if "\0" not in text:
             public_texts.append(text)
     folders = set()
@@ -344,6 +348,8 @@ def _create_scanner(
 
 
 def _shorten_list(lines: list[str]) -> list[str]:
-    """Return the first `_MAX_LINES` lines and, if any are left, a last line that counts them."""
+    """Return the first `_MAX_LINES` lines; if more are left, a last line gives their number."""
     omitted_count = len(lines) - _MAX_LINES
-    return [*lines[:_MAX_LINES], f"… and {omitted_count} more"] if omitted_count > 0 else lines
+    if omitted_count <= 0:
+        return lines
+    return [*lines[:_MAX_LINES], f"… and {omitted_count} more"]

@@ -46,10 +46,10 @@ _FONTS = "environment/fonts.txt"
 
 
 def _capture_lines(*command: str) -> list[str]:
-    """Run a command and return the lines that it prints on stdout or, if none, on stderr.
+    """Run a command, and return the lines that it prints on stdout, or else on stderr.
 
     The lines are stripped.
-    Returns the one line `NOT_AVAILABLE` if the program is missing, fails or prints nothing.
+    Returns the single line `NOT_AVAILABLE` if the program is missing, fails or prints nothing.
     """
     try:
         result = programs.run_tool(command)
@@ -64,11 +64,11 @@ def _capture_lines(*command: str) -> list[str]:
 
 @functools.cache
 def list_software() -> dict[str, list[str]]:
-    """Return the lines of each file in environment/: packages of Python and R, fonts, and tools.
+    """Return ``{path: lines}`` of the files in environment/: packages, fonts and tools.
 
-    The keys are the files' paths in an archive.  Cached: runs R and each tool once in a process.
-    :func:`list_differences` relies on the form of the lines on R and tools: the name of a package
-    or tool, then its version.
+    The paths are those in an archive.  R and each tool run only once in a process.
+    :func:`list_software_differences` relies on the form of the lines on R and tools: the name of a
+    package or tool, then its version.
     """
     python = {
         f"{package.metadata['Name']}=={package.version}"
@@ -86,12 +86,12 @@ def list_software() -> dict[str, list[str]]:
     }
 
 
-def list_differences(folder: str) -> list[str]:
+def list_software_differences(folder: str) -> list[str]:
     """Return a phrase for each difference between this machine's software and an archive's.
 
-    folder: the folder of the unpacked archive.  Runs R and each tool, as :func:`list_software`.
+    folder: the folder of the unpacked archive.
     Only software that decides the bytes of papers is compared: R and those of its packages that
-    are installed here, pandoc, LaTeX and the font of figures.
+    are installed here, pandoc, LaTeX and the font of figures.  R and each tool are run.
     An empty list means that papers must be byte-identical.
     """
     software = list_software()
@@ -112,7 +112,10 @@ def list_differences(folder: str) -> list[str]:
 
 
 def _read_lines(folder: str, name: str) -> list[str]:
-    """Return the non-empty lines of an archive's file, stripped; an empty list without the file."""
+    """Return the non-empty lines of a file, stripped; an empty list if there is no such file.
+
+    folder, name: the folder of an archive, and the file's path in it.
+    """
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         return []
@@ -178,11 +181,12 @@ def collect_facts(folder: str, given_facts: Fields) -> Fields:
 
 
 def _count_revisions(records: Iterable[Fields]) -> dict[str, dict[str, int]]:
-    """Return commit → ``{cells, changed}``: how many cells it measured, and how many changed.
+    """Return ``{commit: {cells, changed}}``: the numbers of cells measured with each commit.
 
-    records: the records of the measured cells.  archive.json keeps the result as
-    `measured.revisions`. Cells of no known commit are counted under "unknown"; a source that may
-    have been changed counts as changed.
+    `cells` counts all cells, and `changed` those whose source had changed files.  Cells of no known
+    commit are counted under "unknown"; a source that may have been changed counts as changed.
+    records: the records of the measured cells.
+    archive.json keeps the result as `measured.revisions`.
     """
     revisions: dict[str, dict[str, int]] = {}
     for record in records:
@@ -209,9 +213,9 @@ def _list_authors(citation: Fields) -> list[str]:
 
 
 def describe_origin(facts: Fields) -> list[str]:
-    """Return a note for each reason why the archive and its runs are not of one clean commit.
+    """Return a note for each reason why an archive and its runs do not come from one clean commit.
 
-    facts: the object of archive.json.  The list is empty if source and runs are of one such commit.
+    facts: the object of archive.json.
     README.md holds the notes: a change of a text makes ``verify`` reject archives written before.
     """
     revision, changed = facts["source"]["revision"], facts["source"]["changed"]
@@ -239,7 +243,7 @@ def describe_origin(facts: Fields) -> list[str]:
 
 
 def _escape_markdown(text: str) -> str:
-    """Escape a text, so that Markdown shows it unchanged, on one line."""
+    """Return a text in one line, escaped so that Markdown shows it literally."""
     return re.sub(r"([\\`*<>\[\]|&!])", r"\\\1", " ".join(text.split()))
 
 

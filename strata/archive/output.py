@@ -9,7 +9,7 @@ from strata.util import programs
 from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_tree
 
-# A disk with at most so many free bytes (1 MiB) is taken as the reason of a failure.
+# A disk with at most this number of free bytes (1 MiB) is taken as the reason of a failure.
 _FULL = 1 << 20
 
 
@@ -17,9 +17,9 @@ _FULL = 1 << 20
 def write_whole_folder(target: str) -> Iterator[str]:
     """Yield a temporary folder whose files are moved into a target folder when the block ends.
 
-    target: the folder, made with its parents if missing.  Files of equal names are replaced.
+    target: the folder, created with its parents if missing.  Files of equal names are replaced.
     The temporary folder is in `target`, so that files are renamed and not copied.
-    If the block fails, nothing is moved, and all folders that were made are removed.
+    If the block fails, no file is moved, and all folders that were created are removed.
     Raises UserError if this user cannot write `target`, and MachineError if its disk is full.
     """
     # From the innermost folder to the outermost.
@@ -27,7 +27,7 @@ def write_whole_folder(target: str) -> Iterator[str]:
     missing = [folder for folder in ancestors if not os.path.lexists(folder)]
     try:
         with contextlib.ExitStack() as stack:
-            with _explain_failure(target):
+            with _convert_write_errors(target):
                 os.makedirs(target, exist_ok=True)
                 folder = stack.enter_context(programs.create_temporary_folder("output", target))
             try:
@@ -39,7 +39,7 @@ def write_whole_folder(target: str) -> Iterator[str]:
                     raise
                 reason = f"{target}: its disk is full; free some, or name another folder with --to"
                 raise MachineError(reason) from None
-            with _explain_failure(target):
+            with _convert_write_errors(target):
                 for name in os.listdir(folder):
                     os.replace(os.path.join(folder, name), os.path.join(target, name))
     except BaseException:
@@ -49,10 +49,10 @@ def write_whole_folder(target: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _explain_failure(target: str) -> Iterator[None]:
-    """Raise UserError, which names the target and the remedy, if the block fails to write it.
+def _convert_write_errors(target: str) -> Iterator[None]:
+    """Convert errors in writing the target to UserError, which names the target and the remedy.
 
-    The remedy is the option ``--to``, which all commands with such a folder have.
+    The remedy is the option ``--to``, which all commands that write such a folder have.
     """
     try:
         yield

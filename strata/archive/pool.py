@@ -13,11 +13,11 @@ def pool_sessions(archives: list[str], out: str, environments: Sequence[str] = (
     """Write tables of the sessions of archives, and of the machines they ran on, into a folder.
 
     This is the command ``pool``: strata/options.py passes its options by these names.
-    archives: paths of light archives, whole archives, projects or folders of results.
+    archives: the paths of light archives, whole archives, projects or folders of results.
     out: the folder to write index.html and the tables into.
-    environments: names of environments that have a column in table.md; empty: all have one.
-    Raises UserError for an archive with faults, and for archives that cannot be pooled.  `out` is
-    then as it was before.
+    environments: the environments that get a column in table.md; empty for all.
+    Raises UserError for an archive with faults, and for archives that cannot be pooled; `out` is
+    then unchanged.
     """
     with contextlib.ExitStack() as stack:
         # analysis/pool.R reads these keys.
@@ -27,7 +27,7 @@ def pool_sessions(archives: list[str], out: str, environments: Sequence[str] = (
             name = os.path.basename(os.path.abspath(path))
             results = os.path.abspath(results)
             sources.append({"name": name, "results": results, **light.read_settings(results)})
-        compare.require_outside(out, [source["results"] for source in sources])
+        compare.check_output_folder(out, [source["results"] for source in sources])
         work = stack.enter_context(programs.create_temporary_folder("pool"))
         listing = os.path.join(work, "sources.json")
         write_json(listing, sources)

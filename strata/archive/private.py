@@ -74,10 +74,10 @@ class Finding(NamedTuple):
 
 
 def split_words(texts: Iterable[str]) -> set[str]:
-    """Return the words of texts; a word with dots, hyphens or underscores also in its parts.
+    """Return the words of texts, and the parts of words with dots, hyphens or underscores.
 
-    These are the forms in which the name of a user or host could occur: :class:`Scanner` does not
-    look for names that are public words.
+    The name of a user or host may occur in each of these forms.  :class:`Scanner` does not look for
+    names that are public words.
     """
     words: set[str] = set()
     for text in texts:
@@ -86,10 +86,10 @@ def split_words(texts: Iterable[str]) -> set[str]:
     return words
 
 
-def _list_users() -> set[str]:
-    """Return the names of the user who runs this process, and of the one who called sudo.
+def _list_user_names() -> set[str]:
+    """Return the names of the user who runs this process, and of the user who called sudo.
 
-    The empty text is among them if a variable of the environment is not set: callers remove it.
+    The result may contain the empty text, which callers remove.
     """
     users = {os.environ.get(key, "") for key in ("USER", "LOGNAME", "SUDO_USER")}
     # The system need not have a name for the user.
@@ -109,15 +109,15 @@ def _list_host_names(host: str) -> set[str]:
 def _list_private_folders(project: str) -> set[str]:
     """Return the folders that identify this machine or its user, each also with links resolved.
 
-    project: the project's folder, which is one of them.  The environment names the others: HOME,
-    STRATA_HOME and XDG_CACHE_HOME.
+    project: the project's folder, which is one of them.  The others are in the environment
+    variables HOME, STRATA_HOME and XDG_CACHE_HOME.
     """
     paths = [project]
     paths += [os.environ.get(key, "") for key in ("HOME", "STRATA_HOME", "XDG_CACHE_HOME")]
     folders: set[str] = set()
     for path in filter(None, paths):
         folders |= {os.path.abspath(path), os.path.realpath(path)}
-    # Every machine has these.
+    # These folders are on every machine.
     return folders - {"/", "/root", "/home", "/tmp", "/var/cache", "/var/cache/strata"}
 
 
@@ -132,11 +132,12 @@ def _list_ip_addresses() -> set[str]:
 
 
 def _build_rules(kind: str, texts: Iterable[str], neighbours: str) -> list[Rule]:
-    """Return a list of one rule, which finds any of the texts as a whole word; empty without texts.
+    """Return a list with one rule, which finds any of the texts as a whole word.
 
+    The list is empty if there are no texts.
     kind: a noun for messages.
-    neighbours: character class of a regular expression; a text next to such a character is part of
-    a longer word, and not found.
+    neighbours: a character class of a regular expression.  A text next to such a character is part
+    of a longer word, and is not found.
     """
     # A regular expression takes the first alternative that fits: the longest must come first.
     longest_first = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
@@ -165,7 +166,7 @@ class Scanner:
         folders: further folders that count as private.
         clients: other machines, as ``user@host`` or ``host``, whose names count as private.
         """
-        users = _list_users()
+        users = _list_user_names()
         hosts = _list_host_names(os.uname().nodename)
         for client in clients:
             user, _, host = client.rpartition("@")
@@ -187,12 +188,12 @@ class Scanner:
         ]
 
     def scan_file(self, name: str, content: bytes, public: bool = False) -> Iterator[Finding]:
-        """Yield a finding, once, for each text of a file that is private and not allowed.
+        """Yield a finding for each text of a file that is private and not allowed, without repeats.
 
-        Also yields one for each part of the file that cannot be searched, unless that is allowed.
-        name: path of the file, which is searched too.
-        public: whether the file is source that git tracks: in it only secrets and folders of this
-        machine are found.
+        A part of the file that cannot be searched gives a finding, too, unless that is allowed.
+        name: the path of the file, which is also searched.
+        public: whether the file is source that git tracks.  Then only secrets and folders of this
+        machine are private.
         """
         yielded: set[Finding] = set()
         for part in extraction.unwrap_file(name, content):
@@ -206,9 +207,10 @@ class Scanner:
     def _scan_part(
         self, part: extraction.Part, public: bool, depth: int = 2
     ) -> Iterator[tuple[Finding, str]]:
-        """Yield each finding in a part of a file, with the whole private text, "" without one.
+        """Yield (finding, text) for each finding in a part of a file.
 
-        The user may allow the finding by that text; a finding shows only its beginning.
+        text: the whole private text, by which the user may allow the finding, which shows only the
+        beginning of a secret; "" if the finding is about a part that cannot be searched or a name.
         public: whether the file is source that git tracks.
         depth: how many levels of compressed data within decoded texts are searched, too.
         """
@@ -218,9 +220,9 @@ class Scanner:
         if secrets.KEY_FILES.search(name):
             yield Finding(name, 1, "a file of keys, by its name", name), ""
         yielded: set[str] = set()
-        # The name of a file may be private as its text is.
-        for reading in (extraction.Reading(name), *extraction.read_text(part.content)):
-            # In joined letters the doubtful rules would find passwords that nobody wrote.
+        # The name of a file may be private, too.
+        for reading in (extraction.Reading(name), *extraction.list_readings(part.content)):
+            # A guess may join letters to a password that nobody wrote: no doubtful rules then.
             try:
                 secrets_in_text = secrets.find_secrets(reading.text, public or reading.is_guess)
             except TimeoutError:
@@ -242,10 +244,10 @@ class Scanner:
                 yield from self._find_matches(name, reading.text, public)
 
     def _find_matches(self, name: str, text: str, public: bool) -> Iterator[tuple[Finding, str]]:
-        """Yield a finding for each match of a rule in a file's text, and the matched text.
+        """Yield (finding, matched text) for each match of a rule in a file's text.
 
         name: the file's path in the archive.
-        public: whether the file is source that git tracks: only this machine's folders are then
+        public: whether the file is source that git tracks.  Then only folders of this machine are
         searched for.
         """
         for rule in self._folder_rules if public else self._rules:

@@ -34,7 +34,7 @@ def rebuild_paper(path: str, target: str | None, boxed: str | None = None) -> in
     with contextlib.ExitStack() as stack:
         with check.convert_to_machine_error(path):
             folder = stack.enter_context(check.open_archive(path))
-            faults = checksums.find_faults(folder)
+            faults = checksums.find_checksum_faults(folder)
         if faults:
             raise UserError(f"{path}: does not verify, and is not rebuilt:", *faults)
         experiment = load_object(folder, paths.PLAN)
@@ -48,7 +48,7 @@ def rebuild_paper(path: str, target: str | None, boxed: str | None = None) -> in
             states = remake.compare_outputs(folder, work, outputs.list_output_paths(experiment))
         differences = []
         if remake.NOT_COMPARABLE in states.values():
-            differences = metadata.list_differences(folder)
+            differences = metadata.list_software_differences(folder)
     for name, state in states.items():
         progress.print_line(f"{state:9}  {name}")
     for sentence in differences:
@@ -80,14 +80,14 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
     """Run an archive's own code to compute its tables and papers, and kill processes that it left.
 
     folder: the folder of the unpacked archive.
-    work: the folder into which code, logs and outputs go; the code may do anything in it.
+    work: the folder into which code, logs and outputs are written; the code may do anything in it.
     target: the folder that messages name.
-    sandboxed: whether the code runs in a sandbox.  If not, it can do all that this user can.
+    sandboxed: whether the code runs in a sandbox; otherwise it has all rights of this user.
     """
     project = work
     reach = "WITHOUT a sandbox: it can do all that you can"
     if sandboxed:
-        # At the end its plain files are copied to `work`, as this user's, and it is removed.
+        # At the end, its plain files are copied to `work` as files of this user, and it is removed.
         project = os.path.join(work, ".sandbox")
         reach = "in a sandbox: without network, and nothing of yours in reach but its folder"
         os.mkdir(project)
@@ -95,9 +95,9 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
     remake.copy_measurements(folder, project)
     with contextlib.ExitStack() as stack:
         stack.enter_context(programs.limit_time(remake.LIMIT, "rebuild: the archive's own code"))
-        stack.enter_context(sandbox.end_processes())
+        stack.enter_context(sandbox.kill_processes_at_end())
         if sandboxed:
-            sandbox.give_to_nobody(project)
+            sandbox.change_owner_to_nobody(project)
             stack.enter_context(sandbox.run_sandboxed(project))
         progress.print_message(
             f"rebuild: what runs now is the archive's own code, for {target}, {reach}; "

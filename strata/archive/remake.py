@@ -38,8 +38,9 @@ _CODE = ("strata", "schemas", "published", "workloads", "analysis", "paper")
 def copy_own_code(work: str) -> None:
     """Copy the code of this checkout that computes tables and papers into a folder.
 
-    work: the folder to write, made if missing; files of equal names are overwritten.
-    A new folder with such code belongs in `_CODE`.  Tests and fixtures are left out.
+    work: the folder to write, created if missing; files of equal names are overwritten.
+    Tests and fixtures are left out.  If code in a further folder of the project computes tables,
+    the folder must be added to `_CODE`.
     """
     unneeded = shutil.ignore_patterns("__pycache__", "tests", "fixtures")
     for name in _CODE:
@@ -51,8 +52,8 @@ def copy_own_code(work: str) -> None:
 def copy_archived_code(folder: str, work: str) -> None:
     """Copy an archive's source into a folder: its packed files, or the files of its commit.
 
-    folder: the folder of the unpacked archive.  work: an existing folder, into which the source is
-    copied.
+    folder: the folder of the unpacked archive.
+    work: an existing folder, into which the source is copied.
     Raises UserError if the archive holds no source and this repository lacks the commit, and
     MachineError if git fails.
     """
@@ -69,8 +70,8 @@ def copy_archived_code(folder: str, work: str) -> None:
     result = programs.run_git(paths.PROJECT, "rev-parse", "--git-path", "objects", check=True)
     objects = os.path.join(paths.PROJECT, result.stdout.strip())
     tar = os.path.abspath(os.path.join(work, "source.tar"))
-    # A new, empty repository that borrows the objects has no settings: settings of the project's
-    # repository may name programs (filters) that change the content of files.
+    # Settings of the project's repository may name programs (filters) that change the content of
+    # files.  A new, empty repository that uses the project's objects has no settings.
     with programs.create_temporary_folder("objects") as bare:
         programs.run_git(bare, "init", "--quiet", "--bare", check=True)
         command = ("archive", "--output", tar, revision)
@@ -82,8 +83,9 @@ def copy_archived_code(folder: str, work: str) -> None:
 def copy_measurements(folder: str, work: str) -> None:
     """Copy the measured or decided results (`INPUTS`) of an archive into a folder.
 
-    folder: the folder of the unpacked archive.  work: the project folder whose ``results`` are
-    written. Inputs that the archive lacks are left out; files of equal names are overwritten.
+    folder: the folder of the unpacked archive.
+    work: the folder of a project, whose folder ``results`` is written.
+    Inputs that the archive lacks are left out; files of equal names are overwritten.
     """
     target = os.path.join(work, "results")
     os.makedirs(target, exist_ok=True)
@@ -99,7 +101,7 @@ def compute_outputs(folder: str, work: str, papers: bool) -> None:
     """Compute an archive's tables, and its papers if requested, from the logs in a work folder.
 
     folder: the folder of the unpacked archive; only its archive.json is read.
-    work: a copy of code and logs, whose code runs, and into which the outputs go.
+    work: a folder with code and logs; its code runs, and the outputs are written into it.
     Raises UserError if a log or record is refused, MachineError if a program fails.
     """
     compute_tables(work, metadata.read_facts(folder)["partial"])
@@ -110,16 +112,16 @@ def compute_outputs(folder: str, work: str, papers: bool) -> None:
 def compute_tables(work: str, partial: bool = False, to: str = "results") -> str:
     """Run the code of a project to compute all its tables from its logs.
 
-    work: folder of the project.
+    work: the folder of the project.
     partial: whether cells may be missing.
     to: the folder to write, relative to `work` or absolute.
 
-    Returns what its command ``tidy`` prints on stderr: a line for each log that is left out.
+    Returns the text that the command ``tidy`` prints on stderr: a line for each log left out.
     Raises UserError if a log or record is refused, MachineError if a program fails.
     """
     options = ["--partial"] if partial else []
     target = []
-    # The folder is named only if it is another one: code of older archives takes no folder.
+    # The default folder is not named, since the code of older archives takes no such option.
     if to != "results":
         options += ["--to", to]
         target = [to]
@@ -131,7 +133,8 @@ def compute_tables(work: str, partial: bool = False, to: str = "results") -> str
 def render_papers(work: str) -> None:
     """Run the code of a project to write its papers (`outputs.PAPERS`) from its tables.
 
-    work: folder of the project, with all tables.  Raises MachineError if R fails.
+    work: the folder of the project, with all tables.
+    Raises MachineError if R fails.
     """
     for paper_file in outputs.PAPERS:
         programs.run_r("analysis/report.R", paper_file, folder=work)
@@ -141,17 +144,19 @@ def write_tables(partial: bool, to: str) -> None:
     """Write the tables of the project in the working directory, and their SHA256SUMS.
 
     This is the command ``tables``, which the rule `draft_tables` of Snakemake runs.
-    partial: whether cells may be missing.  to: the folder to write, made if missing.
-    The paths in SHA256SUMS begin with ``results/`` whatever `to` is, since Snakemake moves the
-    tables there: :func:`list_edited_tables` reads them.
-    Prints the notes of :func:`compute_tables`, and raises as it does.
+    partial: whether cells may be missing.
+    to: the folder to write, created if missing.
+    The paths in SHA256SUMS always begin with ``results/``, the folder into which Snakemake moves
+    the tables; :func:`list_edited_tables` reads them.
+    Prints a line for each log that is left out.
+    Raises UserError if a log or record is refused, MachineError if a program fails.
     """
     os.makedirs(to, exist_ok=True)
     for line in compute_tables(".", partial, to).splitlines():
         print_message(line)
     # The lines have the form of checksums.format_checksum.
     lines = []
-    for name in _list_tables():
+    for name in _list_table_paths():
         digest = checksums.hash_file(os.path.join(to, os.path.relpath(name, "results")))
         lines.append(f"{digest}  {name}\n")
     write_text(os.path.join(to, checksums.NAME), "".join(lines), lasting=True)
@@ -161,23 +166,24 @@ def write_paper(out: str) -> None:
     """Write a paper of the project in the working directory from its tables.
 
     This is the command ``paper``, which the rule `draft_paper` of Snakemake runs.
-    out: path of the paper, by whose ending analysis/report.R writes a PDF or a web page.
-    Tables that were edited, since they do not fit their checksums, are computed again first: a
-    message names them, each file is replaced atomically, and the folders are flushed to disk.
+    out: the path of the paper; its ending decides whether analysis/report.R writes a PDF or a web
+    page.
+    Tables that do not fit their checksums were edited, and are computed again first.  A message
+    names them; each file is replaced atomically, and the folders are flushed to disk.
     """
     if edited := list_edited_tables():
         print_topic("tables", f"made again, since these were edited: {', '.join(edited)}")
         with programs.create_temporary_folder("tables", "results/tmp") as folder:
             write_tables(partial=True, to=folder)
-            for name in [*_list_tables(), f"results/{checksums.NAME}"]:
+            for name in [*_list_table_paths(), f"results/{checksums.NAME}"]:
                 os.replace(os.path.join(folder, os.path.relpath(name, "results")), name)
-        for name in sorted({os.path.dirname(name) for name in _list_tables()}):
+        for name in sorted({os.path.dirname(name) for name in _list_table_paths()}):
             flush_to_disk(name)
     programs.run_r("analysis/report.R", out)
 
 
-def _list_tables() -> list[str]:
-    """Return the paths below ``results/`` of all tables that the project's plan demands."""
+def _list_table_paths() -> list[str]:
+    """Return the paths, below ``results/``, of all tables that are made for the project's plan."""
     return outputs.list_table_paths(plan.read_checked_plan())
 
 
@@ -195,20 +201,21 @@ def list_edited_tables() -> list[str]:
         lines = file.readlines()
     return [
         name
-        for name in _list_tables()
+        for name in _list_table_paths()
         if not os.path.exists(name) or checksums.format_checksum("", name) not in lines
     ]
 
 
 def compare_outputs(folder: str, work: str, names: list[str]) -> dict[str, str]:
-    """Compare each table and paper of an archive with the one computed again, byte by byte.
+    """Compare tables and papers of an archive byte by byte with those that were computed again.
 
-    folder: the folder of the unpacked archive.  work: the folder with the new files.
+    folder: the folder of the unpacked archive.
+    work: the folder with the new files.
     names: paths that are relative to both folders.
-    Returns path → state: "identical", "different", "missing" if it was not computed, or, for a
-    paper that differs and was made with other fonts or versions of R, pandoc or LaTeX than this
-    machine's, `NOT_COMPARABLE`.  The command ``rebuild`` prints the states, and ``verify`` makes
-    findings of them.
+    Returns ``{path: state}``.  A state is "identical", "different" or "missing" (not computed).  It
+    is `NOT_COMPARABLE` for a paper that differs and was made with other fonts or versions of R,
+    pandoc or LaTeX than this machine's.
+    The command ``rebuild`` prints the states, and ``verify`` reports them.
     """
     states = {}
     for name in names:
@@ -220,6 +227,6 @@ def compare_outputs(folder: str, work: str, names: list[str]) -> dict[str, str]:
         else:
             states[name] = "different"
     papers = [name for name in outputs.PAPERS if states.get(name) == "different"]
-    if papers and metadata.list_differences(folder):
+    if papers and metadata.list_software_differences(folder):
         states |= dict.fromkeys(papers, NOT_COMPARABLE)
     return states

@@ -57,7 +57,8 @@ def is_installed() -> bool:
 def run_sandboxed(folder: str) -> Iterator[None]:
     """Run the programs of R and Python that the block starts in a sandbox.
 
-    folder: the only one that they may write; root must first call :func:`give_to_nobody` on it.
+    folder: the only folder that they may write.  If this user is root, call
+    :func:`change_owner_to_nobody` on it before.
     Within the block :func:`strata.util.programs.wrap_programs` puts bubblewrap before each command.
     Raises MachineError if this machine allows no sandbox.
     """
@@ -76,9 +77,9 @@ def run_sandboxed(folder: str) -> Iterator[None]:
 def _build_sandbox_argv(folder: str) -> list[str]:
     """Return the arguments to put before a command so that it runs in the sandbox of a folder.
 
-    folder: an absolute path; with /tmp the only one that the command may write.
-    The order binds: bubblewrap carries out its options one after the other, and a later mount
-    covers an earlier one.
+    folder: an absolute path; besides /tmp the only folder that the command may write.
+    The order of the arguments must stay: bubblewrap carries out its options one after the other,
+    and a later mount covers an earlier one.
     """
     is_root = os.geteuid() == 0
     readable = [
@@ -90,7 +91,7 @@ def _build_sandbox_argv(folder: str) -> list[str]:
     argv = ["bwrap", *(_NAMESPACES_OF_ROOT if is_root else _NAMESPACES)]
     argv += ["--die-with-parent", "--new-session"]
     argv += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--chmod", "1777", "/tmp"]
-    # Bubblewrap would close the folders above mounted ones to all but its own user.
+    # Otherwise bubblewrap lets only its own user enter the folders above mounted ones.
     above = {str(parent) for path in (*readable, folder) for parent in Path(path).parents}
     for path in sorted(above - {"/", "/tmp", "/proc", "/dev"}):
         argv += ["--perms", "0755", "--dir", path]
@@ -107,8 +108,9 @@ def _build_sandbox_argv(folder: str) -> list[str]:
 def _list_program_folders() -> list[str]:
     """Return the paths of Python, R, pandoc and LaTeX that the sandbox may read, sorted.
 
-    These are the installation folders outside those of the system (`_SYSTEM`).  The home folder is
-    never one of them: if a program is in ``~/bin`` or ``~/.local``, only its file is returned.
+    These are installation folders that are not in the folders of the system (`_SYSTEM`).  The home
+    folder is never one of them: if a program is in ``~/bin`` or ``~/.local``, only its file is
+    returned.
     """
     readable = {sys.prefix, sys.base_prefix}
     readable |= {path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))}
@@ -124,12 +126,12 @@ def _list_program_folders() -> list[str]:
 
 
 @contextlib.contextmanager
-def end_processes() -> Iterator[None]:
-    """Kill every process that was started in the block when it ends, even one that was detached.
+def kill_processes_at_end() -> Iterator[None]:
+    """Kill every process that was started in the block when the block ends, even a detached one.
 
-    Within the block this process is a subreaper: orphans become its children, among them the first
-    process of a sandbox, whose end is the end of all others in it.
-    Children from before the block are spared.
+    Within the block this process is a subreaper: orphans become its children.  The first process of
+    a sandbox is one of them, and its end ends all others in the sandbox.
+    Children from before the block are not killed.
     """
     libc = ctypes.CDLL(None)
     spared = _list_children()
@@ -155,11 +157,11 @@ def _list_children() -> set[int]:
         return {int(pid) for pid in file.read().split()}
 
 
-def give_to_nobody(folder: str) -> None:
+def change_owner_to_nobody(folder: str) -> None:
     """Give a folder and all files below it to the user nobody if this user is root.
 
-    Code that root starts in the sandbox runs as nobody.  A link is given, not the file it leads to.
-    Does nothing for other users.
+    Code that root starts in the sandbox runs as nobody.  Links change their owner, and not the
+    files to which they lead.  Nothing is done for other users.
     """
     if os.geteuid() == 0:
         os.chown(folder, _NOBODY, _NOBODY)
@@ -172,9 +174,9 @@ def give_to_nobody(folder: str) -> None:
 def copy_plain_files(folder: str, target: str) -> None:
     """Copy the regular files below a folder that sandboxed code wrote, as files of this user.
 
-    target: the folder to write, made if missing.
+    target: the folder to write, created if missing.
     Links, which may lead elsewhere, pipes and other special files are left out.
-    The code's processes must have ended: one could put a link in the place of a checked file.
+    The processes of the code must have ended: they could replace a checked file by a link.
     """
     # Walking follows no links: linked folders are listed, and not entered.
     for parent, _, files in os.walk(folder):

@@ -15,8 +15,7 @@ FILE = "results/sealed.json"
 def hash_plan(plan: Plan) -> str:
     """Return the SHA-256, in hexadecimal, of a plan without its keys `source` and `sealed`.
 
-    The hash must stay the same for a plan: a change of the keys or of the JSON would break the
-    seals that exist.
+    The computation must stay: other keys or another form of the JSON would break existing seals.
     """
     content = {key: value for key, value in plan.items() if key not in ("source", "sealed")}
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -25,7 +24,7 @@ def hash_plan(plan: Plan) -> str:
 def seal_plan(plan: Plan, source: Source) -> Fields:
     """Write the seal of a plan to disk, and return it: ``{sha256, at, revision, changed}``.
 
-    source: ``{revision, changed}`` of :func:`strata.experiment.plan.read_source`.
+    source: ``{revision, changed}`` of :func:`strata.experiment.plan.read_source_revision`.
     Writes results/sealed.json, flushed to disk.  `at` is the time of the seal, by :class:`Clock`.
     Raises UserError if that file exists, if something was measured, or if the plan has a virtual
     machine and it is not known yet whether KVM runs one here.
@@ -37,8 +36,8 @@ def seal_plan(plan: Plan, source: Source) -> Fields:
             "results/raw: it has logs, and a plan is sealed before the first run: measure in a "
             "fresh folder"
         )
-    # None is an accelerator that was not tried yet; environments without a virtual machine lack the
-    # key.
+    # The accelerator is None until KVM was tried; environments without a virtual machine do not
+    # have this key.
     if any(entry.get("accelerator", "") is None for entry in plan["environments"].values()):
         raise UserError(
             "it is not known yet whether KVM runs a guest here: run `python3 -m strata image` first"

@@ -34,9 +34,10 @@ class Secret(NamedTuple):
 
 @functools.cache
 def _load_scanner() -> "Scanner":
-    """Return a scanner with the rules of Kingfisher and secrets.yaml, compiled once a process.
+    """Return a scanner with the rules of Kingfisher and secrets.yaml.
 
-    It decodes no base64: :func:`strata.archive.extraction.read_text` does so before.
+    The rules are compiled once in a process.  The scanner decodes no base64, which
+    :func:`strata.archive.extraction.list_readings` has decoded before.
     """
     # The import takes half a second, and only commands that write an archive need it.
     from kingfisher_sdk import Rules, Scanner
@@ -47,8 +48,8 @@ def _load_scanner() -> "Scanner":
 def find_secrets(text: str, public: bool = False) -> set[Secret]:
     """Return the keys, tokens and passwords in a text.
 
-    public: whether the rules of secrets.yaml that are named ``results.…`` are left out: in source
-    they find mere names, for example of variables.
+    public: whether the text is public source.  The rules ``results.…`` of secrets.yaml are then
+    left out, since in source they match mere names, for example of variables.
     Raises TimeoutError if the search takes longer than `_SECONDS`.
     """
     secrets = set()

@@ -59,19 +59,19 @@ class Tree(NamedTuple):
         return f"swh:1:dir:{self.id}"
 
 
-def list_source(project: str) -> Source:
+def read_project_source(project: str) -> Source:
     """Return the source of a project in its present state.
 
-    project: its folder, or the folder of an experiment beside it, whose Snakefile is a link to the
-    project's: the source is then the project's, except for the experiment's config.yaml, which
-    counts as changed.
+    project: the project's folder, or the folder of an experiment, whose Snakefile is a link to the
+    project's.  The source of an experiment is the project's, except for the experiment's
+    config.yaml, which counts as changed.
     Raises UserError if git does not track the project's files, or tracks a link or a folder (a
     submodule).
     """
     snakefile = os.path.join(project, "Snakefile")
     if os.path.islink(snakefile) and os.path.exists(snakefile):
         root = os.path.dirname(os.path.realpath(snakefile))
-        source = list_source(root)
+        source = read_project_source(root)
         source.root = root
         source.own = ["config.yaml"]
         source.changed = sorted({*source.changed, *source.own})
@@ -103,13 +103,13 @@ def list_source(project: str) -> Source:
 
 
 def _list_untracked(project: str) -> list[str]:
-    """Return the files that git neither tracks nor ignores, but those of experiments below.
+    """Return the project's files that git neither tracks nor ignores, without those of experiments.
 
-    project: the folder that they are in, to which their paths are relative.
+    project: the project's folder, to which the paths are relative.
     """
 
     def is_of_experiment(name: str) -> bool:
-        """Return whether a folder above the file, below the project, is an experiment's."""
+        """Return whether a file is in an experiment's folder within the project."""
         *folders, _ = pathlib.PurePath(name).parents
         return any(os.path.islink(os.path.join(project, path, "Snakefile")) for path in folders)
 
@@ -120,11 +120,11 @@ def _list_untracked(project: str) -> list[str]:
 def hash_source(project: str) -> str:
     """Return a SHA-256 of the names and contents of a project's source files.
 
-    Only for comparison: Snakemake makes the archive again if the hash changes.  Raises as
-    :func:`list_source`.
+    Snakemake makes the archive again if the hash changes.
+    Raises UserError if git does not track the project's files, or tracks a link or a folder.
     """
     digest = hashlib.sha256()
-    source = list_source(project)
+    source = read_project_source(project)
     for name in source.files:
         line = f"{name} {hash_file(os.path.join(project, source.locate_file(name)))}\n"
         digest.update(line.encode(errors="replace"))
@@ -134,8 +134,8 @@ def hash_source(project: str) -> str:
 def read_tree(folder: str) -> Tree:
     """Return the git tree of all files in a folder, hashed byte by byte.
 
-    Archives name it by its SWHID.  Neither .gitignore nor .gitattributes counts.
-    Uses a temporary repository; the folder is left as it is.
+    Archives name the tree by its SWHID.  Neither .gitignore nor .gitattributes has an effect.
+    A temporary repository is used, and the folder is not changed.
     Raises MachineError if git is not installed or fails.
     """
     with programs.create_temporary_folder("tree") as repository:
@@ -148,7 +148,7 @@ def read_tree(folder: str) -> Tree:
         run_git("init", "--quiet", "--object-format=sha1")
         os.makedirs(os.path.join(repository, "info"), exist_ok=True)
         with open(os.path.join(repository, "info/attributes"), "w", encoding="utf-8") as file:
-            # These win over any .gitattributes of the folder, which could have git change bytes.
+            # This overrides any .gitattributes of the folder, which could make git change bytes.
             file.write("* -text -filter -ident -working-tree-encoding\n")
         run_git("-c", "core.looseCompression=0", "add", "--all", "--force", ".")
         return _parse_git_listing(
@@ -159,7 +159,7 @@ def read_tree(folder: str) -> Tree:
 def read_commit(project: str, revision: str | None) -> Tree | None:
     """Return the git tree of a commit; None if the project's repository lacks the commit.
 
-    revision: the commit's ID, in full; None, or any other text, names no commit.
+    revision: the full ID of the commit.  For None or any other text, None is returned.
     """
     if revision is None or not re.fullmatch(r"[0-9a-f]{40,64}", revision):
         return None
@@ -196,10 +196,10 @@ def hash_blob(path: str) -> str:
 
 
 def explain_missing_commit(project: str, revision: str | None) -> str:
-    """Return why :func:`read_commit` does not find a commit and, where one is known, the remedy.
+    """Return why a project's repository lacks a commit and, if one is known, the remedy.
 
     revision: the commit's ID; None if no commit is named.
-    The sentence has no full stop: callers add to it.
+    The sentence has no full stop, since callers continue it.
     """
     if revision is None:
         return "No commit is named"
@@ -231,7 +231,7 @@ def _explain_untracked(project: str) -> str:
 def _is_in_repository(project: str) -> bool:
     """Return whether a folder, or one above it, has a repository, even one that git refuses.
 
-    Git itself is not run for this, since its refusal would look like no repository.
+    Git itself is not run, since its refusal would look as if there were no repository.
     """
     project_folder = pathlib.Path(os.path.realpath(project))
     ancestors = (project_folder, *project_folder.parents)
@@ -251,13 +251,13 @@ def _run_git(project: str, *arguments: str) -> str | None:
 
 
 def _list_git_names(project: str, *arguments: str) -> list[str]:
-    """Run git in a project, and return the names that it prints, sorted; none if it fails.
+    """Run git in a project, and return the names that it prints, sorted; empty if git fails.
 
-    arguments: must have the option ``-z``, without which git quotes some names.
+    arguments: the arguments of git.  They must contain ``-z``, without which git quotes some names.
     """
     return sorted(set(_split_entries(_run_git(project, *arguments) or "")))
 
 
 def _split_entries(output: str) -> list[str]:
-    """Split what git prints with the option ``-z``: entries that each end in a NUL character."""
+    """Return the entries that git prints with the option ``-z``, each ended by a NUL character."""
     return [entry for entry in output.split("\0") if entry]

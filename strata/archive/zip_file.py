@@ -77,9 +77,9 @@ def unpack_archive(path: str, folder: str) -> None:
     """
     if not os.path.isfile(path):
         raise MachineError(f"{path}: there is no such file")
-    with _explain_failure(path, folder), zipfile.ZipFile(path) as archive:
+    with _convert_unpacking_errors(path, folder), zipfile.ZipFile(path) as archive:
         members = [info for info in archive.infolist() if not _is_folder(info)]
-        _require_plain_members(members, os.path.getsize(path))
+        _check_members(members, os.path.getsize(path))
         for info in members:
             # The names are plain, so that the path is that of the member below the folder.
             target = archive.extract(info, folder)
@@ -89,8 +89,8 @@ def unpack_archive(path: str, folder: str) -> None:
 def _is_folder(info: zipfile.ZipInfo) -> bool:
     """Return whether a member is the entry of a folder, as `zip -r` and file managers add it.
 
-    A folder with content of its own or an odd name is none: :func:`_require_plain_members` refuses
-    it.
+    Returns False for a folder with content or an invalid path, which :func:`_check_members` then
+    refuses.
     """
     if not info.is_dir() or info.file_size > 0:
         return False
@@ -107,7 +107,7 @@ def _get_file_type(info: zipfile.ZipInfo) -> int:
 def _is_plain_path(name: str) -> bool:
     """Return whether a path is printable, not too long, relative, normal, and within the archive.
 
-    Linux demands that each name in the path has at most 255 bytes, and limits the whole path, too.
+    Linux allows at most 255 bytes for each name in the path, and less than 4096 for the whole.
     """
     if len(name) >= 2000 or not name.isprintable() or "\\" in name:
         return False
@@ -116,11 +116,11 @@ def _is_plain_path(name: str) -> bool:
     return name == os.path.normpath(name) and not name.startswith(("/", ".."))
 
 
-def _require_plain_members(members: list[zipfile.ZipInfo], size: int) -> None:
+def _check_members(members: list[zipfile.ZipInfo], size: int) -> None:
     """Raise ValueError if an archive of Strata cannot have one of the members, or their total size.
 
     size: the size of the zip file, in bytes.
-    :func:`_explain_failure` makes a message of the error.
+    :func:`_convert_unpacking_errors` converts the error to UserError.
     """
     names: set[str] = set()
     # All folders where members are: no file may have the path of one.
@@ -146,11 +146,12 @@ def _require_plain_members(members: list[zipfile.ZipInfo], size: int) -> None:
 
 
 @contextlib.contextmanager
-def _explain_failure(path: str, folder: str) -> Iterator[None]:
-    """Raise MachineError if the block fails for this machine's fault, and UserError for the file's.
+def _convert_unpacking_errors(path: str, folder: str) -> Iterator[None]:
+    """Convert errors of the block to MachineError (of this machine) or UserError (of the file).
 
-    path: the path of the zip file that the block unpacks into the folder.
-    A MemoryError is raised unchanged: callers count it as this machine's fault.
+    path: the path of the zip file that the block unpacks.
+    folder: the folder into which it is unpacked.
+    A MemoryError is raised unchanged; callers count it as an error of this machine.
     """
     try:
         yield
@@ -169,7 +170,7 @@ def _explain_failure(path: str, folder: str) -> Iterator[None]:
 def _explain_bad_file(path: str, error: Exception) -> str:
     """Return why a file cannot be read as an archive, and the remedy if one is known.
 
-    error: what the reader of zip files raised.
+    error: the exception that the reader of zip files raised.
     """
     if not isinstance(error, zipfile.BadZipFile):
         return str(error)

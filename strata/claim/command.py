@@ -9,7 +9,7 @@ import shlex
 from strata.archive import compare
 from strata.experiment import claims, config, measuring, planning
 from strata.experiment import workload as declarations
-from strata.experiment.folder import check_repetitions, prepare_folder
+from strata.experiment.folder import check_repetitions, prepare_experiment_folder
 from strata.host import capacity, observe
 from strata.image import kvm_trial
 from strata.results import forecast
@@ -96,9 +96,9 @@ def test_claim(
     if fresh and os.path.isdir(results):
         remove_tree(results)
     narrowed = _narrow_settings(settings, environments, workloads)
-    workloads_there = _move_files(narrowed["workloads"], folder)
+    workloads_there = _adjust_file_paths(narrowed["workloads"], folder)
     narrowed |= {"repetitions": repetitions, "workloads": workloads_there}
-    prepare_folder(folder, narrowed, published)
+    prepare_experiment_folder(folder, narrowed, published)
     # A user's own claim is not judged by the project's results, which were there before it.
     if not fresh and published_claim["publication"] != "own":
         earlier = _judge_earlier_results(folder, workloads)
@@ -118,7 +118,8 @@ def test_claim(
 def _plan_repetitions(budget: str, width: str | None) -> Fields:
     """Return the configuration's `repetitions` for a claim.
 
-    budget, width: as :func:`test_claim` takes them.
+    budget: the largest time of measurement, such as ``10min``.
+    width: the half-width to reach, such as ``1.5%``; None for the one that decides the claim.
     Raises UserError, which names the option, for a wrong budget or width.
     """
     if width is not None:
@@ -137,14 +138,15 @@ def _plan_repetitions(budget: str, width: str | None) -> Fields:
 def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
     """Return a claim, as :func:`strata.experiment.claims.read_claim` does, and its configuration.
 
-    claim: an ID or a path.  overrides: values that replace values of the configuration.
+    claim: the ID of a published claim, or the path of a file.
+    overrides: values that replace values of the configuration.
     The configuration has the keys of config.yaml without `repetitions` and without those that
-    describe the project.  Its values are replaced by those of the configuration file that a file of
-    published claims names, if it names one, and then by the overrides.
+    describe the project.  If the file of published claims names a configuration file, its values
+    replace those of config.yaml; the overrides replace both.
     Raises UserError for mistakes in any of them.
     """
     settings = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
-    # The result is not needed: an error comes before the sections of the file are read.
+    # Only the check is needed here: mistakes must be reported before the sections are used.
     config.read_config(overrides)
     environments = {
         name: {"label": name, **entry} for name, entry in settings["environments"].items()
@@ -163,15 +165,16 @@ def _choose_environments(
 ) -> list[str]:
     """Return the environments that test a claim here, and print why others cannot.
 
-    published: the claim, as :func:`_read_claim` returns it.  settings: its configuration.
-    workloads: the names of its workloads.
-    dry: whether KVM stays untried, although it decides which environments are available.  A trial
-    of KVM starts a virtual machine.
+    published: the claim, as :func:`_read_claim` returns it.
+    settings: the claim's configuration.
+    workloads: the names of the claim's workloads.
+    dry: whether the trial of KVM, which starts a virtual machine, is left out.  KVM decides which
+    environments are available.
     Returns an empty list if the claim cannot be tested here.
     """
     overrides = _narrow_settings(settings, [*settings["environments"]], workloads)
     plan = planning.build_plan(config.read_config(overrides), capacity.read_host_facts())
-    # The kernel of some hosts does not say how many sockets the host has.
+    # Some kernels do not show the number of sockets, which then counts as 1.
     sockets = observe.observe_host(capacity.list_usable_cpus())["sockets"]
     sockets = sockets if isinstance(sockets, int) else 1
     environments, reasons = claims.choose_environments(published, plan, sockets)
@@ -192,17 +195,18 @@ def _choose_environments(
 def _narrow_settings(settings: Fields, environments: list[str], workloads: list[str]) -> Fields:
     """Return a copy of a configuration that measures only some workloads in some environments.
 
-    Workloads that the configuration lacks are added, with the parameters of their declarations.
+    Workloads that are missing in the configuration are added, with the default parameters.
     """
     added: Fields = {workload: {} for workload in workloads}
     values = config.merge_mappings(settings, {"workloads": added})
     return {**values, "only": {"environments": environments, "workloads": workloads}}
 
 
-def _move_files(workloads: Fields, folder: str) -> Fields:
-    """Return the parameters of workloads, with names of files as they are from another folder.
+def _adjust_file_paths(workloads: Fields, folder: str) -> Fields:
+    """Return the parameters of workloads, with relative paths of files adjusted to another folder.
 
-    workloads: name → parameters, whose relative names hold for the working directory.
+    workloads: name → parameters, whose relative paths begin in the working directory.
+    folder: the folder in which the returned paths begin.
     """
     moved = {name: {**(parameters or {})} for name, parameters in workloads.items()}
     for name, parameters in moved.items():
@@ -268,7 +272,8 @@ def _print_verdict(row: Fields, claim: str, folder: str) -> int:
     """Print the verdict on a claim, and return its exit status.
 
     row: the claim's row, as :func:`_judge_results` returns it.
-    claim: the ID or path that was typed.  folder: the folder of the page.
+    claim: the ID or path that the user typed.
+    folder: the folder of the claim's page.
     """
     verdict = row["verdict"]
     if row["transferred"]:
@@ -287,9 +292,10 @@ def _print_verdict(row: Fields, claim: str, folder: str) -> int:
 
 
 def _print_remedy(row: Fields, claim: str) -> None:
-    """Print what would decide an undecided claim, with the command line that measures it.
+    """Print how many blocks would decide an undecided claim, with the command that measures them.
 
-    row: the claim's row, with an interval and `more`.  claim: the ID or path that was typed.
+    row: the claim's row, with an interval and `more`.
+    claim: the ID or path that the user typed.
     """
     further_blocks = row["more"]
     all_blocks = row["n"] + further_blocks
@@ -306,7 +312,8 @@ def _print_remedy(row: Fields, claim: str) -> None:
         seconds = row["seconds"] / further_blocks * all_blocks
         # One minute more, so that the budget does not end before the last block.
         budget = f" --budget {math.ceil(seconds / 60) + 1}min"
-    # The half-width in per cent, which shrinks with the square root of the number of blocks.
+    # Half of the interval, in per cent of the ratio; it shrinks with the square root of the number
+    # of blocks.
     half_width = 50 * (row["high"] - row["low"]) / row["ratio"]
     width = max(half_width * (row["n"] / all_blocks) ** 0.5, LEAST_WIDTH)
     progress.print_line(
@@ -320,12 +327,12 @@ def _describe_ratio(row: Fields) -> str:
     """Return a claim's ratio with its interval, series and tolerance, as a clause.
 
     row: the claim's row, with a ratio, as :func:`_judge_results` returns it.
-    A claim without a reference is about a level, which has the unit of the published value.
+    A claim without a reference is about a level, which is shown in the unit of the published value.
     """
     scale, unit = (100, "%") if row["reference"] else (1, row["unit"])
 
     def format_value(value: float) -> str:
-        """Return a value, in the shown unit, with one decimal from 10 on, else three digits."""
+        """Return a value as a text in the shown unit: one decimal from 10 on, else three digits."""
         return f"{scale * value:.1f}" if scale * value >= 10 else f"{scale * value:.3g}"
 
     interval = ""

@@ -61,10 +61,10 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
 
 @contextlib.contextmanager
 def _open_value_tables(folder: str) -> Iterator[str]:
-    """Yield the absolute path of the folder that holds a run's tidy/ and laps/.
+    """Yield the absolute path of the folder that holds the tables tidy/ and laps/ of results.
 
-    folder: a folder of results.  If it is that of the working directory, whose tables may be older
-    than its logs, new tables are made of the logs in a temporary folder.
+    folder: a folder of results.  If it is the one of the working directory, new tables are made
+    from the logs in a temporary folder, since existing tables may be older than the logs.
     Raises UserError if another folder has no tables.
     """
     if os.path.realpath(folder) == os.path.realpath("results"):
@@ -85,7 +85,7 @@ def _open_value_tables(folder: str) -> Iterator[str]:
 
 
 def _format_ratio_cells(row: Fields, max_blocks: int) -> tuple[str, ...]:
-    """Return the fields of a ratio in the table of :func:`print_outlook`, in the table's order.
+    """Return the cells of a ratio's row in the table that :func:`print_outlook` prints.
 
     row: an entry of ``ratios`` of analysis/outlook.R (forecast_ratios); unknown numbers are None.
     max_blocks: the largest number of blocks of a run.
@@ -131,11 +131,11 @@ def _describe_blocks(row: Fields, key: str, max_blocks: int) -> str:
 def _print_claims(rows: list[Fields], max_blocks: int) -> None:
     """Print a line for each measured claim, then the other claims, grouped by reason.
 
-    Claims about workloads that the experiment does not have are only counted.
+    Claims about workloads that are not in the experiment are only counted.
     rows: the ``claims`` of analysis/outlook.R (forecast_claims).
     max_blocks: the largest number of blocks of a run.
     """
-    # Reason → the IDs of the claims that were not tested for it.
+    # Reason → the IDs of the claims that were not tested for this reason.
     untested: dict[str, list[str]] = {}
     foreign = {row["id"] for row in rows if not row["planned"]}
     for row in rows:

@@ -54,7 +54,10 @@ def list_available_environments(plan: Plan) -> list[str]:
 
 
 def is_unpaired(environment: PlannedEnvironment) -> bool:
-    """Return whether an environment is in no block: an emulated one, or native at its sizes."""
+    """Return whether an environment is in no block.
+
+    These are emulated machines, and the copy of native that is measured at their tiny sizes.
+    """
     return bool(environment.get("emulated") or environment.get("counterpart"))
 
 
@@ -175,7 +178,7 @@ class Order:
         return decision if decision.get("rests_on") == hash_decision_basis(self.plan) else None
 
     def _apply_decision(self, states: Fields) -> None:
-        """Add the blocks that replace others, then the further blocks of each workload.
+        """Add the blocks of a decision to the order: first those that replace others.
 
         states: ``{workload: {again, torn, more, environments}}`` of the decision, as
         results/decide.py writes it: numbers of disturbed and of torn blocks, how many blocks are
@@ -213,20 +216,20 @@ class Order:
             states[workload]["torn"].append(number)
         self._apply_decision(states)
 
-    def _add_blocks(self, added: dict[str, list[list[str]]]) -> None:
+    def _add_blocks(self, environments_of_blocks: dict[str, list[list[str]]]) -> None:
         """Append blocks, spread evenly over the rounds that the workload with most of them needs.
 
-        added: for each workload, the environments of each of its new blocks.
+        environments_of_blocks: for each workload, the environments of each of its new blocks.
         The random order follows from the plan's seed and the round.  The number and sequence of
         random draws must stay: a change would reorder the cells of every plan.
         """
-        round_count = max(map(len, added.values()))
+        round_count = max(map(len, environments_of_blocks.values()))
         for round_number in range(1, round_count + 1):
             self.last += 1
             # The cells of a unit are measured one right after the other.
             units: list[list[Cell]] = []
-            for workload, new_blocks in added.items():
-                # How many of the new blocks are in the rounds so far, and in those before this one.
+            for workload, new_blocks in environments_of_blocks.items():
+                # How many of the new blocks are in the rounds up to this one, and before it.
                 placed = round_number * len(new_blocks) // round_count
                 placed_before = (round_number - 1) * len(new_blocks) // round_count
                 if placed > placed_before:
@@ -234,18 +237,18 @@ class Order:
                     block = self.blocks[workload]
                     units.append([(name, workload, block) for name in new_blocks[placed - 1]])
             if self.last == 1:
-                units += self._list_emulated_units()
-            chance = random.Random(f"{self.plan['seed']}/{self.last}")
-            chance.shuffle(units)
+                units += self._list_unpaired_cells()
+            generator = random.Random(f"{self.plan['seed']}/{self.last}")
+            generator.shuffle(units)
             for unit in units:
-                chance.shuffle(unit)
+                generator.shuffle(unit)
                 for cell in unit:
                     self.places[cell] = (len(self.places) + 1, self.last)
 
-    def _list_emulated_units(self) -> list[list[Cell]]:
-        """Return a list of cells for each environment that is in no block, such as an emulated one.
+    def _list_unpaired_cells(self) -> list[list[Cell]]:
+        """Return the cells of environments that are in no block: one list for each environment.
 
-        The cells of one list are measured one after the other.
+        The cells of a list are measured one after the other, as those of a block are.
         """
         units: list[list[Cell]] = []
         for name in self.emulated:
@@ -261,8 +264,8 @@ class Order:
     def _impossible_pairs(self) -> set[tuple[str, str]]:
         """The (environment, workload) pairs that proved impossible in their first repetition.
 
-        The record of that cell has the key `cannot` then (measure/cell.py); only in environments
-        that the plan marks as doubtful may it.  The records are read once for each order.
+        The record of such a cell has the key `cannot` (measure/cell.py).  Only records of
+        environments that the plan marks as doubtful are read, and only once for each object.
         """
         doubtful = [name for name in self.paired if self.plan["environments"][name].get("doubtful")]
         pairs = set()
@@ -273,22 +276,28 @@ class Order:
         return pairs
 
     def list_environments_of_next_block(self, workload: str) -> list[str]:
-        """Return the environments that a further block of a workload can hold."""
+        """Return the environments that a further block of a workload can hold, sorted by name.
+
+        Environments that proved unable to run the workload are left out.
+        """
         names = self._list_compared_environments(workload)
         return [name for name in names if (name, workload) not in self._impossible_pairs]
 
     def _list_compared_environments(self, workload: str) -> list[str]:
-        """Return the environments in the first blocks of a workload, sorted."""
+        """Return the environments that are compared for a workload, sorted by name.
+
+        Emulated machines, and environments that the configuration leaves out, are not compared.
+        """
         return [name for name in self.paired if (name, workload) not in self._left_out]
 
     def list_cells(self) -> list[Cell]:
         """Return every cell in the planned order."""
         return list(self.places)
 
-    def explain_missing(self, environment: str, workload: str, repetition: int) -> str:
+    def explain_missing_cell(self, environment: str, workload: str, repetition: int) -> str:
         """Return a clause that says why a cell is not in the plan, to end an error's message.
 
-        The cell must be absent: of a planned one the clause would be false.
+        The caller has checked that the cell is not planned.
         """
         environments = self.plan["environments"]
         planned = {

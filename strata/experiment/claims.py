@@ -23,17 +23,20 @@ FILE = FILES[0]
 _ENDINGS = (".yaml", ".yml", ".json")
 
 
-def list_files() -> list[str]:
-    """Return the files of published claims that this project has; the first always counts."""
+def list_claim_files() -> list[str]:
+    """Return the paths of the files of published claims that this project has.
+
+    The first file is listed even if it is missing, so that reading it reports an error.
+    """
     return [path for path in FILES if path == FILE or os.path.exists(path)]
 
 
-def check_claims(path: str = FILE) -> None:
-    """Check a file of published claims, and raise UserError with every mistake in it."""
-    _check_content(path, _read_content(path))
+def check_claims_file(path: str = FILE) -> None:
+    """Raise UserError with every mistake in a file of published claims."""
+    _check_claims(path, _read_claims_file(path))
 
 
-def _read_content(path: str) -> Any:
+def _read_claims_file(path: str) -> Any:
     """Return the content of a file of published claims, which is not checked yet.
 
     Raises UserError if it cannot be read, or is not JSON.
@@ -47,7 +50,7 @@ def _read_content(path: str) -> Any:
         raise UserError(f"{path}: not valid JSON: {error}") from None
 
 
-def _check_content(path: str, content: Any) -> None:
+def _check_claims(path: str, content: Any) -> None:
     """Raise UserError with every mistake in the content of a file of published claims."""
     groups = content.get("workload_groups", {}) if isinstance(content, dict) else {}
     workloads = workload.list_workloads()
@@ -55,14 +58,14 @@ def _check_content(path: str, content: Any) -> None:
     # The keyword `known` of the schema refers to names by these keys.
     names = {"folders": workloads, "loads": workloads_and_groups}
     mistakes = validation.find_faults(validation.load_schema("claims"), content, names=names)
-    mistakes = mistakes or [*_list_mistakes(content)]
+    mistakes = mistakes or [*_list_claim_mistakes(content)]
     validation.raise_findings(
         path, [(_append_claim_id(key, content), sentence) for key, sentence in mistakes]
     )
 
 
 def _append_claim_id(key: str, content: Fields) -> str:
-    """Append the claim's ID to a key, for people who look for the claim in its file.
+    """Return a key with the ID of its claim appended, by which people find the claim in its file.
 
     key: with dots between its steps, such as ``claims.3.workload``; a key of another section is
     returned as it is.
@@ -75,7 +78,7 @@ def _append_claim_id(key: str, content: Fields) -> str:
     return f"{key} ({claim['id']})" if isinstance(claim, dict) and "id" in claim else key
 
 
-def _list_mistakes(content: Fields) -> Iterator[Finding]:
+def _list_claim_mistakes(content: Fields) -> Iterator[Finding]:
     """Yield the mistakes that the schema of the claims cannot express.
 
     These are an ID that two claims have, a tolerance whose high limit is below the low one, and a
@@ -119,9 +122,9 @@ def read_claim(id_or_path: str, environments: Fields) -> Fields:
 
     id_or_path: the ID of a published claim, or the path of a user's own file (docs/claims.md).
     environments: the configuration's environments, which a user's own file may name.
-    Raises UserError with all mistakes, each with the nearest right word.
+    Raises UserError with all mistakes; for an unknown ID it suggests similar ones.
     """
-    contents = {path: _read_content(path) for path in list_files()}
+    contents = {path: _read_claims_file(path) for path in list_claim_files()}
     # The ID of a claim → its file.
     ids = {claim["id"]: path for path in contents for claim in contents[path]["claims"]}
     if os.path.isfile(id_or_path) or id_or_path.endswith(_ENDINGS) or "/" in id_or_path:
@@ -137,7 +140,7 @@ def read_claim(id_or_path: str, environments: Fields) -> Fields:
             hint = f"did you mean {' or '.join(similar[:5])}?"
         raise UserError(f"{id_or_path!r} is neither a published claim nor a file; {hint}")
     content = contents[ids[id_or_path]]
-    _check_content(ids[id_or_path], content)
+    _check_claims(ids[id_or_path], content)
     return {
         **content,
         "claims": [claim for claim in content["claims"] if claim["id"] == id_or_path],
@@ -159,7 +162,7 @@ def _read_own_claim(path: str, environments: Fields) -> Fields:
     # The second check relies on the types that the schema ensures.
     schema = validation.load_schema("claim")
     validation.raise_findings(path, validation.find_faults(schema, content, names=names))
-    validation.raise_findings(path, [*_list_user_claim_mistakes(content)])
+    validation.raise_findings(path, [*_list_own_claim_mistakes(content)])
     return {
         # The format of schemas/claims.schema.json.
         "format": 2,
@@ -214,11 +217,11 @@ def _convert_own_claim(path: str, content: Fields) -> Fields:
     return claim
 
 
-def _list_user_claim_mistakes(content: Fields) -> Iterator[Finding]:
+def _list_own_claim_mistakes(content: Fields) -> Iterator[Finding]:
     """Yield the mistakes of a user's claim that the schema cannot find.
 
-    They are unknown metrics, and bounds and a value that contradict one another.  Of the latter
-    only the first mistake is given.
+    They are unknown metrics, and bounds and a value that contradict one another.  Only the first
+    contradiction is reported.
     content: the content of the claim's file, which matches the schema.
     """
     name, metric = content["workload"], content["metric"]
@@ -241,8 +244,8 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
     plan: the plan of the whole configuration.
     sockets: how many sockets this machine has.
     A pair of the claim counts only if an environment stands for each side.  If no environment is
-    returned, nothing of the claim can be tested here.  analysis/claims.R decides the same from
-    results.
+    returned, no part of the claim can be tested here.  analysis/claims.R makes the same choice from
+    results: change both together.
     """
     claim = published["claims"][0]
     for hardware, available in (("sockets", sockets), ("processors", plan["machine"]["cpus"])):
@@ -266,28 +269,32 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
     return [*chosen], [*reasons]
 
 
-def count_claims(plan: Plan) -> dict[str, int]:
-    """Return how many published claims each workload of a plan tests in its environments.
+def count_testable_claims(plan: Plan) -> dict[str, int]:
+    """Return ``{workload: number}``: how many published claims a plan can test with each workload.
 
-    Claims that need more than one socket count for none.
+    Claims that need more than one socket are not counted.
     """
-    published = _read_content(plan.get("claims", FILE))
+    published = _read_claims_file(plan.get("claims", FILE))
     counts = dict.fromkeys(plan["workloads"], 0)
     for claim in published["claims"]:
         if "untestable" in claim:
             continue
         environments, _ = choose_environments({**published, "claims": [claim]}, plan, sockets=1)
+        if not environments:
+            continue
         workloads = published["workload_groups"].get(claim["workload"], [claim["workload"]])
         for name in counts:
-            counts[name] += bool(environments) and (name in workloads or workloads == ["*"])
+            if name in workloads or workloads == ["*"]:
+                counts[name] += 1
     return counts
 
 
 def _find_stand_in_environment(published: Fields, plan: Plan) -> tuple[str, str]:
-    """Return ``(environment, "")``, the environment of the plan that stands for a published one.
+    """Return the environment of the plan that stands for a published one.
 
-    published: the published environment.
-    If none does, returns ``("", reason)``: a clause that says why the last candidate does not.
+    published: an entry of ``environments`` in published/claims.json.
+    Returns ``(name, "")``, or ``("", reason)`` if the plan has no such environment; the reason is a
+    clause that says why the last candidate is not one.
     """
     label = published["label"]
     names = published["measured_as"] or published.get("transferred", {}).get("to", [])

@@ -20,14 +20,14 @@ FILE = "config.yaml"
 DESCRIPTIONS = ("title", "question", "about", "claims")
 
 
-def merge_mappings(base: Fields, over: Fields) -> Fields:
-    """Return a copy of `base`; values of `over` replace its own at every level.
+def merge_mappings(base: Fields, overrides: Fields) -> Fields:
+    """Return a copy of `base` in which values of `overrides` replace its values at every level.
 
-    Only mappings are merged; a list replaces the whole list.  Snakemake merges the values of
-    --config in the same way.
+    Only mappings are merged; a list replaces the whole list.  Neither argument is changed.
+    Snakemake merges the values of --config in the same way.
     """
     merged = copy.copy(base)
-    for key, value in over.items():
+    for key, value in overrides.items():
         inner = merged.get(key)
         if isinstance(value, dict) and isinstance(inner, dict):
             value = merge_mappings(inner, value)
@@ -35,11 +35,11 @@ def merge_mappings(base: Fields, over: Fields) -> Fields:
     return merged
 
 
-def read_nearest() -> tuple[str, Fields]:
+def read_nearest_config() -> tuple[str, Fields]:
     """Return the path and the unchecked content of the configuration file.
 
-    It is the file of the working directory, or else of the project.  Raises UserError if it is no
-    mapping in YAML.
+    The file in the working directory is read, or the project's if there is none.  Raises UserError
+    if the file is not a mapping in YAML.
     """
     path = FILE if os.path.exists(FILE) else os.path.join(paths.PROJECT, FILE)
     return path, yaml_files.read_mapping(path)
@@ -61,44 +61,44 @@ class Overrides(dict[str, Any]):
         self.options = options
 
 
-def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
-    """Merge configuration files and the words of --config into one mapping.
+def read_overrides(files: Sequence[str], assignments: Sequence[str]) -> Overrides:
+    """Return configuration files and the values of --config, merged into one mapping.
 
-    names: the paths of the files; later ones win.
-    words: texts ``KEY=VALUE``, which win over the files.
-    Raises UserError that names the file and its line, or the word.
+    files: the paths of the files; later ones win.
+    assignments: texts ``KEY=VALUE``, which win over the files.
+    Raises UserError that names the file and its line, or the assignment.
     """
-    mappings: list[Fields] = [*map(yaml_files.read_mapping, names)]
-    for word in words:
-        key, equals, text = word.partition("=")
+    mappings: list[Fields] = [*map(yaml_files.read_mapping, files)]
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
         if not equals:
             raise UserError(
-                f"--config: {word[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in quotes "
-                "if it has spaces"
+                f"--config: {assignment[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in "
+                "quotes if it has spaces"
             )
         mappings.append({key: yaml_files.parse_text(f"--config {key}", text)})
     options: list[str] = []
-    if names:
-        options += ["--configfile", *names]
-    if words:
-        options += ["--config", *words]
-    return Overrides(functools.reduce(merge_mappings, mappings, {}), names, options)
+    if files:
+        options += ["--configfile", *files]
+    if assignments:
+        options += ["--config", *assignments]
+    return Overrides(functools.reduce(merge_mappings, mappings, {}), files, options)
 
 
-def _create_source_finder(path: str, over: Fields) -> Callable[[str], str]:
+def _create_source_finder(path: str, overrides: Fields) -> Callable[[str], str]:
     """Return a function that maps a key to the file that sets it, or to "--config".
 
     The function takes a key with dots between its steps, such as ``vm.profiles.default``.
     path: the path of config.yaml.
-    over: the values that replace values of config.yaml.  If it is a plain mapping, its files are
-    not known, and the function always returns `path`.
+    overrides: the values that replace values of config.yaml.  If they are a plain mapping, their
+    files are not known, and the function always returns `path`.
     """
-    if not isinstance(over, Overrides):
+    if not isinstance(overrides, Overrides):
         return lambda key: path
-    names = [path, *over.files]
+    names = [path, *overrides.files]
     contents = [*map(yaml_files.read_mapping, names)]
     values_of_files = functools.reduce(merge_mappings, contents)
-    values = merge_mappings(contents[0], over)
+    values = merge_mappings(contents[0], overrides)
 
     def find_source(key: str) -> str:
         """Return the path of the last file that sets a key, "--config", or `path` if none does."""
@@ -132,11 +132,11 @@ def _resolve_key(value: Any, steps: Sequence[str]) -> tuple[int, Any]:
     return len(steps), value
 
 
-def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
+def read_config(overrides: Fields | None = None, path: str = FILE) -> Fields:
     """Read the configuration file, apply replacing values, check the result and fill in defaults.
 
-    over: values of some keys, or the whole configuration with these values in it, as Snakemake's
-    ``config`` is.  Numbers and booleans may be given as text, as on the command line.
+    overrides: values of some keys, or a whole configuration that contains these values, such as
+    Snakemake's ``config``.  Numbers and booleans may be texts, as on the command line.
     Returns the keys of config.yaml, with layers as ``[{name: options}, …]``, workloads as
     ``{name: {parameter: value}}``, and ``source``: the function that maps a key to its file.
     Raises UserError with one line for each mistake: its file, its key, and what is accepted.
@@ -147,15 +147,15 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
             remedy = f"`git checkout {path}` brings it back"
         raise UserError(f"{path}: missing in {os.getcwd()}: {remedy}")
     schema = validation.load_schema("config")
-    over = over or {}
+    overrides = overrides or {}
     content = yaml_files.read_mapping(path)
-    source = _create_source_finder(path, over)
-    settings = validation.convert_texts(schema, merge_mappings(content, over))
+    source = _create_source_finder(path, overrides)
+    settings = validation.convert_texts(schema, merge_mappings(content, overrides))
     _check_and_normalize_settings(settings, schema, source)
     image = {**settings.get("image", {}), "workloads": list(settings["workloads"])}
     if packages := _list_packages_of_layers(settings["environments"]):
         image["packages"] = [*image.get("packages", []), *packages]
-    # Only now: an experiment that is narrowed by `only` has the same image.
+    # This comes last, so that an experiment narrowed by `only` has the same image.
     only = settings.pop("only", {})
     for section in ("environments", "workloads"):
         selection = only.get(section, settings[section])
@@ -168,7 +168,8 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
         "image": image,
         # Where the number of blocks is open, disturbed blocks are measured again.
         "interference": plan_interference(
-            settings.get("interference", {}), again=isinstance(settings["repetitions"], dict)
+            settings.get("interference", {}),
+            retries_by_default=isinstance(settings["repetitions"], dict),
         ),
         "workloads": {
             name: workload.convert_overrides(name, parameters or {})
@@ -183,7 +184,7 @@ def _check_and_normalize_settings(
     """Check the merged configuration and the workloads that it names, and complete environments.
 
     Changes each environment of `settings`: adds its label, and normalizes its layers.
-    schema: the validator of config.yaml.
+    schema: the validator for schemas/config.schema.json.
     source: a function that maps a key to its file.
     Raises UserError with one line for each mistake.
     """
@@ -209,7 +210,7 @@ def _check_and_normalize_settings(
         label = environment.get("label", name)
         settings["environments"][name] = {**environment, "label": label, "layers": layers}
     validation.check_all(
-        lambda: validation.raise_findings(source, [*mistakes, *_list_mistakes(settings)]),
+        lambda: validation.raise_findings(source, [*mistakes, *_list_config_mistakes(settings)]),
         *(functools.partial(workload.read_declaration, name) for name in present),
     )
 
@@ -235,16 +236,18 @@ def _add_defaults(schema: Fields, values: Fields) -> Fields:
     return defaults | values
 
 
-def plan_interference(interference_settings: Fields, again: bool = False) -> Interference:
+def plan_interference(
+    interference_settings: Fields, retries_by_default: bool = False
+) -> Interference:
     """Return the ``{action, thresholds}`` for interference, as the plan holds them.
 
     interference_settings: the value of `interference` in config.yaml.
-    again: whether disturbed blocks are measured again by default, if the settings have no action.
+    retries_by_default: whether disturbed blocks are measured again if the settings have no action.
     Thresholds are shares, bytes, degrees Celsius or seconds; None means that a quantity is not
     judged.  measure/interference.py reads the keys, and decide.py repeats blocks by their flags.
     """
     schema = validation.load_schema("config").schema["properties"]["interference"]
-    if again:
+    if retries_by_default:
         interference_settings = {"action": "retry", **interference_settings}
     values = _add_defaults(schema, interference_settings)
     action = values.pop("action")
@@ -269,7 +272,7 @@ def _normalize_layer(layer: str | Fields) -> Fields:
     return {name: validation.convert_texts(accepted, options)}
 
 
-def _list_mistakes(settings: Fields) -> Iterator[Finding]:
+def _list_config_mistakes(settings: Fields) -> Iterator[Finding]:
     """Yield the mistakes that the schema of config.yaml cannot express.
 
     settings: the merged configuration, which matches the schema.
@@ -297,7 +300,7 @@ def _list_mistakes(settings: Fields) -> Iterator[Finding]:
     for name, parameters in settings["workloads"].items():
         # Mistakes in the workload's own file are reported for that file.
         with contextlib.suppress(UserError):
-            yield from workload.check_overrides(name, parameters or {})
+            yield from workload.list_override_mistakes(name, parameters or {})
 
 
 def _list_image_mistakes(image: Fields) -> Iterator[Finding]:

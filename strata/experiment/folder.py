@@ -28,15 +28,15 @@ _MADE = ("report.pdf", "report.html", "reanalysis.pdf")
 IGNORED = "*\n!/.gitignore\n!/config.yaml\n!/files.tar\n"
 
 
-def prepare_folder(
+def prepare_experiment_folder(
     folder: str, settings: Fields | None = None, published: Fields | None = None
 ) -> None:
-    """Make the folder of an experiment, or bring its links, configuration and claims up to date.
+    """Create the folder of an experiment, or update its links, configuration and claims.
 
-    Results stay.  A file is written only if its content changes, so that nothing is made again.
-    folder: its path; it lies in the project, or anywhere else.
-    settings: the content of its config.yaml, which is replaced; None: the caller writes it.
-    published: the content of its published/claims.json; None: the project's claims.
+    Results stay.  A file is written only if its content changes, so that Snakemake reruns nothing.
+    folder: the path of the folder, inside or outside the project.
+    settings: the new content of its config.yaml; None if the caller writes this file.
+    published: the content of its published/claims.json; None for a link to the project's claims.
     Raises UserError if the path is a file, or a folder that holds something else.
     """
     if os.path.lexists(folder) and not os.path.isdir(folder):
@@ -66,7 +66,7 @@ def prepare_folder(
 
 
 def format_folder_name(text: str, default: str, length: int = 40) -> str:
-    """Return a name for the folder of an experiment, made of a text such as a file's name.
+    """Return a name for the folder of an experiment, formed from a text such as a file's name.
 
     default: the name if no letter of the text can be kept.
     length: the largest number of characters.
@@ -75,8 +75,8 @@ def format_folder_name(text: str, default: str, length: int = 40) -> str:
     return (name or default)[:length]
 
 
-def require_name(name: str) -> None:
-    """Raise UserError, which names the option --name, unless an experiment may have this name."""
+def check_experiment_name(name: str) -> None:
+    """Raise UserError unless an experiment may have this name; the message names --name."""
     if not re.fullmatch("[a-z0-9][a-z0-9._-]{0,39}", name):
         raise UserError(
             f"--name: is {name!r}; must be at most 40 lower-case letters, digits, points, hyphens "
@@ -88,7 +88,8 @@ def check_repetitions(repetitions: Fields, options: dict[str, str]) -> None:
     """Raise UserError unless `repetitions` is valid in the configuration of an experiment.
 
     repetitions: the value of that key, in part from the command line.
-    options: key → the option that gave its value, which the error names; other keys must be valid.
+    options: key → the option that gave its value, which the error names.  Keys that no option
+    gave must be valid.
     """
     schema = validation.load_schema("config").schema["properties"]["repetitions"]
     mistakes = validation.find_faults(validation.build_validator(schema), repetitions)
@@ -99,8 +100,8 @@ def check_repetitions(repetitions: Fields, options: dict[str, str]) -> None:
 def _link_shared_path(path: str, folder: str) -> None:
     """Link a file or folder of the project into an experiment's folder.
 
-    Nothing is linked if the experiment has the path, or if the project lacks it.  The link is
-    relative, so that both can be moved together; the folders above it are made.
+    Nothing is linked if the experiment already has the path, or the project does not.  The link is
+    relative, so that both folders can be moved together; its parent folders are created.
     path: relative to the project.
     """
     link = os.path.join(folder, path)

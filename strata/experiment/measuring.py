@@ -48,7 +48,7 @@ class ProgressLine:
         self._printed: set[str] = set()
 
     def show(self, text: str) -> None:
-        """Replace the line by a text, which is cut at the terminal's width."""
+        """Show a text as the progress line, cut at the terminal's width, in place of the last."""
         if self._is_shown:
             # A terminal may report no columns.
             columns = max(20, os.get_terminal_size(sys.stderr.fileno()).columns)
@@ -58,7 +58,10 @@ class ProgressLine:
             self._width = len(text)
 
     def print_once(self, text: str) -> None:
-        """Print a message, unless it was printed before with another text in parentheses."""
+        """Print a message above the line, unless an equal one was printed before.
+
+        Messages are equal if they agree up to " (": what follows may be a changing detail.
+        """
         beginning, _, _ = text.partition(" (")
         if beginning not in self._printed:
             self._printed.add(beginning)
@@ -66,7 +69,7 @@ class ProgressLine:
             progress.print_message(f"strata: {text}")
 
     def clear(self) -> None:
-        """Remove the line."""
+        """Remove the progress line from the terminal."""
         if self._width:
             progress.write_raw(f"\r{'':{self._width}}\r")
             self._width = 0
@@ -77,15 +80,15 @@ def run_snakemake(
     targets: Sequence[str],
     *options: str,
     line: ProgressLine,
-    at_round: Callable[[int], str] = lambda number: "",
+    describe_round: Callable[[int], str] = lambda number: "",
 ) -> bool:
-    """Make targets in an experiment's folder by Snakemake, and return whether all were made.
+    """Make targets in an experiment's folder with Snakemake, and return whether all were made.
 
     What Snakemake prints is appended to :data:`LOG`.  If a cell waits for a lock, this is printed.
     options: more options of Snakemake.
-    line: shows the progress, and is not cleared in the end.
-    at_round: a function that describes the results after a round, given its number.
-    This process sleeps until something is printed, so that nothing disturbs a lap.
+    line: the line that shows the progress; the caller clears it.
+    describe_round: returns a description of the results after the round with this number.
+    This process sleeps until Snakemake prints something, so that it does not disturb a lap.
     Raises Interrupted after a signal, once Snakemake has ended with all that it started.
     """
     os.makedirs(os.path.join(folder, os.path.dirname(LOG)), exist_ok=True)
@@ -98,7 +101,7 @@ def run_snakemake(
                 log.write(text)
                 log.flush()
                 if match := _ROUND.search(text):
-                    results_so_far = at_round(int(match[1]))
+                    results_so_far = describe_round(int(match[1]))
                     line.show(results_so_far)
                 elif match := _CELL.search(text):
                     line.show(f"block {match[4]}, {match[3]} … {results_so_far}")
@@ -119,7 +122,7 @@ def run_snakemake(
 
 
 def make_targets(folder: str, targets: Sequence[str], *options: str) -> None:
-    """Make targets in an experiment's folder by Snakemake, or raise an error.
+    """Make targets in an experiment's folder with Snakemake, or raise an error.
 
     options: more options of Snakemake.
     Raises Interrupted if a signal came, and MachineError with the end of what Snakemake printed if
@@ -136,13 +139,14 @@ def make_targets(folder: str, targets: Sequence[str], *options: str) -> None:
     finally:
         line.clear()
     log = os.path.join(folder, LOG)
-    raise MachineError(f"{log}: the measurement did not end well:", *read_last_lines(folder))
+    raise MachineError(f"{log}: the measurement did not end well:", *read_last_log_lines(folder))
 
 
-def read_last_lines(folder: str) -> list[str]:
+def read_last_log_lines(folder: str) -> list[str]:
     """Return the last lines that the cells of an experiment, or Snakemake, printed.
 
-    If a cell failed, these are its lines, between those of Snakemake.
+    If a cell failed, these are the last lines before Snakemake's report of the failure, which are
+    those of the cell.
     """
     with open(os.path.join(folder, LOG), encoding="utf-8", errors="replace") as file:
         text = file.read()
@@ -151,11 +155,11 @@ def read_last_lines(folder: str) -> list[str]:
     return printed.strip().splitlines()[-_SHOWN:]
 
 
-def list_pairs(folder: str, kind: str, since: float = 0.0) -> set[tuple[str, str]]:
+def list_pairs_of_cells(folder: str, kind: str, since: float = 0.0) -> set[tuple[str, str]]:
     """Return the (environment, workload) pairs of an experiment's measured or failed cells.
 
-    kind: "raw" for measured cells, "failed" for failed ones.  A pair with cells of each kind is in
-    both results.
+    kind: "raw" for measured cells, "failed" for failed ones, the folders of results.  A pair may
+    have cells of both kinds.
     since: cells that ended before this moment, in seconds of time.time(), do not count.
     """
     pattern = os.path.join(glob.escape(folder), "results", kind, "*/*/*.json")
@@ -170,7 +174,7 @@ def list_pairs(folder: str, kind: str, since: float = 0.0) -> set[tuple[str, str
 def read_records(results: str) -> list[Fields]:
     """Return the records of all measured cells in a folder of results, sorted by their paths.
 
-    Files that are no JSON are left out, without a message.
+    Files that are not valid JSON are skipped without a message.
     """
     pattern = os.path.join(glob.escape(results), "raw/*/*/*.json")
     return [record for path in sorted(glob.glob(pattern)) if (record := read_json(path))]
@@ -188,7 +192,7 @@ def _start_snakemake(folder: str, arguments: Sequence[str]) -> "subprocess.Popen
     for name in (run.OWNER, run.COMMAND):
         # The experiment is a separate run; its Snakemake sets these variables (util/run.py).
         variables.pop(name, None)
-    # Otherwise a signal could end this function before the caller has the process, to end it.
+    # Otherwise a signal could end this function before the caller has the process that it must end.
     with signals.delay_signals():
         return subprocess.Popen(
             command, cwd=folder, env=variables, stdin=subprocess.DEVNULL,
@@ -205,11 +209,11 @@ def _end_with_parent() -> None:
 
 
 def _end_snakemake(process: "subprocess.Popen[str]") -> None:
-    """Ask Snakemake and its cells to end, and wait until they have.
+    """Ask Snakemake and its cells to end, and wait until they have ended.
 
-    SIGTERM comes first, and after SECONDS_TO_END SIGKILL.  They may ignore SIGINT, as programs do
-    that a shell started in the background.
-    process: see :func:`_start_snakemake`; it may have ended.
+    Their process group gets SIGTERM, and SIGKILL after SECONDS_TO_END.  SIGINT would not do:
+    programs that a shell started in the background ignore it.
+    process: as from :func:`_start_snakemake`; it may have ended.
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):

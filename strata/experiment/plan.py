@@ -39,29 +39,27 @@ def select_workload(plan: Plan, environment: str, workload: str) -> PlannedWorkl
     Emulated machines, and native for comparison with them, have sizes of their own (``small``).
     """
     planned = plan["workloads"][workload]
+    if not blocks.is_unpaired(plan["environments"][environment]):
+        return planned
     small: Any = planned.get("small", {})
-    return (
-        {**planned, **small} if blocks.is_unpaired(plan["environments"][environment]) else planned
-    )
+    return {**planned, **small}
 
 
 def select_scale(plan: Plan, environment: str) -> str:
     """Return the scale of the sizes in an environment: `tiny` if it is in no block.
 
-    The record keeps it as `scale`.
+    The scale is a part of the fingerprint, and the record keeps it as `scale`.
     """
-    return (
-        blocks.SMALL_SCALE
-        if blocks.is_unpaired(plan["environments"][environment])
-        else plan["scale"]
-    )
+    if blocks.is_unpaired(plan["environments"][environment]):
+        return blocks.SMALL_SCALE
+    return plan["scale"]
 
 
 def compute_cell_seed(plan: Plan, workload: str, repetition: int) -> int:
     """Return the seed of a cell, an integer from 0 to below 2^31.
 
-    It is the same in every environment, so that all environments do equal work.  Its computation
-    must stay, because the fingerprints of cells do not show a change of it.
+    It is the same in every environment, so that all environments do equal work.  The formula must
+    stay: the fingerprints of cells would not change with it, so old and new results would mix.
     repetition: from 1; 0 gives the seed of the workload's data set.
     """
     text = f"{plan['seed']}/{workload}/{repetition}"
@@ -103,7 +101,7 @@ def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
     if laps > 1:
         deciding["laps"] = laps
     if seconds := find_slice_seconds(plan, environment, workload):
-        ways = list_ways(plan, environment, workload)
+        ways = list_run_ways(plan, environment, workload)
         deciding["ways"] = ways
         if SLICES in ways:
             deciding["slice"] = seconds
@@ -161,10 +159,11 @@ def count_laps(plan: Plan, environment: str, workload: str) -> int:
 
 
 def find_slice_seconds(plan: Plan, environment: str, workload: str) -> float | None:
-    """Return the seconds of a slice: one run continues while the others are frozen.
+    """Return the length of a slice in seconds; None if the cell's run is not sliced.
 
-    None means that a run continues to its end, because the workload has no slices or several
-    systems run it at the same time, or because the environment is in no block.
+    In a slice, the run of one environment continues while those of the others are frozen.  A run is
+    not sliced if the workload declares no slices, if several systems run it at the same time, or if
+    the environment is in no block.
     """
     planned = select_workload(plan, environment, workload)
     if count_systems(planned) > 1 or blocks.is_unpaired(plan["environments"][environment]):
@@ -172,7 +171,7 @@ def find_slice_seconds(plan: Plan, environment: str, workload: str) -> float | N
     return planned["cell"].get("slice")
 
 
-def list_ways(plan: Plan, environment: str, workload: str) -> list[str]:
+def list_run_ways(plan: Plan, environment: str, workload: str) -> list[str]:
     """Return how a cell takes its run in each lap: SLICES, WHOLE, or both in this order.
 
     Containers on the host's kernel take slices.  Slices hide a part of the cost of a sandbox or a
@@ -223,7 +222,8 @@ def compute_port_offset(ports: list[int]) -> int:
     """Return the distance between the ports of two cells whose systems are up at the same time.
 
     ports: the ports of one system, sorted.  Without ports the distance is 0.
-    :func:`check_ports` tests what measure/cell.py then adds to the ports.
+    measure/cell.py adds multiples of the distance to the ports; :func:`list_port_mistakes` checks
+    that they stay in range.
     """
     if not ports:
         return 0
@@ -232,18 +232,18 @@ def compute_port_offset(ports: list[int]) -> int:
     return math.ceil(span / MAX_SYSTEMS) * MAX_SYSTEMS + MAX_SYSTEMS
 
 
-def check_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
+def list_port_mistakes(workloads: Fields, up_together: int) -> Iterator[tuple[str, str]]:
     """Yield (key, mistake) for each port that two systems would share or that is out of range.
 
     workloads: the planned workloads by name.
-    together: how many environments are up at the same time for a workload with several laps.
+    up_together: how many environments are up at the same time for a workload with several laps.
     """
     for name, planned in workloads.items():
         cell = planned["cell"]
         systems = count_systems(planned)
         ports = list_ports(planned)
         has_laps = "laps" in cell and planned["parameters"][cell["laps"]] > 1
-        neighbours = max(together - 1, 0) if has_laps else 0
+        neighbours = max(up_together - 1, 0) if has_laps else 0
         # How far the ports of the last system are from those of the first one.
         largest_offset = (
             neighbours * compute_port_offset(sorted(port for _, port in ports)) + systems - 1
@@ -268,7 +268,7 @@ def check_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
                 )
 
 
-def read_source(project: str) -> Source:
+def read_source_revision(project: str) -> Source:
     """Return ``{revision, changed}`` of the project's source.
 
     project: its folder.  A folder whose Snakefile is a link has the source of the link's project.
@@ -307,11 +307,11 @@ def _is_list_of_texts(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
 
 
-def find_mistakes(plan: Plan) -> list[str]:
+def find_plan_mistakes(plan: Plan) -> list[str]:
     """Return a sentence, with file and key, for each mistake in a plan (schemas/plan.schema.json).
 
     A plan of another format gives a single sentence.
-    plan: of an archive it may be any value of JSON, since anyone may have written it.
+    plan: any value of JSON; the plan of an archive may have been written by anyone.
     """
     from strata.util import validation
 
@@ -359,15 +359,17 @@ def write_plan(plan: Plan) -> None:
 def write_cell_order(plan: Plan) -> None:
     """Write results/plan.csv: the cells whose order is decided, in this order.
 
-    The file is for people.  It keeps its modification time if its content stays the same.
+    People and the analysis in R read it.  It keeps its modification time if its content stays the
+    same.
     """
     write_if_changed(paths.PLAN.replace(".json", ".csv"), blocks.Order(plan).format_csv())
 
 
 def read_plan() -> Plan:
-    """Read the plan in results/; only its format number is checked.
+    """Return the plan in results/, of which only the format number is checked.
 
-    The schema is not checked, since every cell reads the plan: :func:`read_checked_plan` checks it.
+    Every cell reads the plan, and a check against the schema would take its time;
+    :func:`read_checked_plan` makes this check.
     Raises UserError if there is no plan of this format.
     """
     plan: Plan | None = read_json(paths.PLAN)
@@ -387,6 +389,6 @@ def read_checked_plan() -> Plan:
     Raises UserError with the file and key of each mistake.
     """
     plan = read_plan()
-    if mistakes := find_mistakes(plan):
+    if mistakes := find_plan_mistakes(plan):
         raise UserError(*mistakes)
     return plan

@@ -31,24 +31,27 @@ def build_plan(config: Fields, machine: HostFacts) -> Plan:
     memory do not fit it.  The message names the file that sets the key.
     """
 
-    def name_source(prefix: re.Match[str]) -> str:
-        """Return the beginning of a message with the file that sets the key."""
-        return f"{config['source'](prefix['key'])}: {prefix['key']}: "
+    def format_prefix(old_prefix: re.Match[str]) -> str:
+        """Return the prefix "FILE: KEY: " of a message, with the file that sets the key."""
+        return f"{config['source'](old_prefix['key'])}: {old_prefix['key']}: "
 
     try:
         return _build_plan(config, machine)
     except UserError as error:
         # Messages begin with "config.yaml: KEY: ", whichever file sets the key.
         beginning = rf"(?m)^{re.escape(FILE)}: (?P<key>[^ :]+): "
-        raise type(error)(re.sub(beginning, name_source, str(error))) from None
+        raise type(error)(re.sub(beginning, format_prefix, str(error))) from None
 
 
 def _build_plan(config: Fields, machine: HostFacts) -> Plan:
-    """Return the plan, as :func:`build_plan` does, but with config.yaml in all messages."""
+    """Return the plan of a checked configuration; every error message names the file config.yaml.
+
+    config, machine: as :func:`build_plan` takes them; it corrects the file in the messages.
+    """
     workloads: dict[str, Fields] = {}
 
     def add_workload(name: str) -> None:
-        """Plan a workload, or raise UserError."""
+        """Add a planned workload to `workloads`, or raise UserError."""
         workloads[name] = workload.plan_workload(
             name, config["workloads"][name], config["scale"], machine
         )
@@ -65,8 +68,10 @@ def _build_plan(config: Fields, machine: HostFacts) -> Plan:
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
     _add_small_sizes(config, machine, environments, workloads)
-    up_together = 1 if config["order"] == "sequential" else _count_interleaved(environments)
-    validation.raise_findings(FILE, [*plan.check_ports(workloads, up_together)])
+    up_together = (
+        1 if config["order"] == "sequential" else _count_interleaved_environments(environments)
+    )
+    validation.raise_findings(FILE, [*plan.list_port_mistakes(workloads, up_together)])
     described = recipe.describe_image(config["image"])
     experiment: Any = {
         "format": plan.FORMAT,
@@ -85,15 +90,15 @@ def _build_plan(config: Fields, machine: HostFacts) -> Plan:
         **({"ways": "both"} if config["ways"] == "both" else {}),
         "workloads": workloads,
     }
-    validation.raise_findings(FILE, [*_list_mistakes(experiment, config["image"])])
+    validation.raise_findings(FILE, [*_list_plan_mistakes(experiment, config["image"])])
     return cast(Plan, experiment)
 
 
-def _list_mistakes(experiment: Plan, image: Fields) -> Iterator[Finding]:
-    """Yield the mistakes that only the cells of the plan show.
+def _list_plan_mistakes(experiment: Plan, image: Fields) -> Iterator[Finding]:
+    """Yield the mistakes of a plan that depend on which workload is measured in which environment.
 
     experiment: the whole plan, which is not written yet.
-    image: the configuration's ``image``.
+    image: the value of `image` in the configuration.
     """
     pairs = sorted({cell[:2] for cell in blocks.Order(experiment).places})
     yield from _list_memory_mistakes(experiment, pairs)
@@ -149,10 +154,10 @@ def _list_image_mistakes(image: Fields, pairs: list[tuple[str, str]]) -> Iterato
 
 
 def _list_layer_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
-    """Yield a mistake for each environment that lacks what a workload of its cells needs.
+    """Yield a mistake for each (environment, workload) whose layers do not suit the workload.
 
-    A workload needs the image for its client or its data set, and the host's folder as /data for a
-    RAM disk.
+    A workload with a client or a data set needs a layer that uses the image.  One with a RAM disk
+    needs layers whose /data is a folder of the host.
     pairs: the (environment, workload) of all cells.
     """
     for environment, workload_name in pairs:
@@ -182,10 +187,10 @@ def _list_layer_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iter
 
 
 def _plan_omissions(config: Fields, available: list[str], workloads: Fields) -> Fields:
-    """Return the plan's ``not_emulated`` and ``leave_out``, without keys that omit nothing.
+    """Return the plan's ``not_emulated`` and ``leave_out``; a key without entries is missing.
 
     available: the names of the environments that can be measured here.
-    workloads: the planned workloads by name; other workloads are no omissions.
+    workloads: the planned workloads by name; names of other workloads are dropped.
     Raises UserError if every available environment leaves a workload out.
     """
     leave_out: dict[str, list[str]] = {}
@@ -208,11 +213,12 @@ def _plan_omissions(config: Fields, available: list[str], workloads: Fields) -> 
     return {key: value for key, value in omissions.items() if value}
 
 
-def _count_interleaved(environments: Fields) -> int:
+def _count_interleaved_environments(environments: Fields) -> int:
     """Return how many environments may be up at the same time, idle while another is measured.
 
-    environments: the planned ones by name.  :func:`strata.experiment.plan.check_ports` needs the
-    number, since each of these systems has its own ports.
+    environments: the planned environments by name.
+    Each of their systems needs its own ports, which
+    :func:`strata.experiment.plan.list_port_mistakes` checks with this number.
     """
     count = 0
     for environment in environments.values():
@@ -221,7 +227,8 @@ def _count_interleaved(environments: Fields) -> int:
         layer_classes = [
             registry.load_layer_class(name) for layer in environment["layers"] for name in layer
         ]
-        count += all(layer_class.stands_idle for layer_class in layer_classes)
+        if all(layer_class.stands_idle for layer_class in layer_classes):
+            count += 1
     return count
 
 
@@ -257,8 +264,8 @@ def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -
     environment: the value in the configuration's `environments`.
     config: the whole configuration.
     machine: the facts of the host.
-    An environment that cannot be measured here has the first reason that a layer gives, and stays
-    in the plan, since papers list it.
+    An environment that cannot be measured here stays in the plan, since papers list it.  Its
+    `reason` is the first that a layer gives.
     """
     reason: str | None = None
     stack: Stack = []
@@ -308,11 +315,12 @@ def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -
 
 
 def _plan_repetitions(config: Fields) -> Fields:
-    """Return ``repetitions`` (the largest number of blocks) and, if it is open, ``precision``.
+    """Return the plan's ``repetitions`` and, if the number of blocks is open, ``precision``.
 
-    The number is open if a precision is the target, or if disturbed blocks are measured again.
-    blocks.py and results/decide.py read the keys of `precision`, and the analysis in R `margin`,
-    `looks` and `target`.
+    `repetitions` is the largest number of blocks.  The number is open if a precision is the target,
+    or if disturbed blocks are measured again.
+    experiment/blocks.py and results/decide.py read the keys of `precision`; the analysis in R reads
+    `margin`, `looks` and `target`.
     """
     rule = config["repetitions"]
     is_retried = config["interference"]["action"] == "retry" and config["order"] != "sequential"

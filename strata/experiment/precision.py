@@ -50,7 +50,7 @@ class Precision(NamedTuple):
     seconds: the expected duration of one more block.
     ratios: how many ratios the workload measures.
     Only for a claim: `target` (the half-width that decides it), `environments` (of its blocks) and
-    `claim` (its name).  Of several ratios the one counts that is farthest from its target.
+    `claim` (its name).  If a claim has several ratios, the one farthest from its target counts.
     """
 
     counted: int
@@ -65,7 +65,7 @@ class Precision(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """The number of blocks that count after the disturbed and torn ones are replaced."""
+        """The number of blocks that count once the disturbed and torn ones are replaced."""
         return self.counted + self.again
 
     @property
@@ -77,34 +77,34 @@ class Precision(NamedTuple):
 def compute_mean_cell_seconds(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], float]:
     """Return the mean duration of a cell, in seconds, for each (environment, workload).
 
-    records: of measured cells; pairs without any are left out.
+    records: the records of measured cells.  The result has no key for a pair without a record.
     """
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for cell, record in records.items():
-        seconds[cell[:2]].append(record["seconds"])
+    for (environment, workload, _), record in records.items():
+        seconds[environment, workload].append(record["seconds"])
     return {pair: statistics.fmean(values) for pair, values in seconds.items()}
 
 
 def allot_blocks_after_verdicts(
     states: Mapping[str, Precision],
-    lacking: Mapping[str, int],
-    answers: Mapping[str, int],
+    missing_blocks: Mapping[str, int],
+    verdict_counts: Mapping[str, int],
     target: float,
     budget: float | None,
     seconds_left: float,
 ) -> dict[str, int]:
-    """Return how many further blocks each workload gets: those of its verdict, then by widths.
+    """Return how many further blocks each workload gets: first for its verdict, then by widths.
 
     states: the state of each workload.
-    lacking, answers: as :func:`allot_blocks_to_verdicts` takes them.
+    missing_blocks, verdict_counts: as :func:`allot_blocks_to_verdicts` takes them.
     target, budget, seconds_left: as :func:`allot_blocks` takes them.
-    A workload whose verdict the time does not pay for gets no block.
+    A workload gets no block if the time does not suffice for its verdict.
     """
     seconds = {name: state.seconds for name, state in states.items()}
-    first = allot_blocks_to_verdicts(lacking, seconds, answers, seconds_left)
+    first = allot_blocks_to_verdicts(missing_blocks, seconds, verdict_counts, seconds_left)
     allotted = dict.fromkeys(states, 0) | first
     if any(first.values()) and not all(first.values()):
-        # The next decision knows better whether the time suffices for the others.
+        # The others wait: the next decision has better estimates of the time.
         return allotted
     others = {}
     for name, state in states.items():
@@ -118,28 +118,29 @@ def allot_blocks_after_verdicts(
 
 
 def allot_blocks_to_verdicts(
-    lacking: Mapping[str, int],
+    missing_blocks: Mapping[str, int],
     seconds: Mapping[str, float],
-    answers: Mapping[str, int],
+    verdict_counts: Mapping[str, int],
     seconds_left: float,
 ) -> dict[str, int]:
-    """Return how many further blocks each workload gets that has too few for a verdict.
+    """Return how many further blocks each workload with too few blocks for a verdict gets.
 
-    lacking: the number of blocks that the workload lacks.
-    seconds: the expected duration of one of its blocks.
-    answers: how many verdicts its blocks give.
+    missing_blocks: how many blocks each of these workloads still needs for its verdicts.
+    seconds: the expected duration of a block of each workload.
+    verdict_counts: how many verdicts the blocks of each workload give.
     seconds_left: the seconds that can still be spent.
-    A workload gets all blocks that it lacks, or none, since fewer give no verdict.  Those with the
-    most verdicts for their time come first.
+    A workload gets all of its missing blocks, or none, since fewer give no verdict.  Workloads with
+    the most verdicts for their time come first.
     """
-    costs = {name: number * seconds[name] for name, number in lacking.items()}
+    costs = {name: number * seconds[name] for name, number in missing_blocks.items()}
     prices = {
-        name: cost / answers[name] if answers[name] else math.inf for name, cost in costs.items()
+        name: cost / verdict_counts[name] if verdict_counts[name] else math.inf
+        for name, cost in costs.items()
     }
-    allotted = dict.fromkeys(lacking, 0)
-    for name in sorted(lacking, key=lambda name: (prices[name], name)):
+    allotted = dict.fromkeys(missing_blocks, 0)
+    for name in sorted(missing_blocks, key=lambda name: (prices[name], name)):
         if costs[name] <= seconds_left:
-            allotted[name] = lacking[name]
+            allotted[name] = missing_blocks[name]
             seconds_left -= costs[name]
     return allotted
 
@@ -173,7 +174,7 @@ def allot_blocks(
         seconds_left /= 2
     allotted = dict.fromkeys(states, 0)
     too_expensive = set()
-    # Sorting is stable: of equal prices the first workload's counts first.
+    # Sorting is stable: among equal prices the order of workloads in `states` decides.
     for _, workload in sorted(candidates, key=lambda candidate: candidate[0]):
         if workload not in too_expensive and states[workload].seconds <= seconds_left:
             allotted[workload] += 1
@@ -185,15 +186,16 @@ def allot_blocks(
 
 
 def _list_block_prices(state: Precision, target: float) -> list[float]:
-    """Return a price for each further block of a workload: its seconds for the width it removes.
+    """Return a price for each further block of a workload: its seconds per width that it removes.
 
-    Only comparing prices has a meaning: the cheapest blocks of all workloads are measured first.
-    Blocks of the first stage come first; after these the list ends where the target is expected.
+    Prices have a meaning only in comparison: the cheapest blocks of all workloads are measured
+    first.  A block of the first stage counts as if it removed a full target.  After the first
+    stage, the list ends where the target is expected to be reached.
     target: the relative half-width to reach.
     """
     prices = []
     for number in range(state.kept, state.kept + state.room):
-        # The half-width that is expected of so many blocks, as a multiple of the target.
+        # The half-width that is expected after this number of blocks, as a multiple of the target.
         expected_width = state.width * math.sqrt(max(state.counted, 1) / number) / target
         if number < FIRST_STAGE:
             expected_width = 1.0
@@ -204,7 +206,7 @@ def _list_block_prices(state: Precision, target: float) -> list[float]:
     return prices
 
 
-def count_blocks_to_look(measured: int, seconds: float, seconds_left: float) -> int:
+def count_blocks_to_next_test(measured: int, seconds: float, seconds_left: float) -> int:
     """Return how many blocks lead to the next test of differences; fewer if time is short.
 
     measured: the number of blocks so far.
@@ -221,12 +223,12 @@ def count_blocks_to_look(measured: int, seconds: float, seconds_left: float) -> 
 def allot_blocks_to_claims(
     claims: Iterable[tuple[str, Precision]], seconds_left: float
 ) -> dict[str, tuple[int, Precision]]:
-    """Return (blocks, claim) for each workload with a claim that further blocks would decide.
+    """Return ``{workload: (blocks, claim)}``: how many further blocks would decide which claim.
 
     claims: (workload, state) of each undecided claim.
     seconds_left: the seconds that can still be spent.
-    Claims that need the least time come first.  A claim gets no block if neither the remaining time
-    nor the largest allowed number of blocks can decide it.
+    Claims that need the least time come first; a workload gets blocks for one claim only.  A claim
+    gets none if the remaining time or the allowed number of blocks does not suffice to decide it.
     """
     candidates: list[tuple[float, str, int, Precision]] = []
     for workload, claim in claims:
@@ -251,11 +253,11 @@ def compute_deciding_half_width(
 ) -> float:
     """Return the relative half-width at LEVEL that decides a claim with this tolerance.
 
-    With it the claim's interval at 90 % lies within the tolerance in 80 % of cases (Julious 2004),
-    if the true ratio is 1, or in the middle of a tolerance that excludes 1.  A tolerance with one
-    limit (the other is None) is decided so if the true ratio is the published one, or at least
-    SMALLEST_DIFFERENCE from the limit.
-    low, high, published: ratios.
+    With this half-width, the claim's interval at 90 % lies within the tolerance in 80 % of cases
+    (Julious 2004).  This assumes a true ratio of 1, or in the middle of a tolerance that excludes
+    1.  For a tolerance with one limit (the other is None), it assumes the published ratio, but at
+    least the distance SMALLEST_DIFFERENCE from the limit.
+    low, high, published: the limits of the tolerance and the published value, as ratios.
     Raises ValueError if the tolerance has no limit.
     """
     find_quantile = statistics.NormalDist().inv_cdf
@@ -265,7 +267,7 @@ def compute_deciding_half_width(
     if low is not None and high is not None:
         ratio = 1.0 if low < 1 < high else (low + high) / 2
         margin = min(high - ratio, ratio - low) / ratio
-        # Of the 20 % in which the claim is not decided, each limit may cause a half.
+        # The claim is undecided in 20 % of cases; each limit may cause half of them.
         return margin * width_quantile / (claim_quantile + find_quantile(0.9))
     limit = low if high is None else high
     if limit is None:

@@ -40,9 +40,9 @@ _C_TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*
 def strip_comments(name: str, content: bytes) -> bytes:
     """Return the content of a file without comments and blank lines, which cannot change the image.
 
-    name: the name of the file, whose ending tells its language.  Only files in C, shell, Ruby and
+    name: the name of the file, whose ending shows its language.  Only files in C, shell, Ruby and
     HCL are shortened.
-    The result is hashed: a change of it for an unchanged file makes images be built again.
+    The result is hashed: if it changes for an unchanged file, all images are built again.
     """
     kind = os.path.splitext(name)[1]
     if kind not in (".c", ".h", ".sh", ".hcl", ".rb"):
@@ -60,27 +60,30 @@ def strip_comments(name: str, content: bytes) -> bytes:
 def list_workloads_in_image(image: Fields) -> list[str]:
     """Return the names of the workloads that the image contains.
 
-    These are all workloads, without those that declare ``image: planned`` and are not in the plan.
+    They are all workloads except those that declare ``image: planned`` and are not in the plan.
     image: the value of `image` from :func:`strata.experiment.config.read_config`, whose `workloads`
     are those of the plan.
     """
     names = workload.list_workloads()
     planned = image.get("workloads", [])
-    return [name for name in names if name in planned or not _is_optional(name)]
+    return [name for name in names if name in planned or not _is_optional_workload(name)]
 
 
-def _is_optional(name: str) -> bool:
-    """Return whether the image contains a workload only if the plan does (``image: planned``)."""
+def _is_optional_workload(name: str) -> bool:
+    """Return whether the image contains a workload only if it is in the plan.
+
+    Its declaration then has ``image: planned``.
+    """
     return bool(workload.read_declaration(name).get("image") == "planned")
 
 
-def list_files(image: Fields) -> list[str]:
+def list_image_files(image: Fields) -> list[str]:
     """Return the sorted paths, relative to the project, of the files that the build uses.
 
     Files that git ignores (.gitignore) are left out; outside a git repository every file counts.
-    For the user's own image they are the files of portable workloads.
+    For the user's own image the result holds only the files of portable workloads.
     image: see :func:`list_workloads_in_image`.
-    The recipe hashes them in this order, and image/build.py copies them.
+    The recipe hashes the files in this order, and image/build.py copies them.
     """
     if "docker" in image:
         names = list_portable_workloads(image)
@@ -115,12 +118,11 @@ def _list_workload_files(folders: list[str]) -> list[str]:
 
 
 def _list_source_files(folder: str, subfolders: list[str]) -> list[str]:
-    """List all files in some subfolders, as paths relative to their common folder, in any order.
+    """Return the files in subfolders of a folder, as paths relative to the folder, in any order.
 
-    If git tracks any of these files, git lists them, without those that it ignores.  Otherwise the
-    folders are walked.
-    folder: the common folder.
-    subfolders: their paths relative to it.
+    If git tracks any of these files, files that git ignores are left out.  Otherwise all files
+    count.
+    subfolders: paths relative to the folder.
     """
     root = os.path.realpath(folder)
     options = ["-z", "-t", "--cached", "--others", "--exclude-standard", "--", *subfolders]
@@ -128,7 +130,7 @@ def _list_source_files(folder: str, subfolders: list[str]) -> list[str]:
         rows = programs.run_git(root, "ls-files", *options).stdout.split("\0")
     except UserError:
         rows = []
-    # "H" is a tracked file.  A repository that tracks no file here is not the project's own.
+    # "H" marks a tracked file.  A repository that tracks no file here is not the project's own.
     if any(row.startswith("H ") for row in rows):
         names = {row[2:] for row in rows}
         return [name for name in names if os.path.isfile(os.path.join(root, name))]
@@ -164,7 +166,7 @@ def _hash_files(files: list[str]) -> list[str]:
 def list_packages(image: Fields) -> list[str]:
     """Return the sorted names of the packages that the workloads and the build need.
 
-    image: see :func:`list_workloads_in_image`; `packages` adds some.
+    image: see :func:`list_workloads_in_image`; its key `packages` adds further ones.
     """
     names = {*BASE_PACKAGES, *image.get("packages", [])}
     for name in list_workloads_in_image(image):
@@ -175,13 +177,13 @@ def list_packages(image: Fields) -> list[str]:
 def list_base_packages(image: Fields, chosen_release: Chosen) -> list[str]:
     """Return the sorted names of all packages in the base root filesystem.
 
-    The packages that these need come with them.  The base's hash contains the list.
+    Their dependencies are not listed.  The base's hash contains the list.
     image: see :func:`list_workloads_in_image`.
     chosen_release: ``{distribution, release}`` of the image.
     """
     names = {*list_packages(image), *MACHINE_PACKAGES}
     names.add(KERNELS[image.get("kernel", "machines")][chosen_release["distribution"]])
-    # From Debian 13 on Docker's client is a separate package.
+    # From Debian 13 on, Docker's client is a separate package.
     includes_client = chosen_release["release"] in ("bullseye", "bookworm")
     if chosen_release["distribution"] == "debian" and not includes_client:
         names.add("docker-cli")
@@ -199,16 +201,17 @@ def list_portable_workloads(image: Fields) -> list[str]:
 def _describe_own_image(image: Fields) -> Described:
     """Return the description of the user's own Docker image, as :func:`describe_image` does.
 
-    Its recipe follows from its ID, and from the files of portable workloads.  If Docker does not
-    have it any more, it is the one of the last plan with the same name: papers are made without it.
-    Raises UserError if there is no such plan.
+    The recipe is a hash of the image's ID and of the files of portable workloads.  If Docker does
+    not have the image any more, the recipe is that of the plan in results/, if that plan has the
+    same image: papers are made without the image.
+    Raises UserError if that plan is missing or has another image.
     """
     reference = image["docker"]
     described = {"base": "", "distribution": "docker", "release": reference}
     try:
         # The format must stay: another one would change the recipe.
         hashed = ["docker", docker.inspect_image(reference)["Id"]]
-        hashed += _hash_files(list_files(image))
+        hashed += _hash_files(list_image_files(image))
         identity = json.dumps(hashed)
     except UserError:
         planned = (read_json(paths.PLAN) or {}).get("image", {})
@@ -222,10 +225,10 @@ def describe_image(image: Fields) -> Described:
     """Return ``{recipe, base, distribution, release}`` of the image that the workloads need.
 
     `base` is the SHA-256 of everything that decides the base root filesystem, and `recipe` that of
-    everything that decides the image.  The computation must stay: a changed hash makes images be
-    built and cells be measured again.
-    The key ``workloads`` is added if the image has some workloads only because they are in the
-    plan.
+    everything that decides the image.  The computation must stay: if a hash changes, images are
+    built and cells are measured again.
+    The key ``workloads`` lists the workloads that are in the image only because they are in the
+    plan; it is missing if there are none.
     The user's own image (`docker`) has its name as the release, and a recipe that follows
     from its ID.  Raises UserError if Docker does not have it.
     """
@@ -237,7 +240,7 @@ def describe_image(image: Fields) -> Described:
     base = {**chosen_release, "mirror": image.get("mirror"), "packages": names, "script": script}
     base_hash = hashlib.sha256(json.dumps(base, sort_keys=True).encode()).hexdigest()
     recipe_hash = hashlib.sha256(base_hash.encode())
-    for line in _hash_files(list_files(image)):
+    for line in _hash_files(list_image_files(image)):
         recipe_hash.update(f"{line}\n".encode())
     described: Described = {
         "recipe": recipe_hash.hexdigest(),
@@ -245,6 +248,6 @@ def describe_image(image: Fields) -> Described:
         "distribution": chosen_release["distribution"],
         "release": chosen_release["release"],
     }
-    if optional := [name for name in list_workloads_in_image(image) if _is_optional(name)]:
+    if optional := [name for name in list_workloads_in_image(image) if _is_optional_workload(name)]:
         described["workloads"] = optional
     return described

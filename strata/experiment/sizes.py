@@ -26,29 +26,29 @@ SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
 def compute_machine_share(machine: Fields, systems: int) -> Fields:
     """Return the facts of a machine as one of several equal systems sees them.
 
-    The systems share memory and CPUs evenly, but all use the same last-level caches.  The key
-    `systems` is added, which sentences on sizes name (host/sizing.py).
+    The systems share memory and CPUs evenly, but all use the same last-level caches.  The result
+    has the further key `systems`, their number, which host/sizing.py puts into notes on sizes.
     """
     share = {key: max(machine[key] // systems, 1) for key in ("memory_bytes", "cpus")}
     return {**machine, **share, "systems": systems}
 
 
-def check_planned_sizes(
+def evaluate_planned_size_rules(
     experiment: Plan, workload: str, values: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> list[Fields]:
     """Return the outcomes of a planned workload's size rules on the plan's machine.
 
-    values, metrics and the result are as for :func:`check_sizes`.
+    values, metrics and the result are as for :func:`evaluate_size_rules`.
     """
     planned = experiment["workloads"][workload]
     machine = compute_machine_share(dict(experiment["machine"]), plan.count_systems(planned))
-    return check_sizes(dict(planned["cell"]), values, machine, metrics)
+    return evaluate_size_rules(dict(planned["cell"]), values, machine, metrics)
 
 
-def check_sizes(
+def evaluate_size_rules(
     declared: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> list[Fields]:
-    """Return ``[{rule, source, value, least, holds}, …]``, one entry for each size rule.
+    """Return whether each size rule holds: ``[{rule, source, value, least, holds}, …]``.
 
     declared: a mapping with the keys ``sizes`` and ``facts``, as workload.yaml and the plan's
     `cell`.
@@ -70,7 +70,7 @@ def check_sizes(
         names = convert_to_list(rule["value"])
         value = _multiply_quantities(quantities, names)
         if value is not None and "bytes" in rule:
-            value = compute_bytes(rule["bytes"], value)
+            value = compute_memory_bytes(rule["bytes"], value)
         least = _multiply_quantities(
             quantities, convert_to_list(rule.get("of", [])), rule["at_least"]
         )
@@ -84,19 +84,20 @@ def check_sizes(
 
 
 def has_broken_rule(outcomes: Iterable[Fields]) -> bool:
-    """Return whether one of the outcomes of :func:`check_sizes` says that a rule is broken."""
+    """Return whether a rule is broken, by the outcomes of :func:`evaluate_size_rules`."""
     return any(outcome["holds"] is False for outcome in outcomes)
 
 
 def find_smallest_valid_size(
     declared: Fields, name: str, values: Fields, machine: Fields, at_least: int, multiple: int
 ) -> int:
-    """Return the smallest multiple of a number that meets a parameter's size rules.
+    """Return the smallest value of a parameter that meets its size rules.
 
     Rules on a product of several parameters are not considered.
-    declared, values, machine: as for :func:`check_sizes`.
+    declared, values, machine: as for :func:`evaluate_size_rules`.
     name: the name of the parameter.
-    at_least: the smallest value, also if the rules require less or a fact is unknown.
+    at_least: the smallest allowed value, even if the rules require less or a fact is unknown.
+    multiple: the result is rounded up to a multiple of this number.
     """
     quantities = _collect_quantities(declared, values, machine)
     size = at_least
@@ -114,14 +115,14 @@ def find_smallest_valid_size(
     return math.ceil(size / multiple) * multiple
 
 
-def compute_bytes(form: str, value: float) -> float:
+def compute_memory_bytes(form: str, value: float) -> float:
     """Return the bytes of memory that a parameter's value needs.
 
     form: a factor and a shape of :data:`SHAPES`, such as ``24*n``, ``8*n^2`` or ``8*2^n``.
     """
     factor, shape = form.split("*", 1)
     compute_count, _ = SHAPES[shape]
-    # Larger values never fit, and 2^n of them would fill the memory with one number.
+    # Larger values never fit any machine.  Without the limit their square or power could overflow.
     return int(factor) * compute_count(min(value, 2**60))
 
 
@@ -130,8 +131,8 @@ def _collect_quantities(
 ) -> dict[str, float | None]:
     """Return the number for each name that size rules use; None if it is unknown.
 
-    The arguments are as for :func:`check_sizes`.
-    The largest number of a list counts, and the smallest value of a metric.  Of equal names a
+    The arguments are as for :func:`evaluate_size_rules`.
+    The largest number of a list counts, and the smallest value of a metric.  If names are equal, a
     parameter wins over a metric, and a declared fact over both.
     """
     quantities: dict[str, float | None] = {name: machine.get(key) for name, key in FACTS.items()}

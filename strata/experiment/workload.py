@@ -27,9 +27,9 @@ AS_DECLARED = (
 
 
 def list_workloads() -> list[str]:
-    """Return the sorted names of this project's workloads.
+    """Return the sorted names of this project's workloads; empty without a workloads folder.
 
-    They include folders that this user may not read.  Empty if the project has no workloads folder.
+    Folders that this user may not read are included, so that :func:`read_declaration` reports them.
     """
     if not os.path.isdir(FOLDER):
         return []
@@ -74,15 +74,15 @@ def read_declaration(name: str) -> Fields:
     }
     mistakes = validation.find_faults(validation.load_schema("workload"), declared, names=names)
     validation.raise_findings(path, mistakes)
-    validation.raise_findings(path, [*_list_mistakes(declared)])
+    validation.raise_findings(path, [*_list_declaration_mistakes(declared)])
     return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **declared}
 
 
-def _list_mistakes(declared: Fields) -> Iterator[Finding]:
+def _list_declaration_mistakes(declared: Fields) -> Iterator[Finding]:
     """Yield the mistakes of a declaration that its schema cannot express.
 
     These are an unknown question, invalid values of parameters, unknown placeholders, conditions
-    that no list fulfils, and ports without a single role.
+    that no list fulfils, and ports that are not in exactly one role.
     """
     # A workload needs no question: "?" stands for none, and passes.
     question = declared.get("question", "?")
@@ -100,15 +100,17 @@ def _list_mistakes(declared: Fields) -> Iterator[Finding]:
     yield from _list_placeholder_mistakes(declared)
     yield from _list_condition_mistakes(declared)
     roles = declared.get("roles", {}).get("ports", {})
+    if not roles:
+        return
     ports_of_roles = [port for ports in roles.values() for port in ports]
-    for port in declared.get("ports", []) if roles else []:
+    for port in declared.get("ports", []):
         count = ports_of_roles.count(port)
         if count != 1:
             yield "roles.ports", f"'{port}' is in {count} roles; each port must be in one"
 
 
 def _list_placeholder_mistakes(declared: Fields) -> Iterator[Finding]:
-    """Yield a mistake for each ``{name}`` in a command that names nothing, or is part of a word.
+    """Yield a mistake for each ``{name}`` in a command that is unknown, or only a part of a word.
 
     A cell replaces whole words only (measure/arguments.py), by parameters or by BUILT_IN names.
     """
@@ -127,9 +129,9 @@ def _list_placeholder_mistakes(declared: Fields) -> Iterator[Finding]:
 
 
 def _list_condition_mistakes(declared: Fields) -> Iterator[Finding]:
-    """Yield a mistake for each ``when`` whose value the list parameter cannot have.
+    """Yield a mistake for each condition (``when``) that can never be fulfilled.
 
-    Its steps would never be taken.
+    Its value breaks the schema for the items of the list parameter, so its steps would never run.
     """
     for key, step in _iterate_steps(declared):
         for name, value in step.get("when", {}).items():
@@ -139,7 +141,7 @@ def _list_condition_mistakes(declared: Fields) -> Iterator[Finding]:
             yield from validation.find_faults(accepted, value, f"{key}.when.{name}")
 
 
-def list_sections(declared: Fields) -> list[tuple[str, list[Any]]]:
+def list_step_sections(declared: Fields) -> list[tuple[str, list[Any]]]:
     """Return the (section, steps) of a workload's declaration in the order of their execution.
 
     Logs, records and fingerprints hold the names of the sections, as the steps' `step`.
@@ -155,7 +157,7 @@ def list_sections(declared: Fields) -> list[tuple[str, list[Any]]]:
 def _iterate_commands(declared: Fields) -> Iterator[tuple[str, list[str]]]:
     """Yield the (key, argv) of every command in a workload's declaration.
 
-    The key is that of the argv, with dots between its steps, such as ``run.0.steps.1.argv``.
+    The key is the place of the argv in workload.yaml, such as ``run.0.steps.1.argv``.
     """
     for key, step in _iterate_steps(declared):
         if "argv" in step:
@@ -169,16 +171,15 @@ def _iterate_commands(declared: Fields) -> Iterator[tuple[str, list[str]]]:
 
 def _iterate_steps(declared: Fields) -> Iterator[tuple[str, Step]]:
     """Yield the (key, step) of every step and group of steps in a workload's declaration."""
-    for section, steps in list_sections(declared):
-        yield from _iterate_nested_steps(
-            f"{section}.steps" if section == "warmup" else section, steps
-        )
+    for section, steps in list_step_sections(declared):
+        key = f"{section}.steps" if section == "warmup" else section
+        yield from _iterate_nested_steps(key, steps)
 
 
 def _iterate_nested_steps(key: str, steps: list[Step]) -> Iterator[tuple[str, Step]]:
-    """Yield the (key, step) of steps, and of the steps within them.
+    """Yield the (key, step) of each step in a list, and of the steps within it, at any depth.
 
-    key: the key of the steps.
+    key: the key of the list in workload.yaml; its position is appended for each step.
     """
     for number, step in enumerate(steps):
         yield f"{key}.{number}", step
@@ -186,15 +187,18 @@ def _iterate_nested_steps(key: str, steps: list[Step]) -> Iterator[tuple[str, St
 
 
 def is_portable(name: str) -> bool:
-    """Return whether a workload's programs run in any image: scripts for sh, static programs."""
+    """Return whether a workload's programs run in any image.
+
+    Scripts for sh and static programs do; the declaration has ``portable: true``.
+    """
     return bool(read_declaration(name).get("portable"))
 
 
 def list_image_needs(name: str) -> list[str]:
     """Return the needs of a workload that only Strata's own image meets, as words for a message.
 
-    These are packages, programs that a build script makes, and the program that holds servers.  The
-    programs of a portable workload are brought along.
+    These are packages, programs that a build script makes, and "servers" for the program `serve`.
+    The programs of a portable workload are no such need: they are copied into any image.
     """
     declared = read_declaration(name)
     needs = ["servers"] if "servers" in declared else []
@@ -209,7 +213,7 @@ def list_image_needs(name: str) -> list[str]:
 
 
 def _build_overrides_validator(name: str) -> Any:
-    """Return the validator of the parameters that the configuration sets for a workload."""
+    """Return a validator for the parameters that the configuration sets for a workload."""
     parameters = read_declaration(name)["parameters"]
     schemas = {key: parameter["schema"] for key, parameter in parameters.items()}
     return validation.build_validator(
@@ -228,7 +232,7 @@ def convert_overrides(name: str, overrides: Fields) -> Fields:
     return converted
 
 
-def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
+def list_override_mistakes(name: str, overrides: Fields) -> Iterator[Finding]:
     """Yield the mistakes in the parameters that the configuration sets for a workload.
 
     Raises UserError for mistakes in the workload's own declaration.
@@ -260,9 +264,9 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
     declared = read_declaration(name)
     parameters, notes = resolve_parameters(name, overrides, scale, machine)
     optional = ("question", "figures", "headline", "storage")
-    # The parameter that `more_metrics` names holds patterns; each is a metric.
+    # The parameter that `more_metrics` names holds patterns; each declares a metric.
     patterns = parameters.get(declared.get("more_metrics", ""), ())
-    metrics_of_patterns = dict(map(read_pattern, patterns))
+    metrics_of_patterns = dict(map(parse_metric_pattern, patterns))
     headline = {}
     if metrics_of_patterns:
         headline["headline"] = [{"metric": key} for key in metrics_of_patterns]
@@ -280,7 +284,7 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
     }
 
 
-def read_pattern(text: str) -> tuple[str, Fields]:
+def parse_metric_pattern(text: str) -> tuple[str, Fields]:
     """Return the (name, metric) that ``NAME[:UNIT[:lower|higher]]=REGEX`` declares.
 
     The metric's value is the number that the regular expression finds in a program's output
@@ -331,9 +335,9 @@ def resolve_parameters(
 ) -> tuple[Fields, list[str]]:
     """Return a workload's parameters on this machine, and sentences that explain their values.
 
-    Rules that only a cell can resolve remain mappings.  The values that rules give are checked;
-    `overrides` are checked before (:func:`check_overrides`).  Several equal systems share the
-    machine's memory evenly.
+    Rules that only a cell can resolve remain mappings.  The values that rules give are checked
+    here; the caller has checked `overrides` (:func:`list_override_mistakes`).  Several equal
+    systems share the machine's memory evenly.
     Raises UserError if a value needs more memory than the machine has, or breaks its schema.
     """
     declared = read_declaration(name)
@@ -384,13 +388,13 @@ def _check_memory(name: str, values: Fields, systems: int, machine_bytes: int) -
 def _check_roles(name: str, declared: Fields, values: Fields) -> None:
     """Raise UserError unless the parameter that assigns roles to systems names each role once.
 
-    values: the parameters by name; this one is a list with a text ROLE+ROLE for each system.
+    values: the parameters by name.  The parameter is a list with a text ROLE+ROLE for each system.
     """
     if "roles" not in declared:
         return
     key, roles = declared["roles"]["parameter"], list(declared["roles"]["ports"])
-    named = [role for group in values[key] for role in str(group).split("+")]
-    if sorted(named) != sorted(roles):
+    assigned_roles = [role for group in values[key] for role in str(group).split("+")]
+    if sorted(assigned_roles) != sorted(roles):
         role_names = ", ".join(map(str, values[key]))
         raise UserError(
             f"config.yaml: workloads.{name}.{key}: is {role_names[:100]!r}; must name each of "
@@ -422,7 +426,7 @@ def _list_memory_needs(name: str, values: Fields) -> list[tuple[str, int]]:
     for key, value in values.items():
         if "memory" in declared[key] and isinstance(value, (int, list)):
             largest = max(convert_to_list(value), default=0)
-            needs.append((key, int(sizes.compute_bytes(declared[key]["memory"], largest))))
+            needs.append((key, int(sizes.compute_memory_bytes(declared[key]["memory"], largest))))
     return needs
 
 
@@ -440,29 +444,29 @@ def plan_cell(name: str, scale: str) -> Fields:
     declared = read_declaration(name)
 
     def plan_step(section: str, step: Fields) -> Fields:
-        """Return a declared step with its section and time limit, and so the steps within it."""
-        planned = resolve_limit({"step": section, **step})
+        """Return a step with its section and time limit added, also to the steps within it."""
+        planned = resolve_time_limit({"step": section, **step})
         if "steps" in step:
             planned["steps"] = [plan_step(section, inner_step) for inner_step in step["steps"]]
         return planned
 
-    def resolve_limit(command: Fields) -> Fields:
-        """Return a declared command with the time limit of this scale, if it has one."""
+    def resolve_time_limit(command: Fields) -> Fields:
+        """Return a command with its declared `timeout` replaced by the seconds for this scale."""
         if "timeout" not in command:
             return command
         return {**command, "timeout": sizing.select_value_at_scale(command["timeout"], scale)}
 
     steps = []
-    for section, declared_steps in list_sections(declared):
+    for section, declared_steps in list_step_sections(declared):
         steps += [plan_step(section, step) for step in declared_steps]
     servers = []
     for server in declared.get("servers", []):
-        probes = {key: resolve_limit(server[key]) for key in ("ready", "stop")}
+        probes = {key: resolve_time_limit(server[key]) for key in ("ready", "stop")}
         servers.append({"exits": [0], **server, **probes})
     return {
         "steps": steps,
         "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
         **{key: declared[key] for key in AS_DECLARED if key in declared},
         **({"servers": servers} if servers else {}),
-        **({"data": resolve_limit(declared["data"])} if "data" in declared else {}),
+        **({"data": resolve_time_limit(declared["data"])} if "data" in declared else {}),
     }

@@ -34,9 +34,9 @@ class Budget:
 
     @property
     def name(self) -> str:
-        """The environment, the workload and the metric, if one is named, with commas between.
+        """The environment, the workload and, if the budget has one, the metric, with commas.
 
-        It names the budget in reports and in history.jsonl; users' scripts find it by the name.
+        Reports and history.jsonl contain this name, by which users' scripts find the budget.
         """
         return ", ".join(filter(None, (self.environment, self.workload, self.metric)))
 
@@ -50,7 +50,7 @@ class Budget:
 
 
 def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
-    """Read the file of budgets, and return the seconds for measuring and the budgets.
+    """Return the seconds for measuring, and the budgets, that a file of budgets declares.
 
     path: the path of the file (schemas/gate.schema.json; docs/how-to/gate-a-change.md).
     settings: the settings of the project, as :func:`strata.experiment.config.read_config` returns
@@ -61,7 +61,7 @@ def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
     schema = validation.load_schema("gate")
     names = {key: settings[key] for key in ("environments", "workloads")}
     validation.raise_findings(path, validation.find_faults(schema, content, names=names))
-    validation.raise_findings(path, [*_list_mistakes(path, content, settings)])
+    validation.raise_findings(path, [*_list_budget_mistakes(path, content, settings)])
     budgets = [_parse_budget(path, budget) for budget in content["budgets"]]
     seconds = parse_amount(content.get("time", "30min"))
     # The schema accepts no text that parse_amount cannot read.
@@ -70,8 +70,9 @@ def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
 
 
 def _parse_budget(path: str, declared: Fields) -> Budget:
-    """Return a budget of the file at `path`.
+    """Return the budget that an entry of a file of budgets declares.
 
+    path: the path of the file, to whose folder baselines are relative.
     declared: the budget's mapping in the file, which :func:`read_budgets` has checked.
     """
     at_most = parse_amount(declared["costs_at_most"])
@@ -84,20 +85,25 @@ def _parse_budget(path: str, declared: Fields) -> Budget:
         reference=declared.get("reference", blocks.REFERENCE),
         at_most=at_most,
         baseline=baseline,
-        sessions=tuple(list_sessions(_locate_baseline(path, baseline))) if baseline else (),
+        sessions=tuple(list_sessions(_build_baseline_path(path, baseline))) if baseline else (),
     )
 
 
-def _locate_baseline(path: str, baseline: str) -> str:
-    """Return the path of a baseline, which the file at `path` gives relative to its own folder."""
+def _build_baseline_path(path: str, baseline: str) -> str:
+    """Return the path of a baseline, relative to the working directory.
+
+    path: the path of the file of budgets.
+    baseline: the baseline's path, relative to the folder of this file.
+    """
     return os.path.join(os.path.dirname(path), baseline)
 
 
-def _list_mistakes(path: str, content: Fields, settings: Fields) -> Iterator[Finding]:
-    """Yield the mistakes that the schema of the file cannot express, as (key, sentence).
+def _list_budget_mistakes(path: str, content: Fields, settings: Fields) -> Iterator[Finding]:
+    """Yield (key, sentence) for each mistake that the schema of the file cannot express.
 
-    path, settings: as for :func:`read_budgets`.
+    path: the path of the file of budgets, to whose folder baselines are relative.
     content: the content of the file, which the schema accepts.
+    settings: the settings of the project.
     """
     if settings["scale"] == "tiny":
         yield "budgets", "tiny sizes are for tests and decide no budget; set scale: standard"
@@ -120,7 +126,7 @@ def _list_mistakes(path: str, content: Fields, settings: Fields) -> Iterator[Fin
             continue
         if reference != blocks.REFERENCE:
             yield f"{key}.reference", "a baseline is compared by ratios to native; leave one out"
-        folder = _locate_baseline(path, budget["baseline"])
+        folder = _build_baseline_path(path, budget["baseline"])
         if not os.path.exists(folder):
             yield f"{key}.baseline", f"there is no file or folder {folder}"
             continue

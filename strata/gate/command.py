@@ -47,12 +47,12 @@ _LOCK = ".lock"
 def run_gate(file: str, out: str, overrides: Fields) -> int:
     """Measure and judge the budgets of a file, write the reports, and return the exit status.
 
-    file: the path of the budgets.
-    out: the folder for reports and sessions, which is made; its old reports are removed.
+    file: the path of the file of budgets.
+    out: the folder for reports and sessions, which is created; its old reports are removed.
     overrides: values that replace values of config.yaml.
     Each call measures its own session, or continues one that was interrupted.
-    Returns 0 if all budgets are kept, 1 if one is surely exceeded, 2 if one cannot be compared, 3
-    if one is undecided.
+    The status is 0 if all budgets are kept, 1 if one is exceeded, 2 if one cannot be compared, and
+    3 if one is undecided; the first of 1, 2 and 3 that applies is returned.
     Raises UserError for mistakes in the files, and MachineError if measuring fails.
     """
     started = time.monotonic()
@@ -60,7 +60,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
     settings = config.read_config(overrides)
     seconds, budgets = read_budgets(file, settings)
     content = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
-    # One for each budget, in their order; the functions below replace the empty ones.
+    # One verdict for each budget, in the same order; the calls below replace the empty ones.
     verdicts: list[Fields] = [{} for _ in budgets]
     open_budgets = _set_unavailable_verdicts(budgets, verdicts, content)
     session = None
@@ -70,25 +70,27 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
             for path in sorted({path for budget in budgets for path in budget.sessions})
         }
         for budget in budgets:
-            compare.require_starts(budget.baseline, [baselines[path] for path in budget.sessions])
-            _require_scale(budget, baselines, settings["scale"])
-            _require_measured(budget, baselines)
+            compare.check_session_starts(
+                budget.baseline, [baselines[path] for path in budget.sessions]
+            )
+            _check_baseline_scale(budget, baselines, settings["scale"])
+            _check_baseline_runs(budget, baselines)
         if open_budgets:
-            pairs = _list_pairs([budgets[number] for number in open_budgets])
+            pairs = _list_needed_pairs([budgets[number] for number in open_budgets])
             if not stack.enter_context(locks.hold_lock(os.path.join(out, _LOCK), wait=False)):
                 raise UserError(
                     f"{out}: another gate is active in this folder; wait for its end, or name "
                     "another folder with --to"
                 )
-            folder = _choose_folder(out)
+            folder = _choose_session_folder(out)
             session = Session(folder, build_session_config(content, pairs, LOOKS[-1]))
             gate = _Gate(out, session, budgets, verdicts, baselines, seconds)
             gate.measure_until_decided(open_budgets)
     seconds_spent = time.monotonic() - started
-    return _report_outcome(file, out, session, budgets, verdicts, seconds_spent)
+    return _write_and_print_outcome(file, out, session, budgets, verdicts, seconds_spent)
 
 
-def _require_scale(budget: Budget, baselines: Mapping[str, str], scale: str) -> None:
+def _check_baseline_scale(budget: Budget, baselines: Mapping[str, str], scale: str) -> None:
     """Raise UserError if a session of a budget's baseline has another scale than this project.
 
     baselines: the path of a session → its folder of results.
@@ -103,9 +105,10 @@ def _require_scale(budget: Budget, baselines: Mapping[str, str], scale: str) -> 
             )
 
 
-def _require_measured(budget: Budget, baselines: Mapping[str, str]) -> None:
-    """Raise UserError if a session of a budget's baseline has no run of what is compared.
+def _check_baseline_runs(budget: Budget, baselines: Mapping[str, str]) -> None:
+    """Raise UserError if a session of a budget's baseline lacks runs that the budget compares.
 
+    It needs a run of the workload in the budget's environment and in its reference.
     baselines: the path of a session → its folder of results.
     """
     for path in budget.sessions:
@@ -119,10 +122,10 @@ def _require_measured(budget: Budget, baselines: Mapping[str, str]) -> None:
 
 
 def _remove_reports(out: str) -> None:
-    """Remove the reports of an earlier call, which CI would take for those of this one.
+    """Remove the reports of an earlier call, which CI would mistake for those of this call.
 
     out: the folder of the gate, which may not exist yet.
-    Raises UserError if reports cannot be written there.
+    Raises UserError if reports cannot be written into the folder.
     """
     remedy = "so the gate cannot write its reports there; name another folder with --to"
     folder = paths.find_nearest_existing(os.path.abspath(out))
@@ -142,13 +145,13 @@ def _remove_reports(out: str) -> None:
 def _set_unavailable_verdicts(
     budgets: Sequence[Budget], verdicts: list[Fields], content: Fields
 ) -> list[int]:
-    """Set the verdict on each budget that needs an environment not available here.
+    """Set the verdict on each budget that needs an environment that is not available here.
 
-    verdicts: one for each budget, in the same order; those of refused budgets are replaced.
+    verdicts: one for each budget, in the same order; the function replaces some of them.
     content: the content of config.yaml with the caller's overrides.
     Returns the positions of the budgets that can be measured, from 0.
     """
-    pairs = _list_pairs(budgets)
+    pairs = _list_needed_pairs(budgets)
     only = {
         "environments": [*dict.fromkeys(environment for environment, _ in pairs)],
         "workloads": [*dict.fromkeys(workload for _, workload in pairs)],
@@ -169,8 +172,11 @@ def _set_unavailable_verdicts(
     return remaining
 
 
-def _list_pairs(budgets: Iterable[Budget]) -> list[Pair]:
-    """Return the (environment, workload) pairs that budgets need, each once, references too."""
+def _list_needed_pairs(budgets: Iterable[Budget]) -> list[Pair]:
+    """Return the (environment, workload) pairs that budgets need, without repetitions.
+
+    A budget needs its workload in its environment and in its reference.
+    """
     pairs: list[Pair] = []
     for budget in budgets:
         pairs += [(name, budget.workload) for name in (budget.reference, budget.environment)]
@@ -185,14 +191,15 @@ def _list_session_folders(out: str) -> list[str]:
     return [os.path.join(parent, str(number)) for number in numbers]
 
 
-def _choose_folder(out: str) -> str:
-    """Return the path of the folder of the session that begins, which may not exist yet.
+def _choose_session_folder(out: str) -> str:
+    """Return the path of the folder for the session of this call, which may not exist yet.
 
-    It is new, unless a call was interrupted since the machine started: its session is continued.
+    The folder has a new number, unless the last session was interrupted and the machine has not
+    been restarted since: then this session is continued.
     """
     folders = _list_session_folders(out)
     if folders and read_json(os.path.join(folders[-1], _DONE)) is None:
-        starts = compare.read_starts(os.path.join(folders[-1], "results"))
+        starts = compare.list_starts(os.path.join(folders[-1], "results"))
         if all(start.startswith(f"{node.read_boot_id()} ") for start in starts):
             return folders[-1]
     number = int(os.path.basename(folders[-1])) + 1 if folders else 1
@@ -222,15 +229,15 @@ class _Gate:
     blocks: dict[str, int] = field(default_factory=dict)
 
     def measure_until_decided(self, numbers: Sequence[int]) -> None:
-        """Measure in planned steps, and judge after each, until nothing is open or time is over.
+        """Measure in planned steps, and judge after each, until no budget is open or time is over.
 
         numbers: the positions of the budgets that are judged.  Those with a baseline are judged
         once, when the session is complete, and only after planned numbers of sessions.
         Writes the session's description, which marks it as complete for later calls.
         """
-        pairs = _list_pairs([self.budgets[number] for number in numbers])
-        # The first block tells how long blocks take; before it, an image may have to be built.
-        # Blocks that an interrupted call measured count.
+        pairs = _list_needed_pairs([self.budgets[number] for number in numbers])
+        # The first block shows how long blocks take; before it, an image may have to be built.
+        # Blocks that an interrupted call measured count, too.
         measured = self.session.count_blocks(pairs)
         self.blocks = {name: max(count, 1) for name, count in measured.items()}
         self.session.measure_pairs(pairs, self.blocks)
@@ -255,18 +262,18 @@ class _Gate:
                 break
         description = self.session.describe()
         write_json(os.path.join(self.session.folder, _DONE), description)
-        sessions = self._list_sessions(description)
-        if reason := _explain_no_look(len(sessions)):
+        sessions = self._list_judged_sessions(description)
+        if reason := _explain_unjudged_sessions(len(sessions)):
             for number in with_baseline:
                 self.verdicts[number] = {"verdict": reports.NOT_COMPARABLE, "why": reason}
         else:
             self._judge_budgets(with_baseline, sessions)
 
     def _set_size_verdicts(self, numbers: Sequence[int]) -> list[int]:
-        """Set the verdict on each budget whose workload has a size that answers nothing.
+        """Set the verdict on each budget whose workload has a size that breaks a rule.
 
-        numbers: the positions of the budgets; their first block is measured.
-        Returns the positions of the others.
+        numbers: the positions of the budgets, whose first block is measured.
+        Returns the positions of the other budgets.
         """
         broken: dict[str, Fields] = {}
         for record in measuring.read_records(self.session.results):
@@ -287,8 +294,8 @@ class _Gate:
 
         numbers: the positions of the budgets.
         blocks: the wanted number of blocks of each workload, measured ones included.
-        Counts the blocks in `self.blocks`, which tells R how many of them count.
-        Returns whether all of them were measured.
+        Sets their numbers in `self.blocks`, from which R learns how many blocks count.
+        Returns whether the time sufficed for all of them.
         """
         budgets = [self.budgets[number] for number in numbers]
         measured = {budget.workload: self.blocks[budget.workload] for budget in budgets}
@@ -299,20 +306,20 @@ class _Gate:
         if needed_seconds > 0:
             seconds_left = max(self.end - time.monotonic(), 0.0)
             share = min(1.0, seconds_left / needed_seconds)
-        # Where time is short, each workload gets the same share of its blocks.
+        # If time is short, each workload gets the same share of its blocks.
         affordable = {name: int(count * share) for name, count in added.items()}
         if any(affordable.values()):
             wanted = {name: measured[name] + count for name, count in affordable.items()}
-            self.session.measure_pairs(_list_pairs(budgets), wanted)
+            self.session.measure_pairs(_list_needed_pairs(budgets), wanted)
             self.blocks |= wanted
         return share == 1.0
 
     def _judge_budgets(self, numbers: Sequence[int], sessions: Sequence[str]) -> list[int]:
-        """Judge budgets by the blocks so far, and return the positions of the undecided ones.
+        """Judge budgets by the blocks so far, and return the positions of the undecided budgets.
 
         Sets their verdicts, and prints a line for each.
         numbers: the positions of the budgets.
-        sessions: the folders of the sessions that count, this one last.
+        sessions: the folders of the sessions that count, the current one last.
         """
         for number, verdict in zip(numbers, self._judge_in_r(numbers, sessions), strict=True):
             self.verdicts[number] = verdict
@@ -322,23 +329,24 @@ class _Gate:
             number for number in numbers if self.verdicts[number]["verdict"] == reports.UNDECIDED
         ]
 
-    def _list_sessions(self, description: Fields) -> list[str]:
-        """Return the folders of the complete sessions of the same versions, this one last.
+    def _list_judged_sessions(self, description: Fields) -> list[str]:
+        """Return the folders of the complete sessions with the same versions, the current one last.
 
-        description: the one of this session, whose `subject` is equal for the same versions.
-        Of several sessions after one start of kernel and Docker the last one counts.
-        Sessions of a start that is in a baseline count there alone.
+        description: of the current session, as :meth:`Session.describe` returns it; sessions with
+        the same versions have an equal `subject`.
+        If several sessions follow one start of kernel and Docker, only the last one counts.  A
+        session is left out if its start is also in a baseline.
         """
         folders_by_start: dict[str, str] = {}
         starts_of_baselines = {
-            start for results in self.baselines.values() for start in compare.read_starts(results)
+            start for results in self.baselines.values() for start in compare.list_starts(results)
         }
         for folder in _list_session_folders(self.out):
             stored = read_json(os.path.join(folder, _DONE))
             if not stored or stored["start"] in starts_of_baselines:
                 continue
             if stored["subject"] == description["subject"]:
-                # Removed first, so that the folder comes last.
+                # The earlier entry is removed first, so that the folder comes last.
                 folders_by_start.pop(stored["start"], None)
                 folders_by_start[stored["start"]] = folder
         return [*folders_by_start.values()]
@@ -347,8 +355,9 @@ class _Gate:
         """Return the verdicts of analysis/gate.R on some budgets, in their order.
 
         numbers: the positions of the budgets.
-        sessions: the folders of the sessions that count, this one last, as R expects.
-        A verdict has the keys of judge_budget in analysis/budgets.R, which reads the request's.
+        sessions: the folders of the sessions that count, the current one last, as R expects.
+        A verdict has the keys that judge_budget in analysis/budgets.R returns; analysis/gate.R
+        describes the keys of the question.
         """
         if not numbers:
             return []
@@ -383,27 +392,28 @@ class _Gate:
         return verdicts
 
 
-def _explain_no_look(sessions: int) -> str:
-    """Return why so many sessions are not judged, with the remedy; "" if they are judged.
+def _explain_unjudged_sessions(session_count: int) -> str:
+    """Return why the sessions are not judged now, with the remedy; "" if they are judged.
 
-    sessions: how many sessions of the same versions are complete.
-    Only the planned numbers of SESSION_LOOKS are judged, since every look may err.
+    session_count: how many sessions with the same versions are complete.
+    Only the planned numbers of SESSION_LOOKS are judged, since each further test raises the error
+    rate.
     """
-    if sessions in SESSION_LOOKS:
+    if session_count in SESSION_LOOKS:
         return ""
-    later = [number for number in SESSION_LOOKS if number > sessions]
+    later = [number for number in SESSION_LOOKS if number > session_count]
     if not later:
         return (
-            f"{sessions} sessions are more than the planned {SESSION_LOOKS[-1]}; a further look "
-            "would find a difference in the end by chance: begin again with another --to"
+            f"{session_count} sessions are more than the planned {SESSION_LOOKS[-1]}; a further "
+            "look would find a difference in the end by chance: begin again with another --to"
         )
     return (
-        f"{sessions} of {later[0]} sessions are measured: restart the machine, or Docker if that "
-        "is what changed, and run the same command again"
+        f"{session_count} of {later[0]} sessions are measured: restart the machine, or Docker if "
+        "that is what changed, and run the same command again"
     )
 
 
-def _report_outcome(
+def _write_and_print_outcome(
     file: str,
     out: str,
     session: Session | None,
@@ -413,23 +423,23 @@ def _report_outcome(
 ) -> int:
     """Write the reports, print the outcome, and return the exit status.
 
-    file: the path of the budgets.
+    file: the path of the file of budgets.
     out: the folder of the gate, which gets junit.xml, summary.md and a line of history.jsonl.
     session: the session that was measured; None if no budget could be measured.
     verdicts: one for each budget, in the order of the budgets.
     seconds: how long the call took.
-    CI reads the files (docs/how-to/gate-a-change.md, docs/files.md).
+    CI reads these files (docs/how-to/gate-a-change.md, docs/files.md).
     """
     outcomes = [verdict["verdict"] for verdict in verdicts]
     status = next(code for outcome, code in STATUSES.items() if outcome in outcomes)
-    # The passed ones come first in the text, and the others by their weight.
+    # In the text, the passed budgets come first, and the others in the order of STATUSES.
     kinds = dict.fromkeys((reports.PASSED, *STATUSES))
     counts = [f"{outcomes.count(kind)} {kind}" for kind in kinds if kind in outcomes]
     text = f"Of {len(budgets)} budgets: {', '.join(counts)}."
     junit, summary = (os.path.join(out, name) for name in _REPORTS)
     write_text(junit, reports.format_junit(budgets, verdicts, seconds))
     write_text(summary, reports.format_summary(text, budgets, verdicts))
-    source = plan.read_source(os.getcwd())
+    source = plan.read_source_revision(os.getcwd())
     outcome = {
         "date": Clock().format_now(),
         "strata": __version__,

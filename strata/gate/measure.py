@@ -7,9 +7,9 @@ from hashlib import sha256
 from typing import Any
 
 from strata.archive.checksums import hash_file
-from strata.archive.compare import read_starts
+from strata.archive.compare import list_starts
 from strata.experiment import measuring
-from strata.experiment.folder import prepare_folder
+from strata.experiment.folder import prepare_experiment_folder
 from strata.util import paths, programs
 from strata.util.data_types import Fields
 
@@ -18,11 +18,11 @@ Pair = tuple[str, str]
 
 
 def build_session_config(content: Fields, pairs: Iterable[Pair], max_blocks: int) -> Fields:
-    """Return the configuration of a session, which measures only some pairs.
+    """Return the content of config.yaml for a session, which measures only some pairs.
 
-    content: the content of config.yaml with the caller's overrides, which stays as it is.
+    content: the content of the project's config.yaml with the caller's overrides; not changed.
     pairs: the environments and workloads that are measured; all others are left out.
-    max_blocks: the largest number of blocks.  Snakemake measures only requested ones.
+    max_blocks: the largest number of blocks.  Snakemake measures only the requested blocks.
     """
     measured = set(pairs)
     environments = sorted({name for name, _ in measured})
@@ -38,7 +38,7 @@ def build_session_config(content: Fields, pairs: Iterable[Pair], max_blocks: int
         "leave_out": leave_out,
         "order": "blocks",
         "emulation": False,
-        # A block that is measured again would be a look too many.
+        # Blocks that are measured again would change the planned numbers of blocks.
         "interference": {**(content.get("interference") or {}), "action": "flag"},
     }
 
@@ -51,14 +51,14 @@ class Session:
     """
 
     def __init__(self, folder: str, content: Fields) -> None:
-        """Make the folder, or update the folder of an interrupted session and keep its results.
+        """Create the folder, or update the folder of an interrupted session and keep its results.
 
-        folder: its path.
+        folder: the path of the session's folder.
         content: the content of config.yaml, as :func:`build_session_config` returns it.
         """
         self.folder = folder
         self.results = os.path.join(folder, "results")
-        prepare_folder(folder, content)
+        prepare_experiment_folder(folder, content)
 
     def measure_pairs(self, pairs: Iterable[Pair], block_counts: Mapping[str, int]) -> None:
         """Measure the missing cells of some pairs, and write the tidy tables.
@@ -66,10 +66,10 @@ class Session:
         pairs: environments and workloads.
         block_counts: the number of blocks of each workload, measured ones included; workloads
         without one are not measured.
-        Raises MachineError with the end of Snakemake's output if something was not measured.
+        Raises MachineError with the end of Snakemake's output if a cell was not measured.
         """
         targets = [
-            _locate_log(environment, workload, repetition)
+            _build_log_path(environment, workload, repetition)
             for environment, workload in pairs
             for repetition in range(1, block_counts.get(workload, 0) + 1)
         ]
@@ -77,15 +77,16 @@ class Session:
         programs.run_python(self.folder, "tidy", "--partial")
 
     def count_blocks(self, pairs: Iterable[Pair]) -> dict[str, int]:
-        """Return for each workload how many first blocks are measured in all of its environments.
+        """Return for each workload how many blocks are measured in all of its environments.
 
         pairs: the environments and workloads of the blocks.
+        Blocks are counted from the first up to the first missing cell.
         """
         counts: dict[str, int] = {}
         for environment, workload in pairs:
             count = 0
             while os.path.exists(
-                os.path.join(self.folder, _locate_log(environment, workload, count + 1))
+                os.path.join(self.folder, _build_log_path(environment, workload, count + 1))
             ):
                 count += 1
             counts[workload] = min(count, counts.get(workload, count))
@@ -105,15 +106,15 @@ class Session:
     def describe(self) -> Fields:
         """Return ``{start, subject, layers, logs}`` of the session, for gate.json and the history.
 
-        start: identifies the start of the kernel and of Docker; runs after one start are one
-        session.
+        start: identifies the start of the kernel and of Docker; all runs after the same start are
+        one session.
         subject: a hash of the tested versions (kernels, engines, layers and image).  Stored
-        sessions contain it, and those of the same versions are found by it.
+        sessions contain it; sessions with the same versions are found by it.
         layers: each environment's layers, with the digests of programs.
         logs: a hash of all logs.
         """
         records = measuring.read_records(self.results)
-        starts = sorted(read_starts(self.results))
+        starts = sorted(list_starts(self.results))
         subjects = {str(_list_versions(record)) for record in records}
         pattern = os.path.join(glob.escape(self.results), "raw/*/*/*.log")
         logs = [
@@ -127,21 +128,24 @@ class Session:
         }
 
 
-def _locate_log(environment: str, workload: str, repetition: int) -> str:
+def _build_log_path(environment: str, workload: str, repetition: int) -> str:
     """Return the path of a cell's raw log, relative to the folder of its session."""
     return paths.get_cell_path("raw", environment, workload, repetition, "log")
 
 
 def _hash_lines(lines: Iterable[str]) -> str:
-    """Return the SHA-256 of sorted lines; stored sessions have such hashes, so the form stays."""
+    """Return the SHA-256 of lines, which are sorted first.
+
+    The computation must stay, since stored sessions contain such hashes.
+    """
     return sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
 def _list_versions(record: Fields) -> Any:
-    """Return environment, kernels, layers, versions of Docker and the image's recipe of a record.
+    """Return the versions that a record names: kernels, layers, Docker and the image's recipe.
 
-    Do not change order or form: the gate compares a hash of the list's text to find stored
-    sessions with the same versions.
+    Their order and form must stay: the gate finds stored sessions with the same versions by a hash
+    of the list's text.
     """
     observed = record["observed"]
     facts = record["system"].get("docker") or {}

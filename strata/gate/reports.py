@@ -11,7 +11,8 @@ from strata.util.errors import escape_controls
 
 # The verdicts of analysis/budgets.R.
 PASSED, FAILED, NOT_COMPARABLE, UNDECIDED = "within", "beyond", "not comparable", "undecided"
-# A cost that needs more further blocks than these is said to lie at its budget.
+# If deciding a budget takes more further blocks than this, its cost is reported to lie at the
+# budget.
 _MAX_BLOCKS = 10000
 _MARKS = {PASSED: "✅", FAILED: "❌", NOT_COMPARABLE: "⚠️", UNDECIDED: "❔"}
 
@@ -43,8 +44,9 @@ def describe_verdict(budget: Budget, verdict: Fields) -> str:
 
 
 def describe_cost(verdict: Fields) -> str:
-    """Return the cost with its 95 % interval, such as "1.2 % [−0.3, 2.7]"; of a gain it is below 0.
+    """Return a cost with its 95 % interval, such as "1.2 % [−0.3, 2.7]".
 
+    A gain in performance has a cost below 0.
     verdict: as for :func:`describe_verdict`, of a budget that can be compared.
     """
     if verdict.get("ratio") is None:
@@ -58,22 +60,26 @@ def describe_cost(verdict: Fields) -> str:
 
 
 def _count_units(verdict: Fields) -> str:
-    """Return how many blocks or sessions a verdict rests on, such as "1 block"."""
+    """Return the number of blocks or sessions behind a verdict, such as "1 block"."""
     unit = verdict["unit"] if verdict["n"] != 1 else verdict["unit"].removesuffix("s")
     return f"{verdict['n']} {unit}"
 
 
 def _format_cost(ratio: float) -> str:
-    """Return the cost of a ratio of performance in per cent, with a minus sign if it is a gain."""
+    """Return the cost, in per cent, of a ratio of performance, such as "1.2" for 0.988.
+
+    A gain has the minus sign "−" in place of a hyphen.
+    """
     return f"{100 * (1 - ratio):.1f}".replace("-", "−")
 
 
 def format_junit(budgets: Sequence[Budget], verdicts: Sequence[Fields], seconds: float) -> str:
-    """Return the text of junit.xml: a test case for each budget; an undecided one is skipped.
+    """Return the text of junit.xml, with a test case for each budget.
 
     verdicts: one for each budget, in the same order, as for :func:`describe_verdict`.
     seconds: how long the call took.
-    Beyond the budget is a failure, and not comparable an error, as CI systems show them.
+    CI systems read the file.  A budget that is exceeded is a failure, one that cannot be compared
+    an error, and one that is undecided a skipped test.
     """
     outcomes = [verdict["verdict"] for verdict in verdicts]
     suite = ElementTree.Element(
@@ -122,7 +128,10 @@ def format_summary(text: str, budgets: Sequence[Budget], verdicts: Sequence[Fiel
 
 
 def _escape_markdown(text: str) -> str:
-    """Return a text in one line that Markdown shows as it is: names in it may come from others."""
+    """Return a text in one line, escaped so that Markdown shows it literally.
+
+    Names in it may come from files of others, and must not become links or HTML.
+    """
     text = " ".join(escape_controls(text).split())
     for character in "\\`*_[]<>|":
         text = text.replace(character, f"\\{character}")
@@ -132,9 +141,9 @@ def _escape_markdown(text: str) -> str:
 def append_history(path: str, outcome: Fields) -> None:
     """Append a JSON object as a line to the history; earlier lines stay as they are.
 
-    path: the path of history.jsonl, which is made if missing.
+    path: the path of history.jsonl, which is created if it is missing.
     outcome: the outcome of one call; docs/files.md lists its keys.
-    The line is safe on the disk afterwards.
+    The line is flushed to the disk.
     """
     with open(path, "ab+") as file:
         if file.tell():

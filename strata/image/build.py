@@ -365,7 +365,7 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     """
     context = os.path.join(work, "context")
     os.makedirs(context)
-    files = [path for path in recipe.list_files(config) if path.startswith("workloads/")]
+    files = [path for path in recipe.list_image_files(config) if path.startswith("workloads/")]
     capture_output(["cp", "--parents", "--preserve=mode", "--", *files, context])
     packages = os.path.join(context, "workloads", "packages")
     write_text(packages, "\n".join(recipe.list_packages(config)) + "\n")

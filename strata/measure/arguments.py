@@ -19,9 +19,9 @@ def fill_command(argv: list[str], values: Fields, workload: str) -> list[str]:
     ``{threads}``, is a whole argument.
     values: the value of each placeholder by name.  A list becomes ``a,b``, and None an empty
     argument; `entrypoint` becomes one argument for each word of the image's ENTRYPOINT.
-    workload: the name of the workload.  A program without a slash is one of that workload's own
-    programs, and gets its full path.
-    The cell's record has the returned command as `argv`.  Raises KeyError if a value is missing.
+    workload: the name of the workload.  A program without a slash is one of that workload's
+    programs, and gets its full path in the image (:data:`PROGRAMS`).
+    The cell's record keeps the returned command as `argv`.  Raises KeyError if a value is missing.
     """
     filled: list[str] = []
     for argument in argv:
@@ -39,11 +39,13 @@ def fill_command(argv: list[str], values: Fields, workload: str) -> list[str]:
 
 
 def iterate_steps(steps: list[Step], values: Fields) -> Iterator[tuple[Step, Fields]]:
-    """Yield each step with its values, in the order of execution.
+    """Yield (step, values) for each step to execute, in the order of execution.
 
-    A group with ``for`` yields its inner steps once for each value in the list of its parameter;
-    they find this value under the parameter's name.  A group with ``when`` yields them once, if its
-    parameter has the value, or a list with the value.  A group may contain groups.
+    steps: steps and groups of steps, which may contain groups.
+    values: the parameters by name.
+    A group with ``for`` yields its inner steps once for each item of its parameter's list; their
+    values have this item in place of the list.  A group with ``when`` yields its inner steps only
+    if its parameter is the required value, or a list that contains it.
     """
     for step in steps:
         if "for" in step:
@@ -58,7 +60,7 @@ def iterate_steps(steps: list[Step], values: Fields) -> Iterator[tuple[Step, Fie
 
 
 class Inputs:
-    """Provide the layers that run one cell's commands, and the values of placeholders.
+    """Provide the layers that run a cell's commands, and the values of their placeholders.
 
     workload: the name of the workload.
     cell: the plan's `cell` of that workload.
@@ -75,50 +77,53 @@ class Inputs:
         self.groups = plan.list_role_groups(cell, values)
         self.system_count = len(system.tops)
 
-    def find_layer(self, part: int | None) -> Layer:
+    def find_layer(self, system_number: int | None) -> Layer:
         """Return the layer that runs the commands of a system or of the client.
 
-        part: the number of the system (from 0); None for the client, which must be up.
+        system_number: the number of the system (from 0); None for the client, which must be up.
         """
-        layer = self.system.client if part is None else self.system.tops[part]
+        layer = self.system.client if system_number is None else self.system.tops[system_number]
         assert layer
         return layer
 
-    def build_placeholder_values(self, part: int, values: Fields) -> Fields:
+    def build_placeholder_values(self, system_number: int, values: Fields) -> Fields:
         """Return the values of the placeholders in the commands of one system, by their names.
 
-        part: the number of the system, from 0.
+        system_number: the number of the system, from 0.
         values: the parameters by name; the mapping is not changed.
         The result holds the parameters, :data:`strata.util.placeholders.BUILT_IN` for this system,
         and `address.ROLE` of each role.  Ports get the offset of the system that listens on them.
         """
-        top, offset = self.system.tops[part], self.system.port_offset
+        top, offset = self.system.tops[system_number], self.system.port_offset
         result = {
             **values,
-            "part": part,
-            "listen": self.system.get_listen_address(part),
+            "part": system_number,
+            "listen": self.system.get_listen_address(system_number),
             "entrypoint": top.context.entrypoint,
             "address": top.get_address(),
         }
         for name in self.cell.get("ports", []):
-            result[name] = plan.add_port_offset(values[name], offset + part)
+            result[name] = plan.add_port_offset(values[name], offset + system_number)
         for role, names in self.cell.get("roles", {}).get("ports", {}).items():
-            holder = self._find_part_with_role(role, part)
+            holder = self._find_system_with_role(role, system_number)
             for name in names:
                 result[name] = plan.add_port_offset(values[name], offset + holder)
             result[f"address.{role}"] = self.system.get_peer_address(holder)
         return result
 
-    def list_client_values(self, values: Fields) -> Fields:
-        """Return the values for commands at the client.
+    def build_client_values(self, values: Fields) -> Fields:
+        """Return the values of the placeholders in commands at the client, by their names.
 
-        A value that differs between systems is a list in the order of the systems: `address`,
-        `listen` and `part` of all systems, and the ports of the first system of each group, which
-        serves for its group.  Only `address.ROLE` has one address for each group.
-        values: parameters by name; they are not changed.
+        A value that differs between systems is a list in the order of the systems.  `address`,
+        `listen` and `part` have an item for each system.  Ports have those of the first system of
+        each group, and `address.ROLE` one address for each group.
+        values: the parameters by name; the mapping is not changed.
         """
-        systems = [self.build_placeholder_values(part, values) for part in range(self.system_count)]
-        # The first system of each group.
+        systems = [
+            self.build_placeholder_values(system_number, values)
+            for system_number in range(self.system_count)
+        ]
+        # The first system of each group: the systems of a group have consecutive numbers.
         first_systems = systems[:: len(self.groups)]
         result = dict(values)
         for name in ("address", "listen", "part"):
@@ -128,15 +133,16 @@ class Inputs:
                 port for system in first_systems for port in convert_to_list(system[name])
             ]
         for role in self.cell.get("roles", {}).get("ports", {}):
-            holders = [self._find_part_with_role(role, first["part"]) for first in first_systems]
+            holders = [self._find_system_with_role(role, first["part"]) for first in first_systems]
             result[f"address.{role}"] = [systems[holder]["address"] for holder in holders]
         return result
 
-    def _find_part_with_role(self, role: str, part: int) -> int:
-        """Return the number of the system that has a role, in the group of the system `part`.
+    def _find_system_with_role(self, role: str, system_number: int) -> int:
+        """Return the number of the system that has a role, in the same group as a given system.
 
+        system_number: the number of the given system, from 0.
         The checks of workload.yaml and config.yaml ensure that a system of each group has the role.
         """
-        first_of_group = part - part % len(self.groups)
+        first_of_group = system_number - system_number % len(self.groups)
         index = next(index for index, roles in enumerate(self.groups) if role in roles)
         return first_of_group + index

@@ -40,7 +40,7 @@ QUICKLY_FREED = 2**30
 
 
 def measure_cell(environment: str, workload: str, repetition: int) -> None:
-    """Measure a cell, unless its results are pending, and copy them into results/raw.
+    """Measure a cell, unless its results are pending, and copy its results into results/raw.
 
     Called once in a process, by the rule that measures a cell.  Holds the lock of the machine
     meanwhile, and builds the image if the cache lacks it.  Changes the state in which this process
@@ -55,7 +55,7 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
     order = blocks.Order(experiment)
     key = (environment, workload, repetition)
     if key not in order.places:
-        raise UserError(f"{paths.PLAN}: {order.explain_missing(*key)}")
+        raise UserError(f"{paths.PLAN}: {order.explain_missing_cell(*key)}")
     cell = Cell(experiment, key, order)
     # Only the lowest layer runs on this host; the rights in layers above do not matter.
     for layer in cell.layers[:1]:
@@ -130,7 +130,10 @@ def _measure_block(cell: Cell) -> None:
 
 
 def _list_interleaved_cells(cell: Cell) -> list[Cell]:
-    """Return the other cells of a cell's block that are due and can be interleaved with it."""
+    """Return the other due cells of a cell's block whose laps can be interleaved with its laps.
+
+    The list is empty if the cell itself cannot be interleaved.
+    """
     if not cell.is_interleaved:
         return []
     due_cells = []
@@ -179,9 +182,9 @@ def _clean_up_failure(cell: Cell, error: BaseException) -> CellFailed:
 
 
 def _try_take_down_systems() -> None:
-    """Take down all systems, and print an error instead of raising it.
+    """Take down all systems; print an error, if there is one, instead of raising it.
 
-    The next cell and the command `clean` try again.
+    The next cell and the command `clean` try again to take down what is left.
     """
     try:
         lifecycle.take_down_systems()
@@ -191,7 +194,7 @@ def _try_take_down_systems() -> None:
 
 
 def _report_result(cell: Cell, record: Fields) -> None:
-    """Print how a cell ended and how many are left, and write its end into results/logs/cells.
+    """Print how a cell ended and how many cells are left, and write it into results/logs/cells.
 
     record: the cell's complete record.
     """
@@ -204,7 +207,7 @@ def _report_result(cell: Cell, record: Fields) -> None:
 
 
 def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None) -> None:
-    """Write how a cell ended into results/logs/cells, in place of an earlier end.
+    """Write how a cell ended into its file in results/logs/cells, which is replaced.
 
     The file is for people, and is the `log` of the cell's Snakemake rule.
     outcome: the end of the sentence that begins with the cell's name.
@@ -266,7 +269,7 @@ class Block:
         started = time.monotonic()
         first = self.first
         if _count_freed_bytes(first) > QUICKLY_FREED:
-            interference.wait_for_reclaim(first.plan["interference"]["thresholds"]["steal"])
+            interference.wait_for_memory_reclaim(first.plan["interference"]["thresholds"]["steal"])
         # The monitor takes its first reading now: the time before the run begins.
         monitor = interference.InterferenceMonitor(first.plan["interference"])
         lifecycle.take_down_systems()
@@ -277,7 +280,7 @@ class Block:
         for offset, cell in enumerate(list(self.cells)):
             self._call_for_each_cell(Cell.bring_up, link, offset, order=[cell])
         self._prepare_cells()
-        monitor.read_before(plan.list_daemons(first.plan))
+        monitor.take_reading_before_run(plan.list_daemons(first.plan))
         ways = self._choose_ways()
         daemons = {name for cell in self.cells for name in cell.entry["daemons"]}
         lap_monitor = self._create_lap_monitor(daemons)
@@ -285,7 +288,7 @@ class Block:
             self._run_lap(lap, ways, lap_monitor)
         self._judge_laps(lap_monitor, monitor)
         self._call_for_each_cell(Cell.stop_programs)
-        monitor.read_after(daemons, lap_monitor.judged)
+        monitor.take_reading_after_run(daemons, lap_monitor.judged)
         self._call_for_each_cell(Cell.parse_log)
         _try_take_down_systems()
         self._complete_records(time.monotonic() - started, monitor)
@@ -323,10 +326,10 @@ class Block:
         first.record["alone"] = "memory"
 
     def _choose_ways(self) -> dict[Cell, list[str]]:
-        """Return how each cell takes its run, and add it to the record as `ways`.
+        """Return ``{cell: ways}``: whether each cell takes its run in slices, whole, or both.
 
-        A cell takes its run in slices only if another cell does so, too.  The ways are plan.SLICES
-        and plan.WHOLE.
+        A cell takes its run in slices only if another cell does so, too.  The ways are the texts
+        plan.SLICES and plan.WHOLE; each cell's record gets them as `ways`.
         """
         has_slices = sum(plan.SLICES in cell.ways for cell in self.cells) > 1
         ways = {cell: cell.ways if has_slices else [plan.WHOLE] for cell in self.cells}
@@ -338,11 +341,11 @@ class Block:
         """Return a monitor of the laps of all cells that their environments can run.
 
         daemons: the names of the daemons that serve the environments of the cells.
-        It judges no laps where the cells have one lap, or where no shell waits in the system.  A
-        native command is then a child of this process, and its CPU time would be counted twice, in
-        its system and with the children of this process.
+        Laps are not judged if the cells have only one lap, or if no shell waits in the system.
+        Without a shell, a native command is a child of this process.  Its CPU time would then be
+        counted twice: for its system, and for the children of this process.
         """
-        # Steps starts a waiting shell under the last two conditions.
+        # The class Steps starts a waiting shell under the last two of these conditions.
         judges = self.first.laps > 1 and self.first.is_interleaved and self.first.systems == 1
         cells = [cell for cell in self.cells if "cannot" not in cell.record]
         spenders = {cell.environment: cell.steps.describe_spender() for cell in cells}
@@ -353,11 +356,11 @@ class Block:
     ) -> None:
         """Add to each record the costs of its runs (`costs`) and which laps count (`laps`).
 
-        A record has no `laps` where laps are not judged: then all of them count.  The parsing of
-        logs and the analysis rely on both keys.
+        If laps are not judged, records have no `laps`, and all laps count.  The parsing of logs and
+        the analysis rely on both keys.
         Closes `lap_monitor`.  If too few laps count, flags are added to the report of `monitor`.
         """
-        laps = lap_monitor.close_and_judge()
+        laps = lap_monitor.close_and_judge_laps()
         for cell in self.cells:
             if "cannot" not in cell.record:
                 cell.record["costs"] = lap_monitor.costs[cell.environment]
@@ -375,16 +378,20 @@ class Block:
         lap: the number of the lap, from 1.
         ways: as from :meth:`_choose_ways`.
         lap_monitor: takes a reading after each run, while nothing is measured.
-        The order of the draws decides the order of runs: another one changes repeated measurements.
+        The random draws and their sequence must stay: with others, a repeated measurement would
+        have another order of runs.
         """
 
         def end_run(cells: list[Cell], way: str) -> None:
-            """Take the reading after a run that these cells took in one way."""
+            """Let the monitor take its reading after a run of these cells.
+
+            way: how they took the run, plan.SLICES or plan.WHOLE.
+            """
             able_cells = [cell for cell in cells if "cannot" not in cell.record]
             lap_monitor.end_run(lap, [cell.environment for cell in able_cells], way)
 
         phases = [plan.SLICES, plan.WHOLE]
-        self._create_random(lap, "phases").shuffle(phases)
+        self._create_random_generator(lap, "phases").shuffle(phases)
         for way in phases:
             cells = [cell for cell in self._shuffle_cells(lap) if way in ways[cell]]
             if way == plan.WHOLE:
@@ -401,7 +408,7 @@ class Block:
         While one run goes on, all other cells are frozen.  In each round, every run that has not
         ended has one slice, in a new random order.
         lap: the number of the lap, from 1.
-        cells: the cells; a run that has ended leaves its cell frozen.
+        cells: the cells; each is left frozen when its run has ended.
         """
         from concurrent.futures import ThreadPoolExecutor
 
@@ -413,20 +420,24 @@ class Block:
             self._call_for_each_cell(Cell.run_slice, self.first.slice, order=running)
             round_number += 1
 
-    def _create_random(self, *topics: object) -> random.Random:
-        """Return a generator of random numbers for the topics, seeded by the plan and first cell.
+    def _create_random_generator(self, *topics: object) -> random.Random:
+        """Return a random generator, seeded by the plan's seed, the first cell and the topics.
 
-        A repeated measurement therefore has the same order.  It also depends on the texts of the
-        topics: a change of them changes the order of runs.
+        A repeated measurement of a block therefore has the same order of runs.
+        topics: texts or numbers that distinguish the generators of a block; another text changes
+        the order of runs.
         """
         first = self.first
         seed = [first.plan["seed"], first.workload, first.repetition, *topics]
         return random.Random("/".join(map(str, seed)))
 
     def _shuffle_cells(self, *numbers: int) -> list[Cell]:
-        """Return the remaining cells in a random order, which follows from these numbers."""
+        """Return the remaining cells in a random order that follows from these numbers.
+
+        numbers: the lap and, within its slices, the round.
+        """
         cells = sorted(self.cells, key=lambda cell: cell.environment)
-        self._create_random(*numbers).shuffle(cells)
+        self._create_random_generator(*numbers).shuffle(cells)
         return cells
 
     def _call_for_each_cell(
@@ -461,7 +472,7 @@ class Block:
             self.cells[cell] += time.monotonic() - started
 
     def _drop_cell(self, cell: Cell, error: Exception) -> None:
-        """Continue without a cell: take its systems down and remove its log.
+        """Remove a cell from the block: take its systems down and remove its log.
 
         The cell stays due, and its own job measures it without others.
         """
@@ -479,9 +490,9 @@ class Block:
         seconds: the duration of the whole measurement.  A record's `seconds` are the time of the
         cell's own steps and an equal share of the rest.
         monitor: the observations of the host; complete.
-        Cells with equal `together` were measured together: strata/results/pairs.py and
-        analysis/statistics.R form pairs by it, and :func:`strata.measure.pending.is_pending` finds
-        the first cell by it.
+        Cells with equal `together` were measured together.  strata/results/pairs.py and
+        analysis/statistics.R form pairs by this key, and
+        :func:`strata.measure.pending.is_pending` finds the first cell by it.
         """
         shared_seconds = (seconds - sum(self.cells.values())) / len(self.cells)
         for cell, own_seconds in self.cells.items():

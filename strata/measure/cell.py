@@ -66,7 +66,7 @@ class Cell:
         self.systems = plan.count_systems(self.planned)
         self.laps = plan.count_laps(experiment, self.environment, self.workload)
         self.slice = plan.find_slice_seconds(experiment, self.environment, self.workload)
-        self.ways = plan.list_ways(experiment, self.environment, self.workload)
+        self.ways = plan.list_run_ways(experiment, self.environment, self.workload)
         self.watch = Clock()
         self.record: Fields = {}
         self.running: Future[None] | None = None
@@ -101,9 +101,9 @@ class Cell:
 
     @property
     def is_interleaved(self) -> bool:
-        """Whether the laps of this cell are interleaved with those of other cells of its block.
+        """Whether the runs of this cell can be interleaved with those of other cells of its block.
 
-        They are if the cell has laps or slices, and its system uses no CPU time between commands.
+        They can if the cell has laps or slices, and its system uses no CPU time between commands.
         """
         return self._is_divided and all(
             registry.load_layer_class(name).stands_idle for name in self.layers
@@ -111,7 +111,10 @@ class Cell:
 
     @property
     def _is_divided(self) -> bool:
-        """Whether the run is repeated in laps or taken in slices."""
+        """Whether the cell's run is repeated in laps or taken in slices.
+
+        Only the log of such a cell has markers of laps.
+        """
         return self.laps > 1 or self.slice is not None
 
     @property
@@ -156,7 +159,7 @@ class Cell:
         data_seed = plan.compute_cell_seed(self.plan, self.workload, 0)
         data = datasets.ensure_data_set(self.workload, self.planned, data_seed, self.image)
         system = self._bring_up_system(self.entry["layers"], link, offset)
-        values = self._record_system(system, link)
+        values = self._record_system_facts(system, link)
         values = self._copy_files(system, values, data)
         inputs = Inputs(self.workload, self.planned["cell"], system, values)
         self.steps = Steps(
@@ -171,13 +174,17 @@ class Cell:
         if "servers" in self.planned["cell"]:
             self.record["servers"] = [server.record for server in self.steps.servers]
 
-    def _record_system(self, system: lifecycle.System, link: lifecycle.Client | None) -> Fields:
+    def _record_system_facts(
+        self, system: lifecycle.System, link: lifecycle.Client | None
+    ) -> Fields:
         """Record the facts of a system that is up, and return the values of the parameters.
 
         link: the client that reaches it; None if the workload has none.
         The values include the built-in `seed`, which the record has apart from its `parameters`.
         The keys of the record are those of schemas/record.schema.json, which docs/files.md
-        describes.  `observed.host` follows at the end.  Raises CellFailed as :meth:`bring_up`.
+        describes.  `observed.host` is filled in once the block is measured.
+        Raises CellFailed if programs start in an undeclared state in the system, or if the system
+        does not show its CPUs.
         """
         native_state = lifecycle.read_native_state(self.mask)
         inside, state = lifecycle.observe_system(system.top)
@@ -212,7 +219,8 @@ class Cell:
         """Bring up and return a system of these layers.
 
         link: the client that reaches the system; None if the workload has none.
-        offset: the number of systems of other cells; the ports of this one are above theirs.
+        offset: the number of systems of other cells that are up; the ports of this system are
+        above their ports.
         """
         ports = sorted({port for _, port in plan.list_ports(self.planned)})
         disk: Any = self.planned["cell"].get("ram_disk")
@@ -244,7 +252,7 @@ class Cell:
         return system
 
     def prepare_run(self) -> None:
-        """Execute the steps before the run, and start the servers."""
+        """Execute the steps before the run, and start the servers and the waiting shell."""
         self.steps.prepare_run()
 
     def run_lap(self, lap: int) -> None:
@@ -328,22 +336,27 @@ class Cell:
         Raises CellFailed if the parser rejects the log, and UserError if the parser exceeds a
         limit.
         """
-        self._complete_log()
+        self._read_and_record_log()
         record: Any = self.record
-        [outcome] = parsing.parse_cells(
+        [outcome] = parsing.parse_cell_logs(
             [(self.unfinished_log, record, self.planned)], os.getcwd(), named=False
         )
         if "broken" in outcome:
             raise CellFailed(f"its parser refuses the log: {outcome['broken']}")
         metrics = [(metric, value) for (metric, _, value, _), _, _ in outcome["values"]]
         parameters = record["parameters"]
-        record["sizes"] = sizes.check_planned_sizes(self.plan, self.workload, parameters, metrics)
+        record["sizes"] = sizes.evaluate_planned_size_rules(
+            self.plan, self.workload, parameters, metrics
+        )
         if "program" in outcome:
             record["program"] = outcome["program"]
         parsed.store_outcome(self.key, record, self.planned, outcome)
 
-    def _complete_log(self) -> bytes:
-        """Return the whole log, and add its size and digest to the record."""
+    def _read_and_record_log(self) -> bytes:
+        """Return the content of the whole log, and record its size and SHA-256 as `log`.
+
+        strata/results/validate.py compares the log with these.
+        """
         content = self.steps.log.read_all()
         self.record["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
         return content
@@ -351,9 +364,9 @@ class Cell:
     def is_inability(self, failure: CommandFailed) -> bool:
         """Return whether a failure shows that the environment cannot run the workload.
 
-        It does in environments that the plan calls `doubtful`, unless another repetition of the
-        cell was measured.  A command that timed out shows it only if another repetition was
-        recorded as impossible, since a single timeout may be a fault of the machine.
+        Any failed command shows it in an environment that the plan calls `doubtful`, unless another
+        repetition of the cell was measured.  A command that timed out shows it only if another
+        repetition was recorded as impossible: a single timeout may be a fault of the machine.
         """
         if not self.entry.get("doubtful"):
             return False
@@ -372,12 +385,14 @@ class Cell:
     def record_inability(self, failure: CellFailed) -> None:
         """Record a failure as the result of the cell: the environment cannot run the workload.
 
-        Sets ``cannot`` and ``log`` in the record, whose commands and servers are from now on only
-        commands that succeeded and servers that ended.  A record with ``cannot`` has no values, and
-        the paper shows its reason.
+        Sets ``cannot`` and ``log`` in the record, and removes from it the commands that failed and
+        the servers that did not end.  A record with ``cannot`` has no values, and the paper shows
+        its reason.
         """
         reason = str(failure)
-        last_lines = log_sections.summarize_output(self._complete_log().decode(errors="replace"))
+        last_lines = log_sections.summarize_output(
+            self._read_and_record_log().decode(errors="replace")
+        )
         # The message of most failed commands has its last lines already.
         if last_lines and last_lines not in reason:
             reason += f"; it printed last: {last_lines}"
@@ -393,8 +408,8 @@ class Cell:
         """Return how many CPUs each system of the cell uses; None if a system does not show any.
 
         inside: the facts observed in the first system.
-        A virtual machine has CPUs of its own.  Systems that see the host's CPUs get equal shares of
-        at least one.  Only their parameters limit them to their share.
+        A virtual machine has CPUs of its own.  Systems that see the host's CPUs get equal shares,
+        of at least one CPU.  Only parameters that use the number limit a system to its share.
         """
         count = inside["cpus"]
         if not isinstance(count, int):
@@ -422,8 +437,8 @@ class Cell:
             if cpus is None or not usable:
                 owner = "client" if at_client else "system under test"
                 raise CellFailed(f"the {owner} does not show which CPUs it has; set {key}")
-            by_rule = {"cpus": cpus, "first-cpu": usable[0], "client-last-cpu": usable[-1]}
-            values[key] = by_rule[value["rule"]]
+            value_by_rule = {"cpus": cpus, "first-cpu": usable[0], "client-last-cpu": usable[-1]}
+            values[key] = value_by_rule[value["rule"]]
         values["seed"] = plan.compute_cell_seed(self.plan, self.workload, self.repetition)
         return values
 

@@ -26,10 +26,10 @@ Spender = namedtuple("Spender", ["groups", "processes", "spent"], defaults=[(), 
 Counts = namedtuple("Counts", ["systems", "spent", "helpers", "machine"])
 
 
-def open_files(paths: Collection[str]) -> list[tuple[str, int]]:
+def open_existing_files(paths: Collection[str]) -> list[tuple[str, int]]:
     """Open the files that exist, and return (name without folder, descriptor) of each.
 
-    They are opened for reading, in the given order.  A file that cannot be opened is left out: its
+    Files are opened for reading, in the given order.  A file that cannot be opened is left out: its
     process or group has ended, or the kernel does not have it.  The caller closes the descriptors.
     """
     opened = []
@@ -42,13 +42,13 @@ def open_files(paths: Collection[str]) -> list[tuple[str, int]]:
     return opened
 
 
-def read_descriptor(descriptor: int) -> str | None:
-    """Return the content of an open kernel file; None if its process or group is gone.
+def read_kernel_file(descriptor: int) -> str | None:
+    """Return the content of an open file of the kernel; None if its process or group is gone.
 
     It is read from the beginning, so the file can be read again.
     """
     try:
-        # The files of processes and groups that are read here are shorter.
+        # 8192 bytes: the files of processes and groups that are read here are shorter.
         return os.pread(descriptor, 8192, 0).decode(errors="replace")
     except OSError:
         return None
@@ -85,10 +85,14 @@ class CostCounters:
         for name, spender in spenders.items():
             folders = [cgroups.find_groups(group) for group in spender.groups]
             self._groups[name] = [
-                open_files([f"{folder}/{file}" for folder in group for file in cgroups.COUNTERS])
+                open_existing_files(
+                    [f"{folder}/{file}" for folder in group for file in cgroups.COUNTERS]
+                )
                 for group in folders
             ]
-            self._processes[name] = open_files([f"/proc/{pid}/stat" for pid in spender.processes])
+            self._processes[name] = open_existing_files(
+                [f"/proc/{pid}/stat" for pid in spender.processes]
+            )
 
     def close(self) -> None:
         """Close the files of the systems; the files of the helpers are the caller's."""
@@ -98,7 +102,7 @@ class CostCounters:
                     os.close(descriptor)
 
     def read_counts(self, ticks: Sequence[int], foreign: float | None) -> Counts:
-        """Return the current counts.
+        """Return the current counts of all systems, their helpers and the machine.
 
         ticks: the ticks of the CPUs that measurements use, as from
         :func:`strata.host.observe.read_cpu_times`.
@@ -106,29 +110,30 @@ class CostCounters:
         """
         helpers = []
         for descriptor in self._helpers:
-            used = parse_process_usage(read_descriptor(descriptor))
+            used = parse_process_usage(read_kernel_file(descriptor))
             helpers.append((used.get("user", 0.0), used.get("system", 0.0)))
         spent = {name: dict(spender.spent) for name, spender in self._spenders.items()}
-        systems = {name: self._read_system(name) for name in self._spenders}
+        systems = {name: self._read_system_usage(name) for name in self._spenders}
         machine = _count_machine_use(ticks)
         if foreign is not None:
             machine["foreign_seconds"] = foreign
         return Counts(systems, spent, helpers, machine)
 
-    def _read_system(self, name: str) -> dict[str, float]:
+    def _read_system_usage(self, name: str) -> dict[str, float]:
         """Return the usage of an environment's system, the sum over its groups and processes.
 
-        The keys are those of :func:`strata.host.cgroups.parse_counters`.  A count that one of them
-        lacks is missing: a partial sum would be too small.
+        name: the name of the environment.
+        The keys are those of :func:`strata.host.cgroups.parse_counters`.  A count that a group or
+        process does not show is missing in the result, since a partial sum would be too small.
         """
         usages = []
         for group in self._groups[name]:
-            texts = [(file, read_descriptor(descriptor)) for file, descriptor in group]
+            texts = [(file, read_kernel_file(descriptor)) for file, descriptor in group]
             usages.append(
                 cgroups.parse_counters((file, text) for file, text in texts if text is not None)
             )
         for _, descriptor in self._processes[name]:
-            usages.append(parse_process_usage(read_descriptor(descriptor)))
+            usages.append(parse_process_usage(read_kernel_file(descriptor)))
         common_keys = set(usages[0]).intersection(*usages) if usages else set()
         return {key: sum(usage[key] for usage in usages) for key in common_keys}
 
@@ -136,8 +141,9 @@ class CostCounters:
 def _count_machine_use(ticks: Sequence[int]) -> dict[str, float]:
     """Return ``{busy_seconds, interrupt_seconds, context_switches}`` of the machine's CPUs.
 
-    ticks: as :meth:`CostCounters.read_counts` gets them.  The switches alone are of all CPUs.
-    A count that the kernel does not show is missing.
+    ticks: the ticks of the CPUs that measurements use, as from
+    :func:`strata.host.observe.read_cpu_times`.
+    The context switches are those of all CPUs.  A count that the kernel does not show is missing.
     """
     counts: dict[str, float] = {}
     # The order of the ticks is that of a line "cpu" in proc_stat(5).
@@ -161,14 +167,14 @@ _KEYS = {
 }
 
 
-def compare_counts(early: Counts, late: Counts, environment: str, alone: bool) -> Fields:
+def compute_run_costs(early: Counts, late: Counts, environment: str, is_alone: bool) -> Fields:
     """Return the costs of a run, ``{elapsed_seconds, system, client, helpers, machine}``.
 
     The record's `costs` hold them, and analysis/costs.R reads them.  Each party has the counts of
     :data:`_KEYS`; one that is not known is "not available".
     early, late: the counts before and after the run.
     environment: the environment that took the run.
-    alone: whether no other run went on; otherwise helpers and machine are "not available".
+    is_alone: whether no other run went on; otherwise helpers and machine are "not available".
     """
     used = _subtract_counts(early.systems[environment], late.systems[environment])
     spent = _subtract_counts(early.spent[environment], late.spent[environment])
@@ -178,7 +184,7 @@ def compare_counts(early: Counts, late: Counts, environment: str, alone: bool) -
         "helpers": {},
         "machine": {},
     }
-    if alone:
+    if is_alone:
         helpers = dict.fromkeys(_TIMES, 0.0)
         for before, after in zip(early.helpers, late.helpers, strict=True):
             for key, early_seconds, late_seconds in zip(_TIMES, before, after, strict=True):

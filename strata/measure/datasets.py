@@ -22,15 +22,15 @@ PATH_IN_SYSTEM = "/data/prepared"
 def ensure_data_set(
     workload: str, planned: PlannedWorkload, seed: int, image: Image | None
 ) -> str | None:
-    """Return the path of a workload's data set, and create the data set if the cache lacks it.
+    """Return the path of a workload's data set, which is created if the cache lacks it.
 
-    None if the workload declares none.
+    Returns None if the workload declares no data set.
     seed: the value of `seed` in the command that creates the data set.
     image: the image in whose native system the command is executed; its folder holds the data sets.
-    None only if the workload declares no data set.
-    The file's name contains a hash of the image and the command, so that either change creates a
-    new data set.  The file is complete: it gets this name last.  The data set goes with its image
-    when the cache is cleaned.
+    It may be None only if the workload declares no data set.
+    The file's name contains a hash of the image and the command, so that a change of either creates
+    a new data set.  The file gets this name only when it is complete.  The data set is removed
+    together with its image when the cache is cleaned.
     The caller holds the machine's lock.  After an error the system is still in the journal, and the
     caller takes it down.  Raises CellFailed with the last lines of a command that failed.
     """
@@ -45,7 +45,7 @@ def ensure_data_set(
     if os.path.exists(path):
         return path
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    # Stands in the journal in place of an environment's name, and is equal to none.
+    # The journal has it in place of an environment's name; no environment can have this name.
     name = f"(data of {workload})"
     system = lifecycle.System(name, [{"chroot": {}}], image)
     with report_step(workload, "making its data, once for this image"):

@@ -44,7 +44,7 @@ Reading = namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "s
 
 
 def take_reading() -> Reading:
-    """Read the clock, and the current counters of all usable CPUs and all processes."""
+    """Return a reading of the clocks, and of the counters of all usable CPUs and all processes."""
     return Reading(
         time.monotonic(),
         clock=_measure_clock_offset(),
@@ -133,10 +133,9 @@ def compute_cpu_seconds(early: Reading, late: Reading) -> dict[tuple[int, str], 
     It includes the time of child processes that the process waited for.  The keys are those of
     `processes` of a reading.  None if processes are hidden in one of the readings.
 
-    Of a process that ended meanwhile, only the time after the first reading counts.  A process that
-    started and ended while a reading was taken may be in only one of the two, with all its earlier
-    time.  So the sum is limited to the time of all CPUs of the machine: foreign processes may use
-    CPUs on which nothing is measured, too.
+    If a process ended meanwhile, only its time after the first reading counts.  A process that
+    started and ended while a reading was taken may be in only one of the readings, with all its
+    earlier time.  Therefore the sum is limited to the time of all CPUs of the machine.
     """
     if early.processes is None or late.processes is None:
         return None
@@ -163,7 +162,7 @@ def compute_cpu_seconds(early: Reading, late: Reading) -> dict[tuple[int, str], 
     return {key: seconds * factor for key, seconds in spent.items()}
 
 
-def is_of_this_run(
+def is_process_of_this_run(
     pid: int, processes: dict[int, Usage], roots: set[int], daemons: Collection[str]
 ) -> bool:
     """Return whether a process belongs to this run.
@@ -199,8 +198,8 @@ def is_of_this_run(
 def _list_group_names() -> set[str]:
     """Return the names that appear in the control group paths of this home's systems.
 
-    They are the IDs of systems and those of their containers.  Systems of other homes may run at
-    the same time, and are left out.
+    They are the IDs of the systems and of their containers.  Systems of other homes may run at the
+    same time; their names are left out.
     """
     folder = paths.get_systems_folder()
     systems = os.listdir(folder) if os.path.isdir(folder) else []
@@ -214,8 +213,8 @@ def list_foreign_processes(
 ) -> list[Fields] | None:
     """Return ``[{name, share}]`` of the processes outside of this run, the busiest first.
 
-    Processes of the same name are summed.  A share of 1 is one CPU in full use.  None if some
-    processes are hidden.
+    Processes of the same name are summed.  A share of 1 is one CPU in full use.  Returns None if
+    some processes are hidden.
     daemons: the names of daemons that also serve other users, and count as part of this run.
     measuring: whether a run is measured.  Then this run's processes are the systems, this process
     and its descendants; otherwise also those of the Snakemake run.
@@ -228,7 +227,7 @@ def list_foreign_processes(
     processes = {pid: usage for (pid, _), usage in late.processes.items()}
     by_name: dict[str, float] = defaultdict(float)
     for (pid, _), seconds in spent.items():
-        if seconds > 0 and not is_of_this_run(pid, processes, roots, daemons):
+        if seconds > 0 and not is_process_of_this_run(pid, processes, roots, daemons):
             by_name[observe.replace_unprintable(processes[pid].name)] += seconds
     busiest = sorted(by_name.items(), key=lambda item: -item[1])
     return [{"name": name, "share": round(seconds / elapsed, 4)} for name, seconds in busiest]
@@ -242,7 +241,7 @@ def compare_readings(
     They are shares of CPU time, the five busiest foreign processes, the bytes swapped, and how
     often heat throttled the CPUs; any of them may be "not available".  The parameters are those of
     :func:`list_foreign_processes`.
-    The keys are those of `observed.host` in the record; :func:`find_flags` and
+    The keys are those of `observed.host` in the record; :func:`flag_exceeded_thresholds` and
     analysis/paper_data.R read them.
     """
     processes = list_foreign_processes(early, late, daemons, measuring)
@@ -253,17 +252,21 @@ def compare_readings(
         **observe.compute_time_shares(early.ticks, late.ticks),
         "processes_share": total_share,
         "processes": NOT_AVAILABLE if processes is None else processes[:5],
-        "swapped_bytes": _compute_growth(early.swapped, late.swapped),
-        "throttled": _compute_growth(early.throttled, late.throttled),
+        "swapped_bytes": _compute_counter_growth(early.swapped, late.swapped),
+        "throttled": _compute_counter_growth(early.throttled, late.throttled),
     }
 
 
-def _compute_growth(before: int | None, after: int | None) -> Any:
-    """Return by how much a counter grew, 0 if it was reset, or NOT_AVAILABLE if a value is None."""
-    return NOT_AVAILABLE if before is None or after is None else max(0, after - before)
+def _compute_counter_growth(before: int | None, after: int | None) -> Any:
+    """Return by how much a counter grew; NOT_AVAILABLE if a value is None, 0 after a reset."""
+    if before is None or after is None:
+        return NOT_AVAILABLE
+    return max(0, after - before)
 
 
-def find_flags(when: str, seconds: float, facts: Fields, thresholds: Fields) -> list[Fields]:
+def flag_exceeded_thresholds(
+    when: str, seconds: float, facts: Fields, thresholds: Fields
+) -> list[Fields]:
     """Return ``[{what, when, value, threshold}]`` of the values that exceed their thresholds.
 
     A flag for busy processes also has ``by``, their names and shares.  The flags are those of
@@ -286,7 +289,7 @@ def find_flags(when: str, seconds: float, facts: Fields, thresholds: Fields) -> 
         "throttled": facts["throttled"],
     }
     flags = []
-    for quantity in find_exceeded(seconds, values, thresholds):
+    for quantity in list_exceeded_thresholds(seconds, values, thresholds):
         flag = {
             "what": quantity,
             "when": when,
@@ -299,12 +302,13 @@ def find_flags(when: str, seconds: float, facts: Fields, thresholds: Fields) -> 
     return flags
 
 
-def find_exceeded(seconds: float, values: Fields, thresholds: Fields) -> list[str]:
-    """Return the names of the values that exceed their thresholds.
+def list_exceeded_thresholds(seconds: float, values: Fields, thresholds: Fields) -> list[str]:
+    """Return the names of the thresholds that are exceeded.
 
-    seconds: the length of the time in which the values were observed.  A share of too little CPU
-    time to be measured exceeds no threshold.
-    thresholds: the limit by the value's name; None, or no limit, means that it is not judged.
+    values: the observed value of each quantity by its name.
+    thresholds: the limit of each quantity by its name; a missing limit, or None, is not judged.
+    seconds: the length of the time in which the values were observed.  A share is not judged if its
+    CPU time is too short to be measured.
     """
     least_seconds = {"steal": LEAST_SECONDS / len(list_usable_cpus()), "busy": LEAST_SECONDS}
     exceeded = []
@@ -317,11 +321,12 @@ def find_exceeded(seconds: float, values: Fields, thresholds: Fields) -> list[st
     return exceeded
 
 
-def describe_cause(flags: list[Fields]) -> str:
-    """Return the main cause of a disturbance: the busiest foreign process, or else the first flag.
+def describe_main_cause(flags: list[Fields]) -> str:
+    """Return a phrase on the main cause of a disturbance.
 
-    flags: as from :func:`find_flags`; at least one.  strata/results/decide.py gives the phrase as
-    the reason why a block is measured again.
+    It names the busiest foreign process, or else the first flag.
+    flags: as from :func:`flag_exceeded_thresholds`; at least one.
+    strata/results/decide.py gives the phrase as the reason why a block is measured again.
     """
     for flag in flags:
         if flag.get("by"):
@@ -331,13 +336,14 @@ def describe_cause(flags: list[Fields]) -> str:
     return f"{flag['what']} was {flag['value']:g}, and {flag['threshold']:g} is the most"
 
 
-def wait_for_reclaim(limit: float | None) -> None:
+def wait_for_memory_reclaim(limit: float | None) -> None:
     """Wait until a hypervisor has taken back memory that was freed, for LONGEST_SECONDS at most.
 
-    Meanwhile the hypervisor steals CPU time, which only busy CPUs show.  So this function keeps the
-    usable CPUs busy, until no larger share than `limit` was stolen for some seconds.
-    limit: the largest share of stolen time.  If it is None, or no hypervisor ever stole time from
-    this machine, nothing is done.
+    While it takes memory back, the hypervisor steals CPU time, which only busy CPUs show.  This
+    function therefore keeps the usable CPUs busy until the stolen share is at most `limit` for some
+    seconds (READINGS times READING_SECONDS).
+    limit: the largest share of stolen time.  Nothing is done if it is None, or if no hypervisor
+    ever stole time from this machine.
     """
     cpus = list_usable_cpus()
     ticks = observe.read_cpu_times(cpus)
@@ -365,7 +371,7 @@ class InterferenceMonitor:
 
     report: the value of `interference` in the records.
     host: the value of `observed.host` in the records.
-    Each reading adds to both; they are complete after :meth:`read_after`.
+    Each reading adds to both; they are complete after :meth:`take_reading_after_run`.
     """
 
     def __init__(self, settings: Interference) -> None:
@@ -377,7 +383,7 @@ class InterferenceMonitor:
         self.report: Fields = {**settings, "flags": []}
         self.host: Fields = {"static": None, "before": observe.observe_moment(list_usable_cpus())}
 
-    def read_before(self, daemons: Collection[str]) -> None:
+    def take_reading_before_run(self, daemons: Collection[str]) -> None:
         """Take the reading before the first command of the run, and add to `host` and `report`.
 
         daemons: the names of the daemons that serve any environment of the experiment: their
@@ -385,7 +391,9 @@ class InterferenceMonitor:
         """
         self.host["before"] |= self._judge_interval("before", self.host["before"], daemons)
 
-    def read_after(self, daemons: Collection[str], judged: Collection[str] = ()) -> None:
+    def take_reading_after_run(
+        self, daemons: Collection[str], judged: Collection[str] = ()
+    ) -> None:
         """Take the reading after the last command, and complete `host` and `report`.
 
         daemons: the names of the daemons that serve the environments of the cells.
@@ -423,5 +431,5 @@ class InterferenceMonitor:
         facts = compare_readings(early, self._reading, daemons, measuring=when == "during")
         seconds = max(self._reading.moment - early.moment, 1e-3)
         thresholds = self.report["thresholds"] | dict.fromkeys(judged)
-        self.report["flags"] += find_flags(when, seconds, moment | facts, thresholds)
+        self.report["flags"] += flag_exceeded_thresholds(when, seconds, moment | facts, thresholds)
         return facts

@@ -53,21 +53,21 @@ class _ForeignCounters:
         # Processes that are not foreign, and are in `_all_groups` but not in `_own_groups`.
         self._own_processes: list[int] = []
         self.helpers: list[int] = []
-        self._open_processes(inside, daemons)
+        self._open_own_processes(inside, daemons)
 
     def _open_files(self, paths: Collection[str]) -> list[int]:
         """Open the files that exist, and return their descriptors."""
-        descriptors = [descriptor for _, descriptor in costs.open_files(paths)]
+        descriptors = [descriptor for _, descriptor in costs.open_existing_files(paths)]
         self._opened += descriptors
         return descriptors
 
-    def _open_processes(self, inside: set[int], daemons: Collection[str]) -> None:
-        """Open the files of processes outside of the systems that are not foreign.
+    def _open_own_processes(self, inside: set[int], daemons: Collection[str]) -> None:
+        """Open the files of processes that are outside of the systems, but not foreign.
 
-        They are the kernel's threads, engines, and the processes that this one has started.  All of
-        them except the threads are helpers of the systems; of the threads, only vhost's are, which
-        serve a machine's network.
-        inside: the processes in the systems' control groups.
+        They are the kernel's threads, engines, and the processes that this process has started.
+        Engines and started processes are also helpers of the systems, and so are the threads of
+        vhost, which serve a virtual machine's network.
+        inside: the IDs of the processes in the systems' control groups.
         """
         usages = interference.take_reading().processes or {}
         processes = {pid: usage for (pid, _), usage in usages.items()}
@@ -77,7 +77,7 @@ class _ForeignCounters:
                 continue
             # A reading has no threads of the kernel, nor processes that started after it.
             is_thread = pid not in processes
-            if not is_thread and not interference.is_of_this_run(
+            if not is_thread and not interference.is_process_of_this_run(
                 pid, processes, {os.getpid()}, daemons
             ):
                 continue
@@ -95,27 +95,28 @@ class _ForeignCounters:
                 self.helpers += descriptors
 
     def close(self) -> None:
-        """Close the files."""
+        """Close all files that this object opened, those of the helpers included."""
         for descriptor in self._opened:
             os.close(descriptor)
 
     def read_foreign_seconds(self) -> float | None:
-        """Return a count of the CPU time of foreign processes in seconds; None if not known.
+        """Return a count of the CPU time of foreign processes in seconds; None if it is not known.
 
-        It is the time of all groups without what is not foreign.  Only the difference of two counts
-        has a meaning: each file counts from the start of its group or process.
+        It is the time of all control groups minus that of groups and processes that are not
+        foreign.  Only the difference of two counts has a meaning, since each file counts from the
+        start of its group or process.
         """
         if not self._all_groups:
             return None
         seconds = sum(map(self._read_group_seconds, self._all_groups))
         seconds -= sum(map(self._read_group_seconds, self._own_groups))
         seconds -= sum(map(_read_process_seconds, self._own_processes))
-        # This process and its children that have ended.
+        # The last term is the time of this process and of its children that have ended.
         return seconds - sum(os.times()[:4])
 
     def _read_group_seconds(self, descriptor: int) -> float:
         """Return the CPU time of a control group in seconds; 0 once the group is gone."""
-        text = costs.read_descriptor(descriptor)
+        text = costs.read_kernel_file(descriptor)
         if self._usage == _USAGE_V1:
             return 1e-9 * int(text or 0)
         # The first line is "usage_usec MICROSECONDS".
@@ -126,7 +127,7 @@ class _ForeignCounters:
 def _read_process_seconds(descriptor: int) -> float:
     """Return the CPU time in seconds of a process and its ended children; 0 once it has ended."""
     # The fields of proc_pid_stat(5) after the process's name: utime, stime, cutime, cstime.
-    fields = (costs.read_descriptor(descriptor) or "").rpartition(")")[2].split()
+    fields = (costs.read_kernel_file(descriptor) or "").rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / costs.TICK
 
 
@@ -138,7 +139,7 @@ class LapMonitor:
     daemons: the names of processes that work for the systems.
     judges: whether laps are judged.
     costs: environment → the costs of each of its runs, as
-    :func:`strata.measure.costs.compare_counts` returns them, with `lap` and `how`.
+    :func:`strata.measure.costs.compute_run_costs` returns them, with `lap` and `how`.
     judged: the names of the thresholds that could be applied on this machine so far.
 
     The keys of `laps` and `costs` are those of the record (schemas/record.schema.json), which
@@ -173,18 +174,18 @@ class LapMonitor:
         return time.monotonic(), ticks, foreign, self._cost_counters.read_counts(ticks, foreign)
 
     def end_run(self, lap: int, environments: Sequence[str], way: str) -> None:
-        """Add the costs of the run since the last reading, and judge the run.
+        """Take a reading, add the costs of the run since the last reading, and judge the run.
 
-        Call this right after each run: whatever happens between two calls counts for the run.
-        lap: its number, from 1.
+        Call this right after each run: everything between two calls counts for the run.
+        lap: the number of the run's lap, from 1.
         environments: the environments that took the run; several for a run in slices.
-        way: `slices` or `whole`.
+        way: how they took it, `slices` or `whole`.
         """
         started, ticks, foreign, counts = self._last
         self._last = self._take_reading()
         ended, late_ticks, late_foreign, late_counts = self._last
         for name in environments:
-            spent = costs.compare_counts(counts, late_counts, name, len(environments) == 1)
+            spent = costs.compute_run_costs(counts, late_counts, name, len(environments) == 1)
             self.costs[name].append({"lap": lap, "how": way, **spent})
         if not self.judges:
             return
@@ -196,30 +197,32 @@ class LapMonitor:
         steal = observe.compute_time_shares(ticks, late_ticks)["steal_share"]
         shares = {"steal": steal, "busy": busy}
         self.judged |= {name for name, share in shares.items() if share != NOT_AVAILABLE}
-        exceeded = interference.find_exceeded(seconds, shares, self._thresholds)
+        exceeded = interference.list_exceeded_thresholds(seconds, shares, self._thresholds)
         run = {"environments": sorted(environments), "how": way, "seconds": round(seconds, 3)}
         self._laps.setdefault(lap, []).append({**run, **shares, "disturbed_by": exceeded})
 
-    def close_and_judge(self) -> list[Fields]:
+    def close_and_judge_laps(self) -> list[Fields]:
         """Close all files, and return which laps count: ``[{lap, counts, runs}]`` in their order.
 
-        The list is empty if laps are not judged.  `runs` are those of all environments, of which
-        each cell's record keeps its own.
-        If too few laps were undisturbed, all of them count, and the block is disturbed
-        (:func:`flag_disturbed_laps`).
+        The list is empty if laps are not judged.  `runs` are the runs of all environments; each
+        cell's record keeps only those of its environment.
+        If too few laps were undisturbed (LEAST_SHARE), all of them count, and the block is
+        disturbed (:func:`flag_disturbed_laps`).
         """
         self._counters.close()
         self._cost_counters.close()
-        undisturbed = [lap for lap, runs in self._laps.items() if not _list_causes(runs)]
-        are_enough = len(undisturbed) >= LEAST_SHARE * len(self._laps)
+        undisturbed = [
+            lap for lap, runs in self._laps.items() if not _list_disturbance_causes(runs)
+        ]
+        has_enough = len(undisturbed) >= LEAST_SHARE * len(self._laps)
         laps = []
         for lap, runs in self._laps.items():
-            counts = lap in undisturbed or not are_enough
+            counts = lap in undisturbed or not has_enough
             laps.append({"lap": lap, "counts": counts, "runs": runs})
         return laps
 
 
-def _list_causes(runs: Iterable[Fields]) -> set[str]:
+def _list_disturbance_causes(runs: Iterable[Fields]) -> set[str]:
     """Return the names of the thresholds that the runs of a lap exceeded."""
     return {cause for run in runs for cause in run["disturbed_by"]}
 
@@ -227,12 +230,12 @@ def _list_causes(runs: Iterable[Fields]) -> set[str]:
 def flag_disturbed_laps(laps: list[Fields], thresholds: Fields) -> list[Fields]:
     """Return ``[{what, when, value, threshold}]``, a flag for each cause of a disturbed block.
 
-    laps: as from :meth:`LapMonitor.close_and_judge`.  The result is empty if enough laps count.
+    laps: from :meth:`LapMonitor.close_and_judge_laps`.  The result is empty if enough laps count.
     `value` is the largest share of CPU time in a disturbed run.  The flags have the form of
-    :func:`strata.measure.interference.find_flags`, and join them in the record.
+    :func:`strata.measure.interference.flag_exceeded_thresholds`, and join them in the record.
     """
-    disturbed = [lap for lap in laps if _list_causes(lap["runs"])]
-    # Disturbed laps count only if too few laps were undisturbed.
+    disturbed = [lap for lap in laps if _list_disturbance_causes(lap["runs"])]
+    # Disturbed laps count only in a disturbed block: too few of its laps were undisturbed.
     if not any(lap["counts"] for lap in disturbed):
         return []
     runs = [run for lap in disturbed for run in lap["runs"]]

@@ -35,17 +35,17 @@ class LongLogError(Exception):
     """Raised where the programs of a cell print more than its log may hold."""
 
 
-def split_sections(lines: list[str], mark: re.Pattern[str]) -> Sections:
+def split_sections(lines: list[str], marker: re.Pattern[str]) -> Sections:
     """Return the sections of lines between markers, in the order of the lines.
 
-    mark: the pattern of a whole marker line; its first group is the number of the section or
+    marker: the pattern of a whole marker line; its first group is the number of the section or
     ``null``.
     The number of a section is None before the first marker, and after a marker with ``null``.
     A number may occur several times, and a section may be empty; the markers are left out.
     """
     sections: Sections = [(None, [])]
     for line in lines:
-        if match := mark.fullmatch(line):
+        if match := marker.fullmatch(line):
             sections.append((None if match[1] == "null" else int(match[1]), []))
         else:
             sections[-1][1].append(line)
@@ -53,10 +53,11 @@ def split_sections(lines: list[str], mark: re.Pattern[str]) -> Sections:
 
 
 def split_laps(lines: list[str]) -> list[tuple[int | None, str, list[str]]]:
-    """Return (number, way, lines) of each run of a lap.
+    """Return (lap number, way, lines) of each run in a log.
 
     The lines of each run begin with the lines before all laps, which a parser needs for each lap.
-    The way is `whole` or `slices`.  A log without laps is one whole run with the number None.
+    The way is `whole` or `slices`.  A log without markers of laps is one whole run with the lap
+    number None.
     """
     before: list[str] = []
     laps: list[tuple[int | None, str, list[str]]] = []
@@ -78,10 +79,10 @@ def select_system_lines(sections: Sections, system: int | None) -> list[str]:
     system: its number, from 0; None selects the lines of no system.
     """
     system_lines = []
-    for mark, lines in sections:
-        if mark == system:
+    for number, lines in sections:
+        if number == system:
             system_lines += lines
-        elif mark is None:
+        elif number is None:
             system_lines += [line for line in lines if line.startswith(OBSERVED)]
     return system_lines
 
@@ -113,23 +114,25 @@ class Log:
         self._descriptor = os.open(path, flags, 0o644)
 
     def write_line(self, line: str) -> None:
-        """Write a line of the harness and a line feed, which do not count toward the limit."""
+        """Write a line of Strata itself, with a line feed; it does not count for the limit."""
         _write_all(self._descriptor, line.encode() + b"\n")
 
-    def begin_lap(self, number: int, way: str) -> None:
+    def write_lap_marker(self, number: int, way: str) -> None:
         """Write the marker of a lap.
 
-        number: the number of the lap, from 1.  way: how its run is taken, `whole` or `slices`.
-        :func:`split_laps` reads the marker by LAP_MARKER.
+        number: the number of the lap, from 1.
+        way: how its run is taken, `whole` or `slices`.
+        :func:`split_laps` finds the marker by the pattern LAP_MARKER.
         """
         self.write_line(json.dumps({"lap": number, "how": way}))
         self._last_marked = None
 
-    def mark_system(self, system: int | None) -> None:
-        """Write the marker of a system, or the marker of no system for None.
+    def write_system_marker(self, system: int | None) -> None:
+        """Write the marker of the system whose output follows; None for output of no system.
 
-        The latter is written only if the last marker named a system.  In the log of a single
-        system, nothing is written.
+        The marker of no system is written only if the last marker named a system.  Nothing is
+        written in the log of a single system.
+        :func:`split_sections` finds the marker by the pattern SYSTEM_MARKER.
         """
         if self._systems > 1 and (system is not None or self._last_marked is not None):
             self.write_line(json.dumps({"system": system}))
@@ -139,9 +142,10 @@ class Log:
     def open_outputs(
         self, systems: Sequence[int | None]
     ) -> Iterator[list[Callable[[bytes], None]]]:
-        """Yield for each system (None: no system) a function that takes its command's output.
+        """Yield a list of functions, one for each system, that write output of its command.
 
-        systems: their numbers, from 0, in the order in which their outputs are to be in the log.
+        systems: the numbers of the systems, from 0, in the order that the log is to have; None
+        stands for output of no system.
         The functions raise LongLogError once the limit of the log is reached.  The outputs of
         several systems are written to the log one after the other, after all commands have ended.
         """
@@ -156,7 +160,7 @@ class Log:
             yield [self._create_writer(file.fileno()) for file in files]
         finally:
             for system, file in zip(systems, files, strict=True):
-                self.mark_system(system)
+                self.write_system_marker(system)
                 with file:
                     file.seek(0)
                     text = file.read()

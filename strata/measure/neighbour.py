@@ -24,16 +24,16 @@ done
 
 
 @contextlib.contextmanager
-def keep_busy(context: Context, limit: float) -> Iterator[Fields]:
-    """Keep every usable CPU busy while the caller measures, and yield the record of that.
+def run_busy_neighbour(context: Context, limit: float) -> Iterator[Fields]:
+    """Keep every usable CPU busy with programs while the caller measures, and yield their usage.
 
-    The programs have a control group like that of a native system, of the usual weight.  It is
-    noted in the journal, and removed at the end.
+    The programs are in a control group like that of a native system, with the usual weight.  The
+    group is noted in the journal, and removed at the end.
     context: the context of the measured system.
     limit: the seconds after which the programs end by themselves.
     The yielded mapping has the number of CPUs, `processors`.  At the end it also gets `seconds`,
-    for how long they ran, and `cpu_seconds`, the CPU time that they used.  The caller logs it, and
-    workloads/quota/parse.py reads these keys.
+    the time that the programs ran, and `cpu_seconds`, the CPU time that they used.  The caller logs
+    the mapping, and workloads/quota/parse.py reads its keys.
     Raises CellFailed if the programs used no CPU time.
     """
     name = f"{context.id}-neighbour"

@@ -23,21 +23,21 @@ def store_outcome(cell: Cell, record: Record, planned: PlannedWorkload, outcome:
 
     record: the record of the cell, with its `log`, `commands` and laps, which the digest includes.
     planned: the workload as planned for the cell's environment.
-    outcome: as :func:`strata.measure.parsing.parse_cells` yields it.
+    outcome: as :func:`strata.measure.parsing.parse_cell_logs` yields it.
     """
     content = {"follows_from": _digest_inputs(record, planned, outcome), "outcome": outcome}
     write_json(paths.get_cell_path("parsed", *cell, "json"), content, indent=None)
 
 
-def read_outcomes(
+def read_or_parse_outcomes(
     cells: Sequence[Cell], logged_cells: Iterable[parsing.LoggedCell]
 ) -> Iterator[Fields]:
-    """Yield the outcome of each cell, in the order of `cells`, from stored values or from its log.
+    """Yield the outcome of each cell's log, in the order of `cells`.
 
     logged_cells: the log, the record and the planned workload of each cell, in the same order.
-    A log without valid stored values is parsed, and its values are stored.  Each outcome is as
-    :func:`strata.measure.parsing.parse_cells` yields it.
-    Raises as :func:`strata.measure.parsing.parse_cells` does.
+    Stored outcomes are read; a log without a valid one is parsed, and its outcome is stored.  Each
+    outcome is as :func:`strata.measure.parsing.parse_cell_logs` yields it.
+    Raises UserError if a parser exceeds a limit or cannot be loaded.
     """
     logs = list(logged_cells)
     stored = []
@@ -45,7 +45,7 @@ def read_outcomes(
         stored.append(_read_outcome(cell, record, planned))
     unparsed = [log for log, outcome in zip(logs, stored, strict=True) if outcome is None]
     # One process parses all of them, in their order.
-    parsed_outcomes = parsing.parse_cells(unparsed, os.getcwd())
+    parsed_outcomes = parsing.parse_cell_logs(unparsed, os.getcwd())
     for cell, (_, record, planned), outcome in zip(cells, logs, stored, strict=True):
         if outcome is None:
             outcome = next(parsed_outcomes)
@@ -63,11 +63,11 @@ def _read_outcome(cell: Cell, record: Record, planned: PlannedWorkload) -> Field
 
 
 def _digest_inputs(record: Record, planned: PlannedWorkload, outcome: Fields | None) -> str:
-    """Return one SHA-256 of a log's values and of everything that they were made from.
+    """Return a SHA-256 of the outcome of a log and of everything that the outcome depends on.
 
-    Whatever the values depend on must be in it.  A log whose stored values have another digest is
-    parsed again, so any change here parses all logs again.
-    outcome: the values; None if none are stored.
+    A log whose stored outcome has another digest is parsed again.  A new input of parsers must be
+    added here; any change of the digest parses all logs again.
+    outcome: the stored outcome; None if there is none.
     """
     inputs = [
         record["log"],
@@ -88,7 +88,7 @@ def _digest_inputs(record: Record, planned: PlannedWorkload, outcome: Fields | N
 def _digest_code() -> str:
     """Return the SHA-256 of the code that parses logs, in the project of the working directory.
 
-    The code is that of all workloads, of :mod:`strata.measure.parsing` and of
+    It covers the Python files of all workloads, :mod:`strata.measure.parsing` and
     :mod:`strata.measure.log_sections`.
     """
     digest = sha256()

@@ -29,21 +29,26 @@ LoggedCell = tuple[str, Record, PlannedWorkload]
 LapValues = tuple[Value, str, list[float]]
 
 
-def parse_cells(cells: Iterable[LoggedCell], folder: str, named: bool = True) -> Iterator[Fields]:
+def parse_cell_logs(
+    cells: Iterable[LoggedCell], folder: str, named: bool = True
+) -> Iterator[Fields]:
     """Yield the outcome of each log: ``{values, program}``, or ``{broken}`` with the reason.
 
     Outcomes are in the order of `cells`.  strata/measure/parsed.py stores them in results/parsed.
     The parsers run in a process with limits on time and memory (:mod:`strata.util.bounded`).
     cells: the log's path, the record and the planned workload of each cell.
     folder: the folder of the project whose parsers are used.
-    named: whether error messages name the log.
+    named: whether error messages name the log besides its parser.
     values: as from :func:`parse_log`, with lists instead of tuples.
-    program: as from :func:`find_program`; missing if the log does not describe a program.
+    program: as from :func:`find_program_facts`; missing if the log does not describe a program.
     Raises UserError if a parser exceeds a limit or cannot be loaded.
     """
 
     def parse_logs(name_part: bounded.NamePart) -> Iterator[Fields]:
-        """Parse one log after the other; `name_part` names each and its parser in messages."""
+        """Yield the outcome of one log after the other.
+
+        name_part: sets the name of the log and its parser, which messages on limits have.
+        """
         for path, record, planned in cells:
             with open(path, "rb") as file:
                 log = file.read()
@@ -53,7 +58,7 @@ def parse_cells(cells: Iterable[LoggedCell], folder: str, named: bool = True) ->
             try:
                 yield {
                     "values": parse_log(log, record, planned["metrics"], parse),
-                    **find_program(log),
+                    **find_program_facts(log),
                 }
             except BrokenLogError as broken:
                 yield {"broken": str(broken)[: bounded.REASON]}
@@ -61,7 +66,7 @@ def parse_cells(cells: Iterable[LoggedCell], folder: str, named: bool = True) ->
     return bounded.run_bounded(parse_logs)
 
 
-def require_parser(workload: str, folder: str) -> None:
+def check_parser(workload: str, folder: str) -> None:
     """Raise UserError if the parser of a workload is missing or cannot be loaded.
 
     The parser is loaded in a process with limits on time and memory.
@@ -72,7 +77,10 @@ def require_parser(workload: str, folder: str) -> None:
         raise UserError(f"{path}: there is no such file: write one (docs/adding-a-workload.md)")
 
     def load_named_parser(name_part: bounded.NamePart) -> Iterator[None]:
-        """Load the parser; `name_part` names its file in messages."""
+        """Load the parser, and yield once.
+
+        name_part: sets the name of the parser's file, which messages on limits have.
+        """
         name_part(path)
         load_parser(workload, folder)
         yield None
@@ -81,17 +89,18 @@ def require_parser(workload: str, folder: str) -> None:
     list(bounded.run_bounded(load_named_parser))
 
 
-def find_program(log: bytes) -> Fields:
-    """Return ``{program: …}``, the first line of a log that describes a program.
+def find_program_facts(log: bytes) -> Fields:
+    """Return ``{program: facts}``: the facts of the measured program that a log states.
 
-    The line is a JSON object with the key `tool`.  The largest `huge_page_bytes` in the log is
-    added.  The result is empty if the log has neither.  The cell's record keeps it as `program`.
+    The facts are the first line that is a JSON object with the key `tool`, and the largest
+    `huge_page_bytes` in the log.  The result is empty if the log has neither.  The cell's record
+    keeps the facts as `program`.
     Raises BrokenLogError if the line is not valid JSON.
     """
     line = re.search(rb'^\{.*"tool":.*\}$', log, re.MULTILINE)
     try:
         facts: Fields = json.loads(line[0]) if line else {}
-    # A log may be anybody's: JSON that is nested too deeply raises the second.
+    # The log may be of an untrusted archive: JSON that is nested too deeply raises RecursionError.
     except (ValueError, RecursionError) as error:
         raise BrokenLogError(f"the line with the key tool is not JSON: {error}") from error
     pages = [int(size) for size in re.findall(rb'"huge_page_bytes": ([0-9]{1,18})\b', log)]
@@ -102,11 +111,11 @@ def find_program(log: bytes) -> Fields:
 
 @functools.cache
 def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
-    """Load the function `parse` from workloads/NAME/parse.py in a project's folder.
+    """Load and return the function `parse` from workloads/NAME/parse.py in a project's folder.
 
     The function takes the lines of a log and the parameters of the cell's record, and returns the
-    values.  It raises BrokenLogError, also for a KeyError, TypeError or the like of the parser
-    (`guard_parser` in workloads/kit/logs.py).
+    values.  It raises BrokenLogError for a log that it cannot parse; `guard_parser` in
+    workloads/kit/logs.py converts a KeyError, TypeError and the like.
     Adds the folder workloads to `sys.path`, where parsers find `kit`.  Each parser is loaded once.
     folder: an absolute path.
     Raises UserError that names the file if it cannot be loaded or defines no such function.
@@ -128,7 +137,7 @@ def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
         # The statements of an author's module may raise anything.
         raise UserError(f"{path}: cannot be loaded: {type(error).__name__}: {error}") from error
     parse = getattr(module, "parse", None)
-    # Only a function of Python has `__code__`; other callables count as right.
+    # Only a function of Python has `__code__`; other callables are assumed to take two arguments.
     argument_count = getattr(getattr(parse, "__code__", None), "co_argcount", 2)
     if not callable(parse) or argument_count != 2:
         raise UserError(f"{path}: needs a function parse(lines, parameters)")
@@ -145,8 +154,8 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
     parse: as from :func:`load_parser`.
 
     The values are in the order of the metrics, and the values of one metric in the order of the
-    log.  Runs in slices and whole runs (the way) have values of their own.  Laps that the record
-    leaves out are checked, but do not enter the values.
+    log.  Runs in slices and whole runs (the way) have separate values.  Laps that do not count
+    according to the record are checked, but do not enter the values.
 
     Without laps the list of a value is empty.  With laps the value is the average over them
     (:func:`_average_value`).  Values of equal systems that ran at once have the factor `system`
@@ -173,7 +182,7 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
             laps_by_way.setdefault(way, []).append(run_values)
     for way, laps in laps_by_way.items():
         averages = _average_laps(laps, metrics)
-        # A percentile that some lap lacks was left out: its metric may be a required one.
+        # A percentile that some lap lacks was left out, and its metric may be a required one.
         _check_values([value for value, _ in averages], metrics)
         values += [(value, way, numbers) for value, numbers in averages]
     metric_names = list(metrics)
@@ -208,13 +217,13 @@ def _parse_systems(lines: list[str], record: Record, parse: Parser) -> list[Valu
 
 
 def _average_laps(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value, list[float]]]:
-    """Average values over laps: return (average, values of the laps) for each metric and factors.
+    """Return (average, values of the laps) for each combination of a metric and factors.
 
     laps: the values of each lap that counts.
+    metrics: the declared metrics; `statistic` of a metric says how its laps are averaged.
     Values of different laps belong together if they have the same metric and the same factors.
     A percentile that some lap lacks is left out.  Raises BrokenLogError if some lap lacks a value
     that is not a percentile.
-    metrics: the declared metrics; `statistic` of a metric says how its laps are averaged.
     """
     values_by_key: dict[tuple[str, ...], list[Value]] = {}
     for lap in laps:

@@ -27,23 +27,23 @@ AGAIN = "STRATA_AGAIN"
 
 
 def is_due(experiment: Plan, cell: blocks.Cell) -> bool:
-    """Return whether a cell still has to be measured: it has no results, not even pending ones."""
-    return not read_measured(experiment, cell)
+    """Return whether a cell still has to be measured: it has neither results nor pending ones."""
+    return not read_measured_record(experiment, cell)
 
 
 def is_measured(experiment: Plan, cell: blocks.Cell) -> bool:
     """Return whether results/raw has a cell's log and record, with the plan's fingerprint."""
-    return _is_current(experiment, cell, _read_record("raw", cell))
+    return _is_current_record(experiment, cell, _read_record("raw", cell))
 
 
 def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
     """Return whether a cell has pending results of this node, with the plan's fingerprint.
 
-    A block is measured as a whole, and on one node.  The results of an interleaved cell therefore
-    count only if those of the first cell exist, whose job started the measurement.
+    The results of an interleaved cell count only if those of the first cell of its block exist,
+    whose job started the measurement: a block is measured as a whole, and on one node.
     """
     record = _read_record("pending", cell)
-    if not _is_current(experiment, cell, record):
+    if not _is_current_record(experiment, cell, record):
         return False
     if node.find_node_name(record) not in (None, node.identify_node()["name"]):
         return False
@@ -55,18 +55,22 @@ def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
     return any(_read_record(kind, first).get("together") == together for kind in ("raw", "pending"))
 
 
-def read_measured(experiment: Plan, cell: blocks.Cell) -> Fields:
-    """Return the record of a cell in results/raw, or else of its pending results; empty if due."""
+def read_measured_record(experiment: Plan, cell: blocks.Cell) -> Fields:
+    """Return the record of a measured cell; empty if the cell is due.
+
+    It is the record in results/raw, or else that of the cell's pending results.
+    """
     record = _read_record("raw", cell)
-    if _is_current(experiment, cell, record):
+    if _is_current_record(experiment, cell, record):
         return record
     return _read_record("pending", cell) if is_pending(experiment, cell) else {}
 
 
-def _is_current(experiment: Plan, cell: blocks.Cell, record: Fields) -> bool:
+def _is_current_record(experiment: Plan, cell: blocks.Cell, record: Fields) -> bool:
     """Return whether a cell's record has the plan's fingerprint, and counts in this run.
 
     record: the cell's record; an empty one is not current.
+    In a run that measures a block again (AGAIN), a record of the block from before does not count.
     """
     environment, workload, repetition = cell
     if record.get("fingerprint") != plan.compute_fingerprint(experiment, environment, workload):
@@ -123,8 +127,8 @@ def remove_results(kind: str, cell: blocks.Cell) -> None:
 def remove_copied_results(experiment: Plan, cells: Iterable[blocks.Cell]) -> None:
     """Remove the pending results of cells whose results are in results/raw.
 
-    Called at the end of a run (strata/workflow.py).  Otherwise a log that a user removes there
-    would be restored instead of measured again.
+    Called at the end of a run (strata/workflow.py).  If pending results stayed, a log that a user
+    removes from results/raw would be restored instead of measured again.
     """
     for cell in cells:
         if is_measured(experiment, cell):

@@ -32,29 +32,29 @@ class Server:
     """Start, check and stop one server.
 
     declared: the declaration of the server in the plan.
-    part: the number of the system in which the server runs (from 0).
+    system_number: the number of the system in which the server runs (from 0).
     record: the entry in `servers` of the cell's record, ``{name, system, ready_seconds, exit,
     output}``.  It has `system` only with several systems.  The last three are None until the server
     is ready and until it ends.
     shown: the name of the server in messages.
     """
 
-    def __init__(self, declared: Fields, inputs: Inputs, part: int) -> None:
+    def __init__(self, declared: Fields, inputs: Inputs, system_number: int) -> None:
         """Begin the server's record; the server is not started yet.
 
-        part: the number of the system (from 0).
+        system_number: the number of the system (from 0).
         """
-        self.declared, self._inputs, self._part = declared, inputs, part
+        self.declared, self._inputs, self._system_number = declared, inputs, system_number
         self.record: Fields = {"name": declared["name"]}
         self.shown = declared["name"]
         if inputs.system_count > 1:
-            self.record["system"] = part
-            self.shown += f" in system {part}"
+            self.record["system"] = system_number
+            self.shown += f" in system {system_number}"
         self.record |= {"ready_seconds": None, "exit": None, "output": None}
 
     def _fill_command(self, argv: list[str]) -> list[str]:
         """Return a declared command with the values of the server's system."""
-        values = self._inputs.build_placeholder_values(self._part, self._inputs.values)
+        values = self._inputs.build_placeholder_values(self._system_number, self._inputs.values)
         return fill_command(argv, values, self._inputs.workload)
 
     def _run_serve_action(self, action: str, *arguments: str) -> str:
@@ -65,7 +65,7 @@ class Server:
         """
         argv = [SERVE, action, self.declared["name"], *arguments]
         return capture_output(
-            self._inputs.find_layer(self._part).build_measured_command(argv)
+            self._inputs.find_layer(self._system_number).build_measured_command(argv)
         ).stdout
 
     def start(self) -> None:
@@ -77,9 +77,9 @@ class Server:
         self._run_serve_action("start", *self._fill_command(self.declared["argv"]))
 
     def check_ready(self) -> bool:
-        """Send one request, and return whether the server is ready.
+        """Send one request to the server, and return whether the server is ready.
 
-        If it is, its record gets the seconds since its start.
+        If it is ready, its record gets the seconds since its start as `ready_seconds`.
         Raises CellFailed, with the last lines of the server's output, if the server has ended or
         its time limit has passed.
         """
@@ -89,7 +89,9 @@ class Server:
         if seconds_left <= 0:
             reason = f"was not ready after {limit:g} s: {self.read_last_lines()}"
             raise CellFailed(f"its server {self.shown} {reason}")
-        layer = self._inputs.find_layer(None if ready.get("at") == "client" else self._part)
+        layer = self._inputs.find_layer(
+            None if ready.get("at") == "client" else self._system_number
+        )
         command = layer.build_measured_command(self._fill_command(ready["argv"]))
         try:
             # capture_output scales its limit, and `seconds_left` is scaled already.
@@ -100,18 +102,18 @@ class Server:
         if result.returncode == 0:
             self.record["ready_seconds"] = round(time.monotonic() - self._started, 3)
             return True
-        self._require_running("ended before it was ready")
+        self._check_running("ended before it was ready")
         return False
 
     def stop(self) -> None:
         """Stop the server, and record its exit code and the end of its output.
 
-        Both of them are recorded before an error that follows from them is raised.
-        The recorded exit code is None for a server that did not end in time and was killed.
+        Both are recorded before an error is raised.  The recorded exit code is None for a server
+        that did not end in time and was killed.
         Raises CellFailed if the server had ended before, does not end in time, ends with an exit
         code that is not declared, or printed a line that the declared pattern `trouble` matches.
         """
-        self._require_running("ended during the run")
+        self._check_running("ended during the run")
         limit = scale_timeout(self.declared["stop"]["timeout"])
         # `serve` takes whole seconds, and prints the exit code or "killed".
         code = self._run_serve_action("end", str(int(max(limit, 1)))).strip()
@@ -124,37 +126,40 @@ class Server:
         if int(code) not in self.declared["exits"]:
             reason = f"ended with exit code {code}: {self.read_last_lines()}"
             raise CommandFailed(f"its server {self.shown} {reason}")
-        if line := self._find_trouble(output):
+        if line := self._find_error_line(output):
             raise CommandFailed(
                 f"its server {self.shown} reports: {line.strip()[:KEPT_CHARACTERS]}"
             )
 
-    def _find_trouble(self, output: str) -> str | None:
+    def _find_error_line(self, output: str) -> str | None:
         """Return the first line of an output that reports an error; None if no line does.
 
-        A line reports one if the declaration's regular expression `trouble` matches it.  The search
-        runs in a process with a time limit, since a pattern may take for ever.
+        A line reports an error if the declared regular expression `trouble` matches it.  The search
+        runs in a process with a time limit, since a pattern of an author may take for ever.
         """
         pattern = self.declared.get("trouble")
         if pattern is None:
             return None
 
-        def search(name_part: bounded.NamePart) -> Iterator[str | None]:
-            """Yield the first matching line, or None; `name_part` names the pattern in messages."""
+        def find_matching_line(name_part: bounded.NamePart) -> Iterator[str | None]:
+            """Yield the first line that the pattern matches, or None.
+
+            name_part: sets the name of the pattern, which messages on limits have.
+            """
             declaration = f"workloads/{self._inputs.workload}/workload.yaml"
             name_part(f"{declaration}: trouble of {self.declared['name']}")
             matching = (line for line in output.splitlines() if re.search(pattern, line))
             yield next(matching, None)
 
-        results: list[str | None] = list(bounded.run_bounded(search))
+        results: list[str | None] = list(bounded.run_bounded(find_matching_line))
         return results[0]
 
-    def _require_running(self, failure: str) -> None:
+    def _check_running(self, failure: str) -> None:
         """Raise CellFailed, with the last lines of its output, unless the server is running.
 
-        failure: how the message continues for a server that has ended, after its name.
-        The error is CommandFailed, unless the server printed too much: that it ended by itself may
-        show that the environment cannot run the workload.
+        failure: the clause of the message, after the server's name, for a server that has ended.
+        For such a server the error is CommandFailed, a CellFailed that may show that the
+        environment cannot run the workload.  A server that printed too much shows no such thing.
         """
         state = self._run_serve_action("state").strip()
         if state.startswith(TOO_LONG_STATE):
@@ -167,8 +172,8 @@ class Server:
     def read_last_lines(self) -> str:
         """Return the last lines of the server's output, and record the end of the output.
 
-        If the output cannot be read, or is empty, a phrase that says so is returned.  It raises no
-        UserError, because it is called for the messages of other errors.
+        If the output is empty or cannot be read, a phrase that says so is returned.  No UserError
+        is raised, because the result is for the messages of other errors.
         """
         try:
             self.record["output"] = self._run_serve_action("output")[-KEPT_CHARACTERS:]
@@ -180,8 +185,8 @@ class Server:
 def copy_password(system: System) -> None:
     """Copy the password of the servers into all systems and to the client, as the file PASSWORD.
 
-    A file keeps the password out of commands, logs and records.  The programs of workloads read the
-    same path.  The system must have a client, since its link has the password.
+    A file keeps the password out of commands, logs and records.  The programs of workloads read
+    this path.  The system must have a client: `system.link` holds the password.
     """
     import tempfile
 
@@ -195,18 +200,18 @@ def copy_password(system: System) -> None:
 
 
 def create_servers(inputs: Inputs) -> list[Server]:
-    """Return the servers of a cell, in the order of their start.
+    """Return the servers of a cell, in the order of their start; none is started.
 
-    A declaration with a role gives one server in each system with that role; one without a role
-    gives a server in every system.  The servers of one declaration follow one another:
-    :func:`start_servers` relies on it.
+    A declaration with a role gives a server in each system with that role; one without a role gives
+    a server in every system.  The servers of a declaration follow one another, on which
+    :func:`start_servers` relies.
     """
     servers = []
     for declared in inputs.cell.get("servers", []):
-        for part in range(inputs.system_count):
-            roles = inputs.groups[part % len(inputs.groups)]
+        for system_number in range(inputs.system_count):
+            roles = inputs.groups[system_number % len(inputs.groups)]
             if "role" not in declared or declared["role"] in roles:
-                servers.append(Server(declared, inputs, part))
+                servers.append(Server(declared, inputs, system_number))
     return servers
 
 

@@ -40,12 +40,12 @@ class Stopwatch:
         self._state: tuple[float, float | None] = (0.0, time.monotonic())
 
     def get_elapsed_seconds(self) -> float:
-        """Return the elapsed seconds, without pauses."""
+        """Return the elapsed seconds, without those in which the stopwatch was stopped."""
         seconds, started = self._state
         return seconds if started is None else seconds + time.monotonic() - started
 
     def stop(self) -> None:
-        """Stop the stopwatch, whose elapsed seconds are kept."""
+        """Stop the stopwatch; its elapsed seconds stay."""
         self._state = (self.get_elapsed_seconds(), None)
 
     def resume(self) -> None:
@@ -84,11 +84,12 @@ class Shell:
     ) -> tuple[int | None, float]:
         """Execute a command, and return its exit code and the seconds that it took.
 
-        argv: the command as a program of the system; its standard input is empty.
+        argv: the program, as the system finds it, and its arguments; its standard input is empty.
         output: called with each piece of text that the command prints, on either stream.
         timeout: the limit in seconds of ``clock``, before it is scaled for slow machines.
-        The exit code is None if the command does not end in time, and the shell's if the shell
-        itself ended.  In both cases, and if `output` raises, the shell is ended.
+        The exit code is None if the command does not end in time.  If the shell itself ends, its
+        exit code is returned.  In both cases, and if `output` raises, the shell cannot be used any
+        more: it is ended.
         """
         # Cells without laps, which have no shell, do not pay for this import.
         import shlex
@@ -107,9 +108,9 @@ class Shell:
         return code, self.clock.get_elapsed_seconds() - started
 
     def close(self) -> None:
-        """Close the shell's standard input and wait for its end; after the limit, kill it.
+        """Close the shell's standard input and wait for its end; after SECONDS_TO_END, kill it.
 
-        Nothing happens if the shell has ended, so this may be called again.
+        This may be called again: nothing happens if the shell has ended.
         """
         self._input.close()
         wait_for_process(self._process.pid, SECONDS_TO_END)
@@ -117,10 +118,10 @@ class Shell:
         self._output.close()
 
     def _forward_output(self, output: Callable[[bytes], None], deadline: float) -> int | None:
-        """Pass the shell's output on until the command has ended, and return its exit code.
+        """Forward the shell's output until the command has ended, and return its exit code.
 
         output: called with each piece of text, without the mark that follows the command's output.
-        deadline: the reading of ``clock`` at which this gives up and returns None.
+        deadline: the elapsed seconds of ``clock`` after which None is returned.
         If the shell itself has ended, closes it, and returns its exit code, which is never 0.
         """
         source = self._output.fileno()

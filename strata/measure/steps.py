@@ -60,7 +60,7 @@ class Steps:
         add_system: Callable[[int], System],
         waits: bool = False,
     ) -> None:
-        """Make the servers' objects and empty records; nothing is executed yet."""
+        """Create the objects of the servers and empty records; nothing is executed yet."""
         self.inputs, self.log, self.watch = inputs, log, watch
         self.restart_system = restart_system
         self.add_system = add_system
@@ -112,13 +112,13 @@ class Steps:
         """
         if lap is not None:
             self._lap = {"lap": lap, "how": way}
-            self.log.begin_lap(lap, way)
+            self.log.write_lap_marker(lap, way)
         self._execute_section("run")
 
     def describe_spender(self) -> Spender:
-        """Return the groups and processes that this cell's runs are charged to.
+        """Return the control groups and processes whose usage is the cost of this cell's runs.
 
-        It shares the mapping `spent`, which later commands change.
+        The result shares the mapping `spent`, which later commands change.
         """
         groups = [top.find_cgroup() for top in self.inputs.system.tops]
         return Spender([*filter(None, groups)], self._machine_pids, self.spent)
@@ -140,9 +140,8 @@ class Steps:
         """Execute the steps of a section.
 
         section: `prepare`, `warmup` or `run`.
-        A line that is logged for a step is parsed by workloads/NAME/parse.py, which relies on its
-        keys.
-        Raises CellFailed as the functions that execute the steps.
+        Some steps log a line of JSON; workloads/NAME/parse.py relies on its keys.
+        Raises CellFailed if a step fails.
         """
         declared = [step for step in self.inputs.cell["steps"] if step["step"] == section]
         for step, values in iterate_steps(declared, self.inputs.values):
@@ -156,7 +155,7 @@ class Steps:
                 from strata.measure import neighbour
 
                 limit = scale_timeout(step["timeout"])
-                with neighbour.keep_busy(self.inputs.system.top.context, limit) as usage:
+                with neighbour.run_busy_neighbour(self.inputs.system.top.context, limit) as usage:
                     self._run_command(step, values)
                 self._write_host_line(json.dumps({"neighbour": "busy", **usage}))
             else:
@@ -178,8 +177,8 @@ class Steps:
         self._write_host_line(line)
 
     def _write_host_line(self, line: str) -> None:
-        """Write a line of the harness, which belongs to no system, to the log."""
-        self.log.mark_system(None)
+        """Write a line to the log that belongs to no system, such as an observation of the host."""
+        self.log.write_system_marker(None)
         self.log.write_line(line)
 
     def _run_command(self, step: Step, values: Fields) -> None:
@@ -190,7 +189,9 @@ class Steps:
         """
         at_client = step.get("at") == "client"
         systems: list[int | None] = [None] if at_client else [*range(self.inputs.system_count)]
-        commands = [self._start_record(step, values, part) for part in systems]
+        commands = [
+            self._start_command_record(step, values, system_number) for system_number in systems
+        ]
         self.commands += commands
         argvs = [command["argv"] for command in commands]
         try:
@@ -212,14 +213,14 @@ class Steps:
                 command_record["exit"] = code
                 command_record["seconds"] = round(seconds, 4)
                 command_record["timeout"] = step["timeout"]
-        self._require_success(step, commands)
+        self._check_success(step, commands)
 
     @contextlib.contextmanager
     def _count_client_time(self, at_client: bool) -> Iterator[None]:
         """Add the CPU time of children that end meanwhile to the client's CPU time in `spent`.
 
-        at_client: whether these children run at the client; otherwise nothing is added.  Nothing is
-        added for a client on a second machine, either: its children here are only ssh.
+        at_client: whether these children run at the client; otherwise nothing is added.
+        Nothing is added for a client on a second machine either, whose only children here are ssh.
         """
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         yield
@@ -228,23 +229,25 @@ class Steps:
             self.spent["client_user_seconds"] += after.ru_utime - before.ru_utime
             self.spent["client_system_seconds"] += after.ru_stime - before.ru_stime
 
-    def _start_record(self, step: Step, values: Fields, part: int | None) -> Fields:
+    def _start_command_record(
+        self, step: Step, values: Fields, system_number: int | None
+    ) -> Fields:
         """Return the record of a command that starts now; its `exit` is None until it has ended.
 
         The record is an entry of `commands` in the cell's record (schemas/record.schema.json).
         values: the values of placeholders; `lap` is added, which is 0 outside of laps.
-        part: the number of the system where the command is executed; None for the client.
+        system_number: the number of the system where the command is executed; None for the client.
         """
         record: Fields = {"step": step["step"], **self._lap}
         if "at" in step:
             record["at"] = step["at"]
         values = {"lap": 0, **self._lap, **values}
-        if part is None:
-            values = self.inputs.list_client_values(values)
+        if system_number is None:
+            values = self.inputs.build_client_values(values)
         else:
-            values = self.inputs.build_placeholder_values(part, values)
+            values = self.inputs.build_placeholder_values(system_number, values)
             if self.inputs.system_count > 1:
-                record["system"] = part
+                record["system"] = system_number
         argv = fill_command(step["argv"], values, self.inputs.workload)
         return {**record, "argv": argv, "exit": None, "started": self.watch.format_now()}
 
@@ -254,7 +257,7 @@ class Steps:
         """Execute a command in each of these systems, and return (exit code, seconds) of each.
 
         systems: the numbers of the systems; None stands for the client.
-        argvs: the command for each of them.
+        argvs: the command for each system, in the same order.
         timeout: the limit in seconds.  The exit code of a command that exceeded it is None.
         Raises LongLogError if the commands print more than the log may hold.
         """
@@ -264,17 +267,17 @@ class Steps:
                 argv = self.inputs.system.top.context.wrap_with_variables(argvs[0])
                 return [self.shell.run(argv, outputs[0], timeout)]
             commands = []
-            for part, argv in zip(systems, argvs, strict=True):
-                commands.append(self.inputs.find_layer(part).build_measured_command(argv))
+            for system_number, argv in zip(systems, argvs, strict=True):
+                commands.append(self.inputs.find_layer(system_number).build_measured_command(argv))
             return run_concurrently(commands, outputs, timeout, self._machine_pids)
 
-    def _require_success(self, step: Step, commands: list[Fields]) -> None:
+    def _check_success(self, step: Step, commands: list[Fields]) -> None:
         """Raise an error if a command of a step returned a nonzero exit code or was ended.
 
         commands: the records of the commands, after their end.
         Raises CommandFailed for an exit code, CommandTimedOut for a command that exceeded its
-        limit, and CellFailed if its virtual machine ended or was lost.  Only CommandFailed, and
-        CommandTimedOut as one of it, may be recorded as an inability of the environment.
+        limit, and CellFailed if its virtual machine ended or was lost.  Only CommandFailed and its
+        subclass CommandTimedOut may be recorded as an inability of the environment.
         """
         name = f"its {step['step']} step"
         for command in commands:
@@ -288,25 +291,28 @@ class Steps:
                     # A program with this exit code looks the same; a lost machine must not count as
                     # something that its environment cannot do.
                     reason += ": ssh ends so if it lost the virtual machine"
-                    raise CellFailed(f"{name}{reason}{self._describe_servers()}")
-                raise CommandFailed(f"{name}{reason}{self._describe_servers()}")
+                    raise CellFailed(f"{name}{reason}{self._describe_server_outputs()}")
+                raise CommandFailed(f"{name}{reason}{self._describe_server_outputs()}")
         if unfinished := [command for command in commands if command["exit"] is None]:
             if wait_for_any_process(self._machine_pids, 0):
                 raise CellFailed(f"{name} was ended: its virtual machine ended under it")
             limit = (
                 f"no end after {scale_timeout(step['timeout']):g} s{_format_systems(unfinished)}"
             )
-            raise CommandTimedOut(f"{name} was ended: {limit}{self._describe_servers()}")
+            raise CommandTimedOut(f"{name} was ended: {limit}{self._describe_server_outputs()}")
 
     def _describe_failure(self, command: Fields) -> str:
-        """Return the end of a message on a failed command: a missing program, or its last lines."""
+        """Return a clause on why a command failed: a missing program, or what it printed last.
+
+        command: the record of the command, with its nonzero `exit`.
+        """
         # Shells and `env` exit with this code if the program does not exist.
         if command["exit"] == 127:
             return f": {command['argv'][0]} or a program that it calls was not found"
         printed = summarize_output(self.log.read_all().decode(errors="replace"))
         return f"; it printed last: {printed}" if printed else ""
 
-    def _describe_servers(self) -> str:
+    def _describe_server_outputs(self) -> str:
         """Return a clause with the last lines of each server that was ready, for a message."""
         ready = [server for server in self.servers if server.record["ready_seconds"] is not None]
         clauses = [f"; {server.shown} said last: {server.read_last_lines()}" for server in ready]
@@ -347,7 +353,7 @@ class Steps:
         Raises CommandFailed if a command fails.
         """
         first = self.inputs.system
-        # Memory of a cell before, freed late, would count as taken by no system.
+        # Memory that the previous cell frees only now would make the systems seem smaller.
         observe.wait_for_freed_memory()
         floor = MEMORY_LEFT * (observe.read_available_memory() or 0)
         systems = [first]
@@ -382,12 +388,12 @@ class Steps:
     def _run_without_log(self, step: Step, values: Fields, further_keys: Fields) -> float:
         """Run a step's command in the first system of ``inputs``, and return its seconds.
 
-        Its output is not logged.  Its record is added to ``commands``.  Unlike with
-        :meth:`_run_command`, the command starts again in the system, without the waiting shell.
-        further_keys: further keys of this record, as schemas/record.schema.json allows them.
+        The output is not logged.  The command's record is added to ``commands``.  The command does
+        not use the waiting shell, as it does in :meth:`_run_command`: the system is entered anew.
+        further_keys: further keys of the record, as schemas/record.schema.json allows them.
         Raises CommandFailed if the command fails.
         """
-        command = {**self._start_record(step, values, 0), **further_keys}
+        command = {**self._start_command_record(step, values, 0), **further_keys}
         self.commands.append(command)
         host_command = self.inputs.system.top.build_measured_command(command["argv"])
         started = time.monotonic()
@@ -405,9 +411,10 @@ class Steps:
 
 
 def _list_machine_processes(system: System) -> list[int]:
-    """Return the IDs of the host's processes of a system's virtual machines; empty if it has none.
+    """Return the IDs of the host's processes that run a system's virtual machines; empty if none.
 
-    If one of these processes ends, commands in the machine hang: commands are ended with them.
+    If one of these processes ends, commands in its machine would hang.  The caller therefore ends
+    the commands, too.
     """
     processes = []
     for top in system.tops:
@@ -429,10 +436,12 @@ def _format_systems(commands: list[Fields]) -> str:
 def measure_held_memory(processes: list[int]) -> int | None:
     """Return the bytes of memory that some processes of the host hold.
 
-    A page that several processes share counts in equal parts.  None if there are no processes, as
-    in native systems.
+    processes: their IDs.  Returns None if the list is empty, as for native systems.
+    A page that several processes share is divided evenly among them (Pss of proc_pid_smaps(5)).
     Raises OSError or UserError if the memory of a process cannot be read.
     """
+    if not processes:
+        return None
     text = read_text([f"/proc/{process}/smaps_rollup" for process in processes])
-    shares = [int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:")]
-    return sum(shares) if processes else None
+    # The kernel gives the size in kibibytes.
+    return sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:"))

@@ -10,9 +10,9 @@ from strata.reanalysis.reading import (
     Readings,
     Refusal,
     Value,
-    find_blocks,
     parse_number,
-    split_blocks,
+    split_at_pattern,
+    split_at_starts,
 )
 
 # The number of CPU sockets that a number of threads occupies.
@@ -30,29 +30,31 @@ MEANS = {
     "lat": "latency_total",
     "bw": "thread_bandwidth",
 }
-# What a number in a unit of time is multiplied with to give µs, and one in a unit of rate, KB/s.
+# The factor that converts a number in a unit of time to µs, and one in a unit of rate to KB/s.
 SCALES = {"nsec": 0.001, "usec": 1.0, "msec": 1e3, "sec": 1e6}
 SCALES |= {"B/s": 1 / 1024, "KB/s": 1.0, "MB/s": 1024.0, "GB/s": 1024.0**2}
 # The tests in the order in which redis-benchmark runs them: the last one completes a round.
 REDIS_TESTS = ("PING_INLINE", "PING_BULK", "SET", "GET", "LPUSH", "LPOP", "SADD")
 
 
-def _choose_selection(sockets: int) -> str:
-    """Return the selection of a run's values: ``paper`` on both sockets, else ``variant``.
+def _get_selection_of_run(sockets: int) -> str:
+    """Return the `selection` of a run's values, by the number of CPU sockets that it used.
 
-    The original shows only runs on both sockets of its machine.
+    It is ``paper`` for both sockets of the machine, since the original shows only these runs;
+    otherwise it is ``variant``.
     """
     return "paper" if sockets == 2 else "variant"
 
 
 def read_randomaccess(lines: Sequence[str]) -> Readings:
-    """Yield the rate (GUPS) of each run of RandomAccess; a refusal if it failed its verification.
+    """Yield the rate (GUPS) of each run of RandomAccess, or a refusal of the run.
 
-    The log does not name the number of sockets: it follows from the rate
+    Runs without a rate or a passed verification are refused.
+    The log does not name the number of sockets, which is inferred from the rate
     (`MAX_GUPS_OF_TWO_SOCKETS`).
     """
     # Logs without the authors' heading are cut at the program's own.
-    for block in find_blocks(lines, "^Running gups", "^Main table size"):
+    for block in split_at_pattern(lines, "^Running gups", "^Main table size"):
         rate = block.find_number(r"^(\S+) Billion\(10\^9\) Updates +per second")
         if not rate:
             yield Refusal(block.first, "a run that ends without a rate")
@@ -60,17 +62,18 @@ def read_randomaccess(lines: Sequence[str]) -> Readings:
             yield Refusal(block.first, "a run whose verification did not pass or is missing")
         else:
             sockets = 2 if rate < MAX_GUPS_OF_TWO_SOCKETS else 1
-            line = block.find_line("Updates +per second")
-            selection = _choose_selection(sockets)
+            line = block.find_line_number("Updates +per second")
+            selection = _get_selection_of_run(sockets)
             yield Value("gups", "GUPS", {"sockets": sockets}, rate, line, selection)
 
 
 def read_stream(lines: Sequence[str]) -> Readings:
-    """Yield the best rate (GB/s) of each kernel for each run of STREAM, or refuse the run.
+    """Yield the best rate (GB/s) of each kernel for each run of STREAM, or a refusal of the run.
 
-    Runs without all rates, a unit, a known number of threads or a validated solution are refused.
+    A run is refused if a rate, the unit or the number of threads is missing or unknown, or if its
+    solution was not validated.
     """
-    for block in find_blocks(lines, "^Running stream", "^This system uses"):
+    for block in split_at_pattern(lines, "^Running stream", "^This system uses"):
         kernels = ("Copy", "Scale", "Add", "Triad")
         rates = {kernel: block.find_number(rf"^{kernel}: +(\S+)") or 0 for kernel in kernels}
         threads = int(block.find_number(r"^Number of Threads requested = (\d+)") or 0)
@@ -90,9 +93,9 @@ def read_stream(lines: Sequence[str]) -> Readings:
             yield Refusal(block.first, reason)
         else:
             factors: Factors = {"sockets": sockets}
-            selection = _choose_selection(sockets)
+            selection = _get_selection_of_run(sockets)
             for kernel, rate in rates.items():
-                line = block.find_line(f"^{kernel}: ")
+                line = block.find_line_number(f"^{kernel}: ")
                 yield Value(kernel.lower(), "GB/s", factors, rate / scale, line, selection)
 
 
@@ -160,7 +163,7 @@ def _find_linpack_starts(lines: Sequence[str]) -> list[Block]:
             if not is_headed:
                 starts.append(index)
             is_headed = False
-    return split_blocks(lines, starts)
+    return split_at_starts(lines, starts)
 
 
 def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None, list[str]]:
@@ -168,7 +171,7 @@ def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None,
 
     number: the number of the start in the log, from 1.
     block: the lines of the start.
-    The start is None if nothing of it can be used.
+    Returns None in place of the start if no part of it can be used.
     """
     trial_count = 0
     has_summary = False
@@ -210,8 +213,8 @@ def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None,
 def read_fio(lines: Sequence[str]) -> Readings:
     """Yield fio's IOPS, bandwidths (KB/s) and latencies (µs), by job and direction.
 
-    Of the latency these are means and percentiles.  For a job that reads and writes, the direction
-    ``both`` has the sums of IOPS and of bandwidths.
+    Latencies are means and percentiles.  For a job that reads and writes, the direction ``both``
+    has the sums of IOPS and of bandwidths.
     Yields a refusal for each job with an error, and for an output without fio's summary.
     """
     summary_start = None
@@ -221,8 +224,8 @@ def read_fio(lines: Sequence[str]) -> Readings:
             break
     else:
         yield Refusal(len(lines), "the output ends before fio's summary")
-    # Jobs that ended before the output was cut off are of use.
-    for block in find_blocks(lines[:summary_start], r"^[^ ].*: \(groupid=\d+, jobs=\d+\):"):
+    # Jobs that ended before the output was cut off can be used.
+    for block in split_at_pattern(lines[:summary_start], r"^[^ ].*: \(groupid=\d+, jobs=\d+\):"):
         yield from _read_fio_job(block)
 
 
@@ -241,7 +244,7 @@ def _read_fio_job(block: Block) -> Readings:
         yield Refusal(block.first, reason)
         return
     readings: list[Value | Refusal] = []
-    for section in split_blocks(block.lines, starts, block.first):
+    for section in split_at_starts(block.lines, starts, block.first):
         readings += _read_fio_direction(job, section)
     values = [reading for reading in readings if isinstance(reading, Value)]
     for metric in ("iops", "bandwidth"):
@@ -260,7 +263,7 @@ def _read_fio_job(block: Block) -> Readings:
 def _read_fio_direction(job: str, section: Block) -> Readings:
     """Yield the values of the reads, or of the writes, of one job of fio.
 
-    Units are IOPS, KB/s and µs, as `SCALES` converts them.
+    Units are IOPS, KB/s and µs; other units of the log are converted by `SCALES`.
     section: the lines of the direction; the first has its name, bandwidth and IOPS.
     """
     direction = section.lines[0].split()[0].rstrip(":")
@@ -309,12 +312,12 @@ def read_redis(lines: Sequence[str]) -> Readings:
     """Yield the throughput (requests/s) and latency (ms) of each test, in the order of the runs.
 
     The latency is computed: the number of connections over the rate.
-    Yields a refusal for each result that is missing, and for a last run that was cut off, which is
-    left out.
+    Yields a refusal for each missing result.  A last run that was cut off is left out, with one
+    refusal.
     """
     rounds = []
-    for block in find_blocks(lines, r"^\[DBG\] Run #\d+: Connections \d+"):
-        # The first line of the block has both.
+    for block in split_at_pattern(lines, r"^\[DBG\] Run #\d+: Connections \d+"):
+        # The first line of the block has both numbers.
         run = int(block.find_number(r"Run #(\d+)") or 0)
         connections = int(block.find_number(r"Connections (\d+)") or 0)
         tests = list(_read_redis_tests(block, connections))
@@ -324,7 +327,7 @@ def read_redis(lines: Sequence[str]) -> Readings:
     last = rounds[-1].run
     last_run = [redis_round for redis_round in rounds if redis_round.run == last]
     earlier_runs = [redis_round for redis_round in rounds if redis_round.run != last]
-    if _is_cut_off(last_run, earlier_runs):
+    if _is_last_run_cut_off(last_run, earlier_runs):
         measured = [redis_round.connections for redis_round in last_run]
         reason = f"run {last} was cut off after {min(measured)} to {max(measured)} connections"
         yield Refusal(last_run[0].first, f"{reason}; it is not used")
@@ -343,10 +346,13 @@ def read_redis(lines: Sequence[str]) -> Readings:
             yield Value("latency", "ms", factors, 1000 * connections / rate, line, selection)
 
 
-def _is_cut_off(last_run: Sequence[RedisRound], earlier_runs: Sequence[RedisRound]) -> bool:
-    """Return whether a last run lacks its last test, or connections that earlier runs have.
+def _is_last_run_cut_off(
+    last_run: Sequence[RedisRound], earlier_runs: Sequence[RedisRound]
+) -> bool:
+    """Return whether the last run of redis-benchmark was cut off.
 
-    A single run never counts as cut off: nothing says how many connections it should have.
+    It was if its last test is missing, or a number of connections that earlier runs have.  A single
+    run never counts as cut off, since the numbers that it should have are not known.
     """
     if not earlier_runs:
         return False
@@ -359,15 +365,16 @@ def _read_redis_tests(block: Block, connections: int) -> Iterator[tuple[str, flo
     """Yield the name, rate (requests/s) and line of each complete test in a round.
 
     Only tests of `REDIS_TESTS` are read.
-    connections: those of the round; a test with another number of clients is left out.
+    connections: the number of connections of the round; a test with another number of clients is
+    left out.
     """
     starts = [
         index for index, line in enumerate(block.lines) if re.search("====== .* ======$", line)
     ]
-    for section in split_blocks(block.lines, starts, block.first):
+    for section in split_at_starts(block.lines, starts, block.first):
         # Other output may stand before the heading on its line.
         test = re.sub(r"^.*====== (.*) ======$", r"\1", section.lines[0])
         rate = section.find_number(r"^(\S+) requests per second")
         clients = section.find_number(r"^ *(\d+) parallel clients")
         if test in REDIS_TESTS and rate and clients == connections:
-            yield test, rate, section.find_line("requests per second")
+            yield test, rate, section.find_line_number("requests per second")

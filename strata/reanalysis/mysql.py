@@ -4,10 +4,17 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from strata.reanalysis.reading import Factors, Readings, Refusal, Value, find_blocks, parse_number
+from strata.reanalysis.reading import (
+    Factors,
+    Readings,
+    Refusal,
+    Value,
+    parse_number,
+    split_at_pattern,
+)
 
-# By these a run of sysbench is found in dstat's samples, one a second: at least so many samples in
-# succession, each with at least this share (%) of user time.
+# A run of sysbench is found in dstat's samples, which are one a second, as a series of at least
+# LEAST_SECONDS samples, each with at least BUSY_USER per cent of user time.
 LEAST_SECONDS, BUSY_USER = 20, 2
 # The numbers that sysbench prints after a test, by the names that refusals use.
 PATTERNS = {
@@ -24,9 +31,10 @@ def read_sysbench(lines: Sequence[str]) -> Readings:
     """Yield the throughput (tx/s) and latencies (ms) of each complete read-only test of sysbench.
 
     Yields a refusal for each test that was cut off or also wrote.
-    Within a test the throughput comes first: the caller takes the factors of runs from it.
+    The throughput must be the first value of a test, since the caller takes the factors of runs
+    from it.
     """
-    for block in find_blocks(lines, r"^sysbench [\d.]+:"):
+    for block in split_at_pattern(lines, r"^sysbench [\d.]+:"):
         numbers = {name: block.find_number(pattern) or 0 for name, pattern in PATTERNS.items()}
         if missing := [name for name, number in numbers.items() if not number]:
             reason = f"an output that was cut off; without {', '.join(missing)}"
@@ -36,10 +44,10 @@ def read_sysbench(lines: Sequence[str]) -> Readings:
         else:
             factors: Factors = {"threads": round(numbers["threads"])}
             rate = numbers["transactions"] / numbers["total time"]
-            line = block.find_line(PATTERNS["transactions"])
+            line = block.find_line_number(PATTERNS["transactions"])
             yield Value("throughput", "tx/s", factors, rate, line)
             for metric, name in (("latency", "mean latency"), ("latency_p95", "95th percentile")):
-                line = block.find_line(PATTERNS[name])
+                line = block.find_line_number(PATTERNS[name])
                 yield Value(metric, "ms", factors, numbers[name], line)
 
 
@@ -55,10 +63,11 @@ def read_dstat(lines: Sequence[str], outputs: list[list[Factors]]) -> Readings:
 
     outputs: for each of sysbench's files, the factors of its runs in their order.  The runs that
     dstat shows get these factors one after the other.  If all files list the same runs, dstat may
-    show more repetitions of that list than there are files.
-    The first and the last second of a run are left out of its mean.
-    Yields one refusal instead of values if dstat shows another number of runs, and one for each
-    line that is incomplete.
+    show that list more often than there are files.
+    A run is a series of at least LEAST_SECONDS busy seconds.  Its first and last second are left
+    out of the mean.
+    Yields a refusal for each incomplete line, and one refusal instead of all values if the number
+    of runs does not match.
     """
     if not any(line.replace('"', "").startswith("usr,sys,idl") for line in lines):
         yield Refusal(1, "no header of dstat with usr, sys and idl in this file")
@@ -80,8 +89,8 @@ def read_dstat(lines: Sequence[str], outputs: list[list[Factors]]) -> Readings:
             runs.append(busy)
         busy = []
     settings = [factors for output in outputs for factors in output]
-    are_equal = outputs and outputs[0] and all(output == outputs[0] for output in outputs)
-    if are_equal and len(runs) % len(outputs[0]) == 0:
+    is_same_list = outputs and outputs[0] and all(output == outputs[0] for output in outputs)
+    if is_same_list and len(runs) % len(outputs[0]) == 0:
         settings = outputs[0] * (len(runs) // len(outputs[0]))
     if len(runs) != len(settings):
         reason = f"dstat shows {len(runs)} runs, and sysbench's outputs have {len(settings)}"

@@ -57,7 +57,7 @@ class Block(NamedTuple):
                 return parse_number(match[1])
         return None
 
-    def find_line(self, pattern: str) -> int:
+    def find_line_number(self, pattern: str) -> int:
         """Return the line number, in the file, of the first line that matches a pattern.
 
         Returns the number of the block's first line if no line has it.
@@ -81,11 +81,12 @@ def parse_number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def split_blocks(lines: Sequence[str], starts: Sequence[int], first: int = 1) -> list[Block]:
-    """Cut lines into blocks, each up to the start of the next; lines before the first are left out.
+def split_at_starts(lines: Sequence[str], starts: Sequence[int], first: int = 1) -> list[Block]:
+    """Return lines as blocks, each of which ends before the start of the next.
 
-    starts: index in `lines` of each block's first line, in ascending order.
-    first: the number of the first of `lines` in the file.
+    Lines before the first start are left out.
+    starts: the index in `lines` of each block's first line, in ascending order.
+    first: the line number, in the file, of the first of `lines`.
     """
     return [
         Block(list(lines[start:end]), start + first)
@@ -93,14 +94,14 @@ def split_blocks(lines: Sequence[str], starts: Sequence[int], first: int = 1) ->
     ]
 
 
-def find_blocks(lines: Sequence[str], *patterns: str) -> list[Block]:
-    """Cut lines into blocks; each begins with a line that matches a pattern.
+def split_at_pattern(lines: Sequence[str], *patterns: str) -> list[Block]:
+    """Return lines as blocks, each of which begins with a line that matches a pattern.
 
-    patterns: alternatives; the first one that any line has is used, and the others are not.
-    Lines before the first block are left out.  Returns an empty list if no line has a pattern.
+    patterns: alternatives; only the first one that matches any line is used.
+    Lines before the first block are left out.  Returns an empty list if no line matches.
     """
     for pattern in patterns:
         starts = [index for index, line in enumerate(lines) if re.search(pattern, line)]
         if starts:
-            return split_blocks(lines, starts)
+            return split_at_starts(lines, starts)
     return []

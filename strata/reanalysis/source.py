@@ -13,7 +13,7 @@ from strata.util.errors import UserError
 FOLDERS = ("RandomAccess", "Stream", "linpack", "fio", "mysql", "netperf", "nuttcp", "redis")
 
 
-def explain_refusal(path: str) -> str | None:
+def explain_unusable_folder(path: str) -> str | None:
     """Return why a path does not hold the published raw results, for a message; None if it does.
 
     path: a checkout or a git directory, or a folder of their files.
@@ -34,23 +34,26 @@ def explain_refusal(path: str) -> str | None:
     )
 
 
-def hash_files(path: str) -> str:
+def hash_published_files(path: str) -> str:
     """Return a SHA-256 of the commit and of the files' names, sizes and modification times.
 
-    path: folder of the published results.
-    Only for comparison: Snakemake makes the reanalysis again if the hash changes.
-    For a git directory it covers the commit alone.  No file is opened: some hold private keys.
+    path: the folder of the published results.
+    Snakemake makes the reanalysis again if the hash changes.  For a git directory, the hash covers
+    only the commit.  No file is opened, since some hold private keys.
     """
-    digest = hashlib.sha256(read_revision(path).encode())
-    for file_path in sorted(_list_files(path)):
+    digest = hashlib.sha256(read_commit_id(path).encode())
+    for file_path in sorted(_list_published_files(path)):
         status = os.lstat(file_path)
         line = f"{file_path} {status.st_size} {status.st_mtime_ns}\n"
         digest.update(line.encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
-def _list_files(path: str) -> list[str]:
-    """Return the paths of all files in the folders `FOLDERS` below a path, beginning with it."""
+def _list_published_files(path: str) -> list[str]:
+    """Return the paths of all files in the folders `FOLDERS` below a path.
+
+    The paths begin with the given path.
+    """
     file_paths = []
     for folder in FOLDERS:
         for parent, _, names in os.walk(os.path.join(path, folder)):
@@ -58,38 +61,38 @@ def _list_files(path: str) -> list[str]:
     return file_paths
 
 
-def require_folder(settings: Fields) -> str:
-    """Return the folder of the published results that the settings name by `published_raw`.
+def get_required_folder(settings: Fields) -> str:
+    """Return the folder of the published results, which the key `published_raw` names.
 
     settings: the configuration, with `published_raw` (a path or None) and `source`, which returns
     the file or option that set a key.
-    Raises UserError if they name none, or a folder without published results.
+    Raises UserError if the settings name no folder, or a folder without published results.
     """
     if settings["published_raw"] is None:
         raise UserError(
             "paper/reanalysis.pdf needs the published raw results of the original paper: add"
             " --config published_raw=DIR, a checkout or git directory of them (docs/reanalysis.md)"
         )
-    check_folder(settings)
+    check_published_folder(settings)
     return str(settings["published_raw"])
 
 
-def check_folder(settings: Fields) -> None:
+def check_published_folder(settings: Fields) -> None:
     """Raise UserError if the settings name a folder that does not hold the published results.
 
-    settings: see :func:`require_folder`.  Settings that name no folder pass.
+    settings: as :func:`get_required_folder` takes them.  Settings that name no folder pass.
     """
     path = settings["published_raw"]
-    if path is not None and (refusal := explain_refusal(path)):
+    if path is not None and (refusal := explain_unusable_folder(path)):
         raise UserError(f"{settings['source']('published_raw')}: published_raw: {refusal}")
 
 
-def read_revision(path: str) -> str:
+def read_commit_id(path: str) -> str:
     """Return the ID of the commit that HEAD names; empty if the folder is not a repository."""
     return _read_git_text(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
 
 
-class Files:
+class PublishedFiles:
     """The published files in a folder, or in the commit HEAD of a git directory.
 
     names: relative paths of the files below `FOLDERS`, or of all in the commit, sorted: the order
@@ -105,7 +108,9 @@ class Files:
         self._path = os.path.realpath(path)
         self._is_checkout = any(os.path.isdir(os.path.join(path, folder)) for folder in FOLDERS)
         if self._is_checkout:
-            names = [os.path.relpath(file, self._path) for file in _list_files(self._path)]
+            names = [
+                os.path.relpath(file, self._path) for file in _list_published_files(self._path)
+            ]
         else:
             command = ("ls-tree", "-r", "--name-only", "--full-tree", "HEAD")
             names = _read_git_text(path, "-c", "core.quotePath=false", *command).split("\n")
@@ -114,8 +119,8 @@ class Files:
     def read_file(self, name: str) -> bytes | None:
         """Return the bytes of a file; None if there is no such file.
 
-        name: a path as in `names`, or ``at-REVISION/PATH`` for the file of another commit, which a
-        folder without a repository holds at that path.
+        name: a path as in `names`, or ``at-REVISION/PATH`` for the file of another commit.  A
+        folder without a repository may hold that file at this path.
         """
         path = os.path.join(self._path, name)
         # A link, or a file behind one, has another real path.

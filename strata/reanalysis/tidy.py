@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from strata.host.observe import NOT_AVAILABLE
 from strata.reanalysis import logs, mysql, workbooks
 from strata.reanalysis.reading import Factors, Readings, Refusal, Value
-from strata.reanalysis.source import Files, explain_refusal, read_revision
-from strata.results.tidy import FACTOR, merge_orders
+from strata.reanalysis.source import PublishedFiles, explain_unusable_folder, read_commit_id
+from strata.results.tidy import FACTOR, merge_name_lists
 from strata.util import files, paths, programs, progress
 from strata.util.errors import UserError
 
@@ -50,21 +50,21 @@ class Row(NamedTuple):
     environment: str = ""
 
 
-def write_tables(folder: str, to: str, paper: str | None = None) -> None:
+def write_reanalysis_tables(folder: str, to: str, paper: str | None = None) -> None:
     """Write tidy.csv, unreadable.csv and source.json, and if requested the paper of reanalysis.
 
     This is the command ``reanalyse``: strata/options.py passes its options by these names.
     folder: a checkout or git directory of the published results, or a folder of their files, in
     which files of the older revision are below ``at-b72ae3e``.
     to: the folder to write.  analysis/reanalysis.R reads the columns and keys of its files.
-    paper: path of the paper, whose tables are written into `to`; None: no paper.
+    paper: the path of the paper, whose tables are written into `to`; None for no paper.
 
-    Prints a line for each place that cannot be used, and the number of values.
+    Prints a line for each refusal, and the number of values.
     Raises UserError if the folder holds no value that can be read.
     """
-    if reason := explain_refusal(folder):
+    if reason := explain_unusable_folder(folder):
         raise UserError(reason)
-    rows = list(_read_all_files(Files(folder)))
+    rows = list(_read_all_files(PublishedFiles(folder)))
     refused = [
         (row.file, row.reading.line or "", row.reading.reason)
         for row in rows
@@ -78,17 +78,17 @@ def write_tables(folder: str, to: str, paper: str | None = None) -> None:
     files.write_csv(os.path.join(to, "tidy.csv"), columns, values)
     files.write_csv(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refused)
     origin = {
-        "revision": read_revision(folder) or NOT_AVAILABLE,
+        "revision": read_commit_id(folder) or NOT_AVAILABLE,
         "files": len({row.file for row in rows if isinstance(row.reading, Value)}),
     }
     files.write_json(os.path.join(to, "source.json"), origin)
     for file, line, sentence in refused:
         progress.print_message(f"{file}{f':{line}' if line else ''}: {sentence}")
     repetition = columns.index("repetition")
-    # Each series has one first repetition.
-    count = sum(row[repetition] == 1 for row in values)
+    # Each series has exactly one value with the repetition 1.
+    series_count = sum(row[repetition] == 1 for row in values)
     unused = f"{len(refused)} places that cannot be used"
-    progress.print_line(f"reanalysis: {len(values)} values in {count} series; {unused}")
+    progress.print_line(f"reanalysis: {len(values)} values in {series_count} series; {unused}")
     if paper is not None:
         programs.run_r(os.path.join(paths.PROJECT, "analysis/reanalyse.R"), to, paper)
 
@@ -96,13 +96,13 @@ def write_tables(folder: str, to: str, paper: str | None = None) -> None:
 def _build_table(rows: list[Row]) -> tuple[list[str], list[tuple[object, ...]]]:
     """Return the names of the columns of tidy.csv, and its rows.
 
-    rows: readings of the logs.  Those that are not values (refusals) are left out.
+    rows: values and refusals; refusals are left out.
     Each factor of any value has a column, which is empty for values without the factor.
     The values of a series are numbered from 1, in the order of `rows`.
-    The tuples must have the order of `SERIES_COLUMNS`, factors and `VALUE_COLUMNS`.
+    The items of a tuple must be in the order of `SERIES_COLUMNS`, factors and `VALUE_COLUMNS`.
     """
     values = [(row, row.reading) for row in rows if isinstance(row.reading, Value)]
-    factors = merge_orders(list(value.factors) for _, value in values)
+    factors = merge_name_lists(list(value.factors) for _, value in values)
     repetitions: collections.Counter[tuple[object, ...]] = collections.Counter()
     table: list[tuple[object, ...]] = []
     for row, value in values:
@@ -115,16 +115,16 @@ def _build_table(rows: list[Row]) -> tuple[list[str], list[tuple[object, ...]]]:
             value.selection,
         )
         repetitions[series] += 1
-        # A float keeps 15 significant digits of any decimal number.
+        # A float keeps up to 15 significant digits of any decimal number.
         number = f"{value.value:.15g}"
         table.append((*series, repetitions[series], number, row.file, value.line))
     return [*SERIES_COLUMNS, *(f"{FACTOR}{name}" for name in factors), *VALUE_COLUMNS], table
 
 
-def _read_all_files(source: Files) -> Iterator[Row]:
+def _read_all_files(source: PublishedFiles) -> Iterator[Row]:
     """Yield the rows of all files behind the original's figures.
 
-    The order binds: tidy.csv has it, and the numbers of repetitions follow from it.
+    The order must stay: tidy.csv has it, and the numbers of repetitions follow from it.
     """
     for folder, workload, read in (
         ("RandomAccess", "randomaccess", logs.read_randomaccess),
@@ -134,7 +134,7 @@ def _read_all_files(source: Files) -> Iterator[Row]:
         for name, environment in LOGS.items():
             file = f"{folder}/results/{name}.log"
             if file == REPLACED:
-                yield from _read_replaced_log(source)
+                yield from _read_replaced_fio_log(source)
             else:
                 yield from _read_file(source, file, workload, environment, read)
     for name, environment in LOGS.items():
@@ -142,7 +142,7 @@ def _read_all_files(source: Files) -> Iterator[Row]:
         read_log = functools.partial(logs.read_linpack, name=log)
         yield from _read_file(source, f"linpack/results/{log}", "linpack", environment, read_log)
     for name, environment in MYSQL.items():
-        yield from _read_database(source, f"{MYSQL_FOLDER}/{name}", environment)
+        yield from _read_mysql_folder(source, f"{MYSQL_FOLDER}/{name}", environment)
     for name, read_book in WORKBOOKS.items():
         file = f"{name}/results/{name}.xlsx"
         yield from _read_file(source, file, name, "", read_book, is_text=False)
@@ -163,20 +163,26 @@ def _read_all_files(source: Files) -> Iterator[Row]:
 def _build_missing_refusal(values: str, environment: str) -> Refusal:
     """Return a refusal which says that values of an environment are missing.
 
-    values: a noun for the message.  environment: its name; "" for all environments.
+    values: a noun for the message, such as "values of redis".
+    environment: its name; "" for all environments.
     """
     return Refusal(0, f"missing: no {values}{f' in {environment}' if environment else ''}")
 
 
 def _read_file(
-    source: Files, file: str, workload: str, environment: str, reader: Reader, is_text: bool = True
+    source: PublishedFiles,
+    file: str,
+    workload: str,
+    environment: str,
+    reader: Reader,
+    is_text: bool = True,
 ) -> Iterator[Row]:
     """Yield the rows of a file; one refusal if the file is missing, empty or unreadable.
 
-    file: its path in `source`.  environment: the environment of the values that name none
-    themselves.
-    reader: it is given the lines of the file or, unless `is_text`, its bytes, and raises
-    ValueError for content of another kind.
+    file: its path in `source`.
+    environment: the environment of values that do not name one themselves.
+    reader: yields values and refusals.  Its argument is the list of the file's lines or, unless
+    `is_text`, the bytes of the file.  It raises ValueError for content of another kind.
     """
     content = source.read_file(file)
     if content is None:
@@ -198,15 +204,19 @@ def _read_file(
 
 
 def _split_lines(content: bytes) -> list[str]:
-    """Return the lines of a log as a terminal shows them: a carriage return begins a line again."""
+    """Return the lines of a log as a terminal shows them.
+
+    A carriage return within a line overwrites it: only the text after the last one counts.
+    """
     lines = content.decode("ascii", "replace").rstrip("\n").split("\n")
     return [line.rstrip("\r").split("\r")[-1] for line in lines]
 
 
-def _read_replaced_log(source: Files) -> Iterator[Row]:
+def _read_replaced_fio_log(source: PublishedFiles) -> Iterator[Row]:
     """Yield fio's values in the virtual machine from two logs, the replacement and the old one.
 
-    The figures show the old log, so the values of its replacement are a variant, if the two differ.
+    The figures show the old log.  If the two differ, the values of the replacement have the
+    selection ``variant``.
     """
     old = f"at-{REVISION}/{REPLACED}"
     if source.read_file(REPLACED) != source.read_file(old):
@@ -223,11 +233,11 @@ def _set_selection(rows: Iterator[Row], selection: str) -> Iterator[Row]:
         yield row
 
 
-def _read_database(source: Files, folder: str, environment: str) -> Iterator[Row]:
+def _read_mysql_folder(source: PublishedFiles, folder: str, environment: str) -> Iterator[Row]:
     """Yield the values of MySQL in an environment, and the host's CPU usage during its runs.
 
     folder: the folder of the outputs of sysbench (``records-…``) and dstat (``dstat….csv``).
-    The order binds: sysbench's outputs give the factors of the runs that dstat shows.
+    Sysbench's outputs must be read first: they give the factors of the runs that dstat shows.
     """
     sysbench_files, dstat_files = [], []
     for file in source.names:

@@ -32,7 +32,8 @@ NUTTCP_ROWS = (5, 7)
 def read_netperf(content: bytes) -> Readings:
     """Yield the rate (tx/s) and its reciprocal, the latency (µs), by test and environment.
 
-    content: of netperf's workbook.  Yields a refusal for each test without a rate.
+    content: the bytes of netperf's workbook.
+    Yields a refusal for each test without a rate.
     Raises ValueError if the content is not a workbook.
     """
     sheet = _open_sheet(content)
@@ -58,8 +59,9 @@ def read_netperf(content: bytes) -> Readings:
 def read_nuttcp(content: bytes) -> Readings:
     """Yield the throughput by direction (Mbit/s), and by number of connections (Gbit/s).
 
-    content: of nuttcp's workbook.  Its rows have fixed places, which `NUTTCP_ROWS` and the
-    constants above it name.  Raises ValueError if the content is not a workbook.
+    content: the bytes of nuttcp's workbook.  The places of its rows are fixed: NUTTCP_ROWS,
+    NUTTCP_HEAD and CONNECTIONS_HEAD.
+    Raises ValueError if the content is not a workbook.
     """
     sheet = _open_sheet(content)
     for row in NUTTCP_ROWS:
@@ -79,9 +81,10 @@ def _read_throughput(
 ) -> Iterator[Value]:
     """Yield the throughput of each environment in a row; cells without a number are left out.
 
-    sheet: of openpyxl.
-    row: its number, from 1.  head: number of the row with the columns' headings.
-    unit, factors, selection: of the values.
+    sheet: a sheet of openpyxl.
+    row: the number of the row, from 1.
+    head: the number of the row with the columns' headings.
+    unit, factors, selection: those of the yielded values.
     """
     for column, environment in _find_environments(sheet, head):
         rate = _read_number(sheet, row, column)
@@ -92,11 +95,11 @@ def _read_throughput(
 def _open_sheet(content: bytes) -> Any:
     """Return the first sheet of an Excel workbook, with the values of its formulas.
 
-    Raises ValueError if the content is not a workbook: the caller yields a refusal then.
+    Raises ValueError if the content is not a workbook.
     """
     try:
         with warnings.catch_warnings():
-            # Warnings concern extensions, such as formats, and no values.
+            # Warnings concern extensions, such as formats; values are not affected.
             warnings.simplefilter("ignore")
             return openpyxl.load_workbook(io.BytesIO(content), data_only=True).worksheets[0]
     except (
@@ -111,8 +114,9 @@ def _open_sheet(content: bytes) -> Any:
 
 
 def _find_environments(sheet: Any, row: int) -> Iterator[tuple[int, str]]:
-    """Yield each column whose heading in a row names an environment, and that environment.
+    """Yield (column, environment) for each column whose heading names an environment.
 
+    row: the number of the row with the headings.
     Columns are numbered from 1; the first one holds the headings of rows and is left out.
     """
     for column in range(2, sheet.max_column + 1):

@@ -13,10 +13,10 @@ from strata.archive.checksums import hash_file
 from strata.environments.common import docker_daemon
 from strata.experiment import blocks, config, measuring, plan, planning, workload
 from strata.experiment.folder import (
+    check_experiment_name,
     check_repetitions,
     format_folder_name,
-    prepare_folder,
-    require_name,
+    prepare_experiment_folder,
 )
 from strata.experiment.precision import SMALLEST_DIFFERENCE
 from strata.host import capacity, observe
@@ -59,19 +59,19 @@ def reproduce_archive(
     archive: the path of an archive, a project or a folder of results.
     budget: the largest time of measurement, such as ``10min``.
     effect: the change of a ratio that must not be overlooked, such as ``5%``.
-    name: the name of the folder below `FOLDER`; None: one that follows from the archive's.
-    trust: whether commands and programs that the archive names are run.
-    fresh: whether earlier results here are removed, and all is measured again.
-    dry: whether nothing is measured; the differences and the expected time are printed.
-    json_file: a file for the answer as JSON, or ``-`` for standard output; None: none.
-    The original stays as it is.  The same command continues an interrupted measurement.
-    Returns 0 if all that can be tested agrees, 1 if something differs, 2 if nothing can be tested,
-    3 if something is undecided.
+    name: the name of the folder below `FOLDER`; None for a name derived from the archive's.
+    trust: whether commands and programs that the archive names may be run.
+    fresh: whether earlier results here are removed, and everything is measured again.
+    dry: whether only the differences and the expected time are printed, and nothing is measured.
+    json_file: a file for the answer as JSON, or ``-`` for standard output; None for no file.
+    The archive is not changed.  The same command continues an interrupted measurement.
+    Returns the exit status: 0 if all that can be tested agrees, 1 if something differs, 2 if
+    nothing can be tested, 3 if something is undecided or after a dry run.
     Raises UserError for a bad archive or option, MachineError if nothing could be measured, and
     Interrupted if nothing was measured before a signal.
     """
     with reserve_outputs({"--json": json_file}):
-        answer = _find_answer(archive, budget, effect, name, trust, fresh, dry)
+        answer = _measure_and_judge(archive, budget, effect, name, trust, fresh, dry)
     if answer is None:
         return UNDECIDED
     if json_file is not None:
@@ -79,12 +79,13 @@ def reproduce_archive(
     return _STATUS[answer["outcome"]]
 
 
-def _find_answer(
+def _measure_and_judge(
     archive: str, budget: str, effect: str, name: str | None, trust: bool, fresh: bool, dry: bool
 ) -> Fields | None:
     """Measure the experiment of an archive here, print what agrees, and return the answer.
 
-    Arguments and errors are those of :func:`reproduce_archive`.  None after a dry run.
+    Arguments and errors are those of :func:`reproduce_archive`.  Returns None after a dry run.
+    docs/files.md lists the keys of the answer.
     """
     effect_share = compare.parse_share(effect)
     if effect_share <= SMALLEST_DIFFERENCE:
@@ -92,17 +93,17 @@ def _find_answer(
             f"--effect: is {effect}; must be a share above {SMALLEST_DIFFERENCE:.0%}, such as 5%"
         )
     repetitions = _plan_repetitions(budget, effect_share)
-    folder = _choose_folder(archive, name)
+    folder = _choose_reproduction_folder(archive, name)
     with compare.open_results(archive) as results:
         results = os.path.abspath(results)
-        original = settings.read_plan(results)
+        original = settings.read_checked_plan(results)
         if original["scale"] == blocks.SMALL_SCALE:
             raise UserError(
                 f"{archive}: is at the scale {original['scale']}, whose sizes are for tests and "
                 "answer nothing; name results of the scale standard or paper"
             )
-        _require_pair(archive, results)
-        _, base = config.read_nearest()
+        _check_ratio_to_native(archive, results)
+        _, base = config.read_nearest_config()
         with contextlib.chdir(paths.PROJECT):
             restored = settings.build_configuration(
                 original, base, repetitions, capacity.read_host_facts()
@@ -113,10 +114,10 @@ def _find_answer(
                 "--fresh removes earlier results, and --dry-run measures none: leave one out"
             )
         if fresh:
-            _require_trust(restored, is_trusted)
+            _check_trust(restored, is_trusted)
         own_plan = _prepare_experiment(folder, results, restored, fresh, dry or not is_trusted)
-        differences = _print_differences(results, original, own_plan)
-        _require_trust(restored, is_trusted or dry)
+        differences = _print_and_list_differences(results, original, own_plan)
+        _check_trust(restored, is_trusted or dry)
         if own_plan is not None:
             with contextlib.chdir(folder):
                 forecast.print_forecast(own_plan, samples=os.path.relpath(paths.PROJECT))
@@ -135,10 +136,11 @@ def _find_answer(
     return answer
 
 
-def _require_pair(archive: str, results: str) -> None:
+def _check_ratio_to_native(archive: str, results: str) -> None:
     """Raise UserError if no workload was measured natively and in another environment.
 
-    archive: its path, for the message.  results: its folder of results.
+    archive: the path of the archive, for the message.
+    results: the archive's folder of results.
     """
     environments: dict[str, set[str]] = {}
     for record in measuring.read_records(results):
@@ -150,25 +152,26 @@ def _require_pair(archive: str, results: str) -> None:
         )
 
 
-def _choose_folder(archive: str, name: str | None) -> str:
+def _choose_reproduction_folder(archive: str, name: str | None) -> str:
     """Return the path of the folder of a reproduction, which may not exist yet.
 
-    name: the name below FOLDER; None: one that follows from the archive's file name.
-    Raises UserError for a wrong name.
+    name: the name of the folder below FOLDER; None for a name derived from the archive's.
+    Raises UserError for an invalid name.
     """
     if name is None:
         name = format_folder_name(compare.get_base_name(os.path.abspath(archive)), "archive")
     else:
-        require_name(name)
+        check_experiment_name(name)
     return os.path.join(FOLDER, name)
 
 
 def _describe_archive(archive: str, results: str) -> Fields:
     """Return ``{name, sha256, command, original}`` of an archive, for analysis/reproduce.R.
 
-    archive: its path, or the path of a folder.  results: the absolute path of its results.
-    sha256: the archive's; empty for a folder.  original: the results, which R reads.
-    command: the command line for readers who check the card.
+    archive: the path of the archive or of a folder.
+    results: the absolute path of its folder of results, which R reads as `original`.
+    `sha256` is that of the archive, or empty for a folder.  `command` is the command line that the
+    card shows to readers who want to check it.
     """
     return {
         "name": os.path.basename(os.path.abspath(archive)),
@@ -195,25 +198,24 @@ def _plan_repetitions(budget: str, effect: float) -> Fields:
 
 
 def _prepare_experiment(
-    folder: str, results: str, restored: Restored, fresh: bool, untried: bool
+    folder: str, results: str, restored: Restored, fresh: bool, skips_trial: bool
 ) -> Plan | None:
-    """Make the folder of a reproduction, and return its plan; None if nothing can be compared.
+    """Prepare the folder of a reproduction, and return its plan; None if nothing can be compared.
 
     folder: its path; it gets config.yaml, links to the project, and the files of parameters.
     results: the original's folder of results.
-    restored: the experiment, to whose ``omitted`` the reasons are added for what cannot be measured
-    here.
-    fresh: whether earlier results are removed.
-    untried: whether KVM is not tried; a trial starts a virtual machine from the image.
+    restored: the experiment; its ``omitted`` gets the reasons why parts cannot be measured here.
+    fresh: whether earlier results in the folder are removed.
+    skips_trial: whether the trial of KVM, which starts a virtual machine, is left out.
     Raises UserError if the folder holds another experiment.
     """
     path = os.path.join(folder, config.FILE)
     earlier_settings = yaml_files.read_mapping(path) if os.path.exists(path) else None
-    prepare_folder(folder)
+    prepare_experiment_folder(folder)
     results_here = os.path.join(folder, "results")
     if fresh and os.path.isdir(results_here):
         remove_tree(results_here)
-    files = settings.find_files(restored, results)
+    files = settings.find_parameter_files(restored, results)
     settings_here = restored.settings
     if earlier_settings is not None and not fresh:
         # The number of blocks may change; workloads that always failed are left out later.
@@ -227,7 +229,7 @@ def _prepare_experiment(
     # A ratio takes native and another environment.
     if not only["workloads"] or len(only["environments"]) < 2:
         return None
-    prepare_folder(folder, settings_here)
+    prepare_experiment_folder(folder, settings_here)
     for name, source in files.items():
         target = os.path.join(folder, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -235,7 +237,7 @@ def _prepare_experiment(
     # The declarations of another folder may differ.
     workload.read_declaration.cache_clear()
     with contextlib.chdir(folder):
-        if untried:
+        if skips_trial:
             own_plan = planning.build_plan(config.read_config({}), capacity.read_host_facts())
         else:
             own_plan = kvm_trial.build_plan_after_trial({})
@@ -245,7 +247,7 @@ def _prepare_experiment(
 def _has_comparison(own_plan: Plan, restored: Restored) -> bool:
     """Return whether native and another environment are available here.
 
-    Adds the reason for each environment that is not to ``omitted`` of `restored`.
+    Also adds to ``omitted`` of `restored` the reason for each environment that is not available.
     """
     entries: Fields = dict(own_plan["environments"])
     unavailable = {key: entry for key, entry in entries.items() if not entry["available"]}
@@ -258,12 +260,13 @@ def _has_comparison(own_plan: Plan, restored: Restored) -> bool:
     return False
 
 
-def _require_trust(restored: Restored, trust: bool) -> None:
-    """Raise UserError if an archive names commands of its own, which it lists, without trust.
+def _check_trust(restored: Restored, is_trusted: bool) -> None:
+    """Raise UserError if an archive names commands of its own that the user has not allowed.
 
-    trust: whether the user allowed them.  Call it before anything is measured.
+    is_trusted: whether the user has allowed them.
+    The message lists the commands.  The check must come before anything is measured.
     """
-    if restored.foreign and not trust:
+    if restored.foreign and not is_trusted:
         raise UserError(
             "the archive names commands, programs or options of its own, which would run here "
             "with all rights of a measurement; look at them, and add --trust to run them:",
@@ -271,15 +274,19 @@ def _require_trust(restored: Restored, trust: bool) -> None:
         )
 
 
-def _print_differences(results: str, original: Plan, own_plan: Plan | None) -> list[Fields]:
-    """Print what differs between the original's machine and this one, and return it.
+def _print_and_list_differences(
+    results: str, original: Plan, own_plan: Plan | None
+) -> list[Fields]:
+    """Print and return the differences between the original's machine and this one.
 
-    results: the original's folder of results.  original: its plan.
+    results: the original's folder of results.
+    original: the original's plan.
     own_plan: the plan on this machine; None if nothing is measured.
-    Returns ``[{item, there, here}, …]``, whole texts, for the page (analysis/reproduce.R).
+    Returns ``[{item, there, here}, …]`` for the page (analysis/reproduce.R).  Printed texts are cut
+    to 100 characters; returned ones are not.
     """
     there, here = settings.describe_plan(original), {}
-    # The first record of Docker says all; without one the last record counts.
+    # The first record with facts of Docker has all facts; without one the last record counts.
     for record in measuring.read_records(results):
         there["machine"] = record["observed"]["host"]["static"]
         there["Strata"] = {"revision": record["source"]["revision"]}
@@ -291,10 +298,10 @@ def _print_differences(results: str, original: Plan, own_plan: Plan | None) -> l
         if any("docker" in layers for layers in here["environment"].values()):
             here["Docker"] = docker_daemon.select_facts(docker_daemon.read_info())
     here["machine"] = observe.observe_host(capacity.list_usable_cpus())
-    here["Strata"] = {"revision": plan.read_source(paths.PROJECT)["revision"]}
+    here["Strata"] = {"revision": plan.read_source_revision(paths.PROJECT)["revision"]}
     # The control group is a fact of the process that measured, and not of the machine.
     here["machine"].pop("cgroup", None)
-    differences = settings.list_differences(there, here)
+    differences = settings.list_differing_facts(there, here)
     if differences:
         progress.print_line("what differs, there → here:")
     else:
@@ -307,15 +314,15 @@ def _print_differences(results: str, original: Plan, own_plan: Plan | None) -> l
 def _measure_experiment(folder: str, budget: str) -> None:
     """Measure the experiment in a folder until it is precise enough, or a signal comes.
 
-    After a signal the results so far are the answer.  If cells failed, a second try leaves each
-    workload out of the environments where it always failed.
-    budget: the time, which the progress line shows.
+    After a signal, the results so far are the answer.  If cells failed, a second try leaves out
+    each workload in the environments where it always failed.
+    budget: the time for measuring as a text, which the progress line shows.
     Raises MachineError if nothing was measured, or Snakemake failed although no cell did, and
     Interrupted if a signal came before anything was measured.
     """
 
     def describe_round(number: int) -> str:
-        """Return the number of a round, and the time that was spent until then."""
+        """Return a phrase with the number of a round, and the time that was spent until then."""
         decision = read_json(os.path.join(folder, get_result_path("precision", round=number))) or {}
         spent = progress.format_duration(decision.get("spent_seconds", 0))
         return f"round {number} ({spent} of {budget})"
@@ -324,7 +331,7 @@ def _measure_experiment(folder: str, budget: str) -> None:
         """Measure the missing cells, and return whether all were measured."""
         targets = [get_result_path("comparisons")]
         return measuring.run_snakemake(
-            folder, targets, "--keep-going", line=line, at_round=describe_round
+            folder, targets, "--keep-going", line=line, describe_round=describe_round
         )
 
     line = measuring.ProgressLine()
@@ -335,44 +342,49 @@ def _measure_experiment(folder: str, budget: str) -> None:
             started = time.time()
             is_measured = measure_missing_cells()
         # Cells that failed now are part of the answer; any other failure is not.
-        if not is_measured and not measuring.list_pairs(folder, "failed", started):
+        if not is_measured and not measuring.list_pairs_of_cells(folder, "failed", started):
             line.clear()
             log = os.path.join(folder, measuring.LOG)
-            lines = measuring.read_last_lines(folder)
+            lines = measuring.read_last_log_lines(folder)
             raise MachineError(f"{log}: the measurement did not end well:", *lines)
     except Interrupted:
         line.clear()
-        if not measuring.list_pairs(folder, "raw"):
+        if not measuring.list_pairs_of_cells(folder, "raw"):
             progress.print_message("strata: ended before an answer; the same command goes on")
             raise
         progress.print_message("strata: ended early; this is the answer so far:")
     line.clear()
-    if not measuring.list_pairs(folder, "raw"):
+    if not measuring.list_pairs_of_cells(folder, "raw"):
         raise MachineError(f"nothing was measured: {os.path.join(folder, measuring.LOG)} says why")
 
 
 def _leave_out_failing_workloads(folder: str) -> bool:
-    """Change config.yaml: leave each workload out where it always failed.
+    """Leave out each workload, by config.yaml, in the environments where it always failed.
 
     Returns whether some are left out; otherwise the file stays as it is.
     """
-    failing = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")
+    failing = measuring.list_pairs_of_cells(folder, "failed") - measuring.list_pairs_of_cells(
+        folder, "raw"
+    )
     path = os.path.join(folder, config.FILE)
     settings_here = yaml_files.read_mapping(path)
     leave_out = settings_here.setdefault("leave_out", {})
     for environment, workload_name in sorted(failing):
         leave_out.setdefault(environment, []).append(workload_name)
     if failing:
-        prepare_folder(folder, settings_here)
+        prepare_experiment_folder(folder, settings_here)
     return bool(failing)
 
 
-def _add_failures(folder: str, restored: Restored) -> None:
-    """Add to ``omitted`` of `restored` why each workload failed where it always failed.
+def _add_failures_to_omitted(folder: str, restored: Restored) -> None:
+    """Add a reason to ``omitted`` of `restored` for each workload and environment that failed.
 
-    The reasons are the errors of the records below results/failed/ in `folder`.
+    Only pairs without any measured cell count.  The reasons are the errors of the records below
+    results/failed/ in `folder`.
     """
-    failing = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")
+    failing = measuring.list_pairs_of_cells(folder, "failed") - measuring.list_pairs_of_cells(
+        folder, "raw"
+    )
     for environment, workload_name in sorted(failing):
         pattern = os.path.join(
             glob.escape(folder), f"results/failed/{environment}/{workload_name}/*.json"
@@ -385,21 +397,21 @@ def _add_failures(folder: str, restored: Restored) -> None:
 
 
 def _compute_and_describe_tables(folder: str, restored: Restored) -> Fields:
-    """Make the tables of what a reproduction measured, and return their description for R.
+    """Write the tables of a reproduction, and return ``{replication, logs, omitted}`` for R.
 
-    It is ``{replication, logs, omitted}``; analysis/reproduce.R reads these keys.
+    analysis/reproduce.R reads these keys.
     replication: the absolute path of the folder of results; "" if nothing was measured.
     logs: the SHA-256 over all logs and records; "" if nothing was measured.
     omitted: ``[{environment, workload, reason}, …]``; environment or workload is "" if the reason
     holds for all.
     Adds the failures of this reproduction to `restored` first.
     """
-    _add_failures(folder, restored)
+    _add_failures_to_omitted(folder, restored)
     omitted = [
         {"environment": environment, "workload": workload_name, "reason": reason}
         for (environment, workload_name), reason in restored.omitted.items()
     ]
-    if not measuring.list_pairs(folder, "raw"):
+    if not measuring.list_pairs_of_cells(folder, "raw"):
         return {"replication": "", "logs": "", "omitted": omitted}
     programs.run_python(folder, "tidy", "--partial")
     digest = light.build_summary(folder, {})["raw"]["sha256"]
@@ -408,10 +420,10 @@ def _compute_and_describe_tables(folder: str, restored: Restored) -> Fields:
 
 
 def _judge_replication(folder: str, request: Fields) -> Fields:
-    """Return the answer of analysis/reproduce.R, with those keys of the request that it rests on.
+    """Return the answer of analysis/reproduce.R, with the keys of the request that it rests on.
 
-    folder: the folder of the reproduction.  R writes page, card and tables into it; they stay as
-    they were if R fails.
+    folder: the folder of the reproduction, into which R writes page, card and tables; if R fails,
+    the earlier ones stay.
     request: the content of REQUEST.json, which the head of analysis/reproduce.R describes.
     ``--json`` prints the answer, whose keys docs/files.md lists.
     """
@@ -428,7 +440,7 @@ def _judge_replication(folder: str, request: Fields) -> Fields:
 
 
 def _print_answer(answer: Fields, folder: str) -> None:
-    """Print the table of an answer, its claims and its outcome, and where page and card are.
+    """Print the table of an answer, its claims, its outcome, and the paths of page and card.
 
     answer: as :func:`_judge_replication` returns it, with the rows of analysis/reproduce.R.
     """

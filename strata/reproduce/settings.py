@@ -43,7 +43,7 @@ class Restored:
 def build_configuration(
     original: Plan, base: Fields, repetitions: Fields, machine: HostFacts
 ) -> Restored:
-    """Turn the plan of another machine's experiment into a configuration for this machine.
+    """Return a configuration that measures the experiment of another machine's plan here.
 
     original: the plan, which was checked.
     base: the content of config.yaml here; only `client`, `image.mirror` and `interference` are
@@ -100,7 +100,7 @@ def _restore_environments(original: Plan, restored: Restored) -> Fields:
     environments: Fields = {}
     for name, planned in original["environments"].items():
         if not planned["available"] or blocks.is_unpaired(planned):
-            # It has no ratio to native.
+            # Such an environment has no ratio to native.
             continue
         layer_names = [layer_name for layer in planned["layers"] for layer_name in layer]
         unknown = [layer for layer in layer_names if layer not in registry.list_layer_names()]
@@ -122,10 +122,10 @@ def _restore_environments(original: Plan, restored: Restored) -> Fields:
 
 
 def _restore_label(environment: Any) -> str:
-    """Return the label of a planned environment without the words that its machine added.
+    """Return the label of a planned environment as config.yaml had it.
 
-    Planning adds `otherwise` in parentheses, and puts the name of the accelerator in place of
-    ``{vm}``: on this machine it does so again.
+    Planning (experiment/planning.py) adds `otherwise` in parentheses, and replaces ``{vm}`` by the
+    name of the accelerator; both are undone.
     """
     label: str = environment["label"]
     if "otherwise" in environment:
@@ -136,11 +136,12 @@ def _restore_label(environment: Any) -> str:
 
 
 def _restore_client(original: Plan, base: Fields) -> str | Fields:
-    """Return the client of a plan as in config.yaml; a second machine is the one named here.
+    """Return the value of `client` in config.yaml for the client of a plan.
 
-    base: the content of config.yaml here.
+    base: the content of config.yaml here.  If the plan's client was a second machine, the second
+    machine of `base` takes its place.
     Returns "namespace", or a mapping with `rate`, or with `ssh` and its options.
-    Raises UserError if the plan's client was a second machine, and config.yaml names none.
+    Raises UserError if the plan's client was a second machine, and `base` names none.
     """
     planned = original["client"]
     rate = {"rate": planned["rate"]} if planned["rate"] else {}
@@ -159,10 +160,10 @@ def _restore_client(original: Plan, base: Fields) -> str | Fields:
 def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -> Fields:
     """Return ``{workload: {parameter: value}}`` with the parameters that a configuration set.
 
-    machine: as for :func:`build_configuration`.
-    Workloads that do not fit this version or machine, for one of their parameters too, are left out
-    and added to ``omitted`` of `restored`.  Adds free texts to its ``foreign``, and names of files
-    to its ``files``.
+    machine: the facts of this machine.
+    A workload that does not fit this version or machine, or one of whose parameters does not, is
+    left out and added to ``omitted`` of `restored`.  Parameters that are free texts are added to
+    its ``foreign``, and names of files to its ``files``.
     """
     workloads: Fields = {}
     known_names = set(workload.list_workloads())
@@ -177,12 +178,12 @@ def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -
             checked = {
                 key: value for key, value in overrides.items() if "file" not in declared[key]
             }
-            if mistakes := [*workload.check_overrides(name, checked)]:
-                # The first one is a reason enough.
+            if mistakes := [*workload.list_override_mistakes(name, checked)]:
+                # One reason is enough.
                 raise UserError(": ".join(mistakes[0]))
             workload.resolve_parameters(name, overrides, original["scale"], machine)
         except UserError as error:
-            # The reader has no such config.yaml.
+            # The message should not name config.yaml, since the reader has none with this key.
             restored.omitted["", name] = str(error).removeprefix(f"{config.FILE}: ")
             continue
         workloads[name] = overrides
@@ -194,8 +195,10 @@ def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -
 def _find_overrides(name: str, original: Plan, declared: Fields) -> Fields:
     """Return ``{parameter: value}`` for the parameters that a workload's configuration set.
 
-    Any other parameter has the value that the workload's rules give on the plan's machine.
-    name: the name of the workload.  declared: the parameters of its declaration, in this version.
+    All other parameters have the value that the workload's declaration and rules give on the plan's
+    machine.
+    name: the name of the workload.
+    declared: the parameters in the workload's declaration, in this version of Strata.
     Raises UserError for a parameter that the workload no longer has.
     """
     values: Fields = dict(original["workloads"][name]["parameters"])
@@ -211,17 +214,17 @@ def _find_overrides(name: str, original: Plan, declared: Fields) -> Fields:
         if not is_rule and value != default:
             overrides[key] = value
     # Rules may depend on the other values.
-    ruled, _ = workload.resolve_parameters(name, overrides, scale, original["machine"])
-    return overrides | {
-        key: value for key, value in values.items() if key not in overrides and value != ruled[key]
-    }
+    derived, _ = workload.resolve_parameters(name, overrides, scale, original["machine"])
+    differing = {key: value for key, value in values.items() if value != derived[key]}
+    return overrides | differing
 
 
 def _list_free_texts(name: str, overrides: Fields, declared: Fields) -> Iterator[str]:
     """Yield ``KEY: value`` for the parameters that are free texts, such as a command line.
 
-    overrides: the parameters that are set.  declared: the parameters of the declaration.
-    A parameter is none if its schema lists its values, or has a pattern for the whole text.
+    overrides: the values that are set, by parameter.
+    declared: the parameters in the workload's declaration.
+    A text is not free if its schema lists the values, or has a pattern for the whole text.
     """
     for key, value in overrides.items():
         # A pattern that does not end with "$" lets any text follow.
@@ -232,12 +235,12 @@ def _list_free_texts(name: str, overrides: Fields, declared: Fields) -> Iterator
             yield f"workloads.{name}.{key}: {value}"
 
 
-def find_files(restored: Restored, results: str) -> dict[str, str]:
-    """Return ``{name: path}`` of each file that a parameter names, in the project of results.
+def find_parameter_files(restored: Restored, results: str) -> dict[str, str]:
+    """Return ``{name: path}`` of the files that parameters name, in the project of the results.
 
     results: the folder of results; an archive holds the files in its source.
-    A workload whose file does not exist, or is outside the project, is left out of `restored`: its
-    settings lack it, and its ``omitted`` has the reason.
+    A workload whose file is missing or outside the project is removed from the settings of
+    `restored`, and its ``omitted`` gets the reason.
     """
     project_folder = os.path.dirname(os.path.abspath(results))
     paths_by_name: dict[str, str] = {}
@@ -256,25 +259,27 @@ def find_files(restored: Restored, results: str) -> dict[str, str]:
     return paths_by_name
 
 
-def list_differences(there: Fields, here: Fields) -> list[Fields]:
-    """Return ``[{item, there, here}, …]`` of the facts that are not the same.
+def list_differing_facts(original_facts: Fields, facts_here: Fields) -> list[Fields]:
+    """Return ``[{item, there, here}, …]`` of the facts that differ between two machines.
 
-    there, here: nested mappings; a fact that one side lacks is not a difference.
-    item: the keys that lead to the fact, with spaces between.  The other values are texts.
-    analysis/reproduce.R reads the rows, in the order of `there`.
+    original_facts, facts_here: nested mappings of the original's machine and of this one.  A fact
+    that is missing on one side is not a difference.
+    `item` are the keys that lead to the fact, with spaces between; `there` and `here` are the facts
+    as texts.  analysis/reproduce.R reads the rows, which are in the order of `original_facts`.
     """
-    facts_there, facts_here = _flatten_mapping(there), _flatten_mapping(here)
+    original_texts, texts_here = _flatten_mapping(original_facts), _flatten_mapping(facts_here)
     return [
-        {"item": item, "there": text, "here": facts_here[item]}
-        for item, text in facts_there.items()
-        if facts_here.get(item, text) != text
+        {"item": item, "there": text, "here": texts_here[item]}
+        for item, text in original_texts.items()
+        if texts_here.get(item, text) != text
     ]
 
 
 def _flatten_mapping(value: Any) -> dict[str, str]:
-    """Return ``{keys that lead to a value, with spaces between: value as text}`` of a mapping.
+    """Return a nested mapping as ``{keys: text}``, with one entry for each value in it.
 
-    Mappings may be nested at will; lists are texts.  A value that is not a mapping has the key "".
+    The keys that lead to a value are joined by spaces.  Lists become texts.  For a value that is
+    not a mapping, the result has the single key "".
     """
     if not isinstance(value, dict):
         return {"": " ".join(str(value).split())}
@@ -288,8 +293,8 @@ def _flatten_mapping(value: Any) -> dict[str, str]:
 def describe_plan(original: Plan) -> Fields:
     """Return the facts of a plan that may differ on another machine, as nested mappings.
 
-    The keys are image, sizes (of each workload) and environment (layers of each), with which the
-    items of :func:`list_differences` begin: users see them.
+    The keys are `image`, `sizes` (the parameters of each workload) and `environment` (the layers of
+    each).  Users see them: the items of :func:`list_differing_facts` begin with these keys.
     """
     return {
         "image": {key: original["image"][key] for key in ("distribution", "release")},
@@ -305,9 +310,12 @@ def describe_plan(original: Plan) -> Fields:
     }
 
 
-def read_plan(results: str) -> Plan:
-    """Return the plan in a folder of results, checked.  Raises UserError with its mistakes."""
+def read_checked_plan(results: str) -> Plan:
+    """Return the plan in a folder of results, checked against its format and schema.
+
+    Raises UserError with all mistakes.
+    """
     original: Plan = load_object(results, os.path.basename(paths.PLAN))
-    if mistakes := plan.find_mistakes(original):
+    if mistakes := plan.find_plan_mistakes(original):
         raise UserError(*mistakes)
     return original

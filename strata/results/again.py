@@ -15,19 +15,20 @@ from strata.util.data_types import Plan
 from strata.util.errors import MachineError, UserError
 
 
-def measure_again(workload: str, repetition: int, overrides: config.Overrides) -> None:
+def measure_block_again(workload: str, repetition: int, overrides: config.Overrides) -> None:
     """Replace this process by a Snakemake that measures all cells of a block again.
 
-    Each log and record stays until the new one is complete.  This function never returns.  Sets
-    STRATA_AGAIN; measure/pending.py then ignores the earlier records of the block.
+    This function never returns.  Each log and record stays until the new one is complete.  The
+    variable STRATA_AGAIN makes measure/pending.py ignore the earlier records of the block.
+    workload, repetition: the block.
     overrides: values that replace values of config.yaml.
     Raises UserError for a block that is not planned or is set aside, and for a configuration other
     than that of results/plan.json; MachineError if Snakemake is not installed.
     """
     settings = config.read_config(overrides)
     experiment = planning.build_plan(settings, capacity.read_host_facts())
-    _require_same_plan(experiment)
-    cells = _list_cells(blocks.Order(experiment), (workload, repetition))
+    _check_same_plan(experiment)
+    cells = _list_cells_of_block(blocks.Order(experiment), (workload, repetition))
     logs = [paths.get_cell_path("raw", *cell, "log") for cell in cells]
     program = shutil.which("snakemake") or os.path.join(paths.PROJECT, ".venv/bin/snakemake")
     if not os.path.exists(program):
@@ -39,9 +40,9 @@ def measure_again(workload: str, repetition: int, overrides: config.Overrides) -
     os.execv(program, [program, *arguments])
 
 
-def _require_same_plan(experiment: Plan) -> None:
+def _check_same_plan(experiment: Plan) -> None:
     """Raise UserError unless a plan equals results/plan.json, which the last run wrote."""
-    # Through JSON, as the last plan: tuples become lists.
+    # JSON turns tuples into lists, as in the last plan, which was read from a file.
     present = json.loads(json.dumps(experiment))
     last_plan = plan.read_plan()
     # The start of a run adds these two to the plan that it writes (workflow.py).
@@ -53,7 +54,7 @@ def _require_same_plan(experiment: Plan) -> None:
         )
 
 
-def _list_cells(order: blocks.Order, block: blocks.Block) -> list[blocks.Cell]:
+def _list_cells_of_block(order: blocks.Order, block: blocks.Block) -> list[blocks.Cell]:
     """Return the cells of a block, in the planned order.
 
     Raises UserError if the block is not planned, is set aside, or the order has no blocks.
@@ -66,9 +67,9 @@ def _list_cells(order: blocks.Order, block: blocks.Block) -> list[blocks.Cell]:
         )
     cells = [cell for cell in order.places if cell[1:] == block and cell[0] in order.paired]
     if not cells:
-        # Any environment will do, since none has the block.
+        # The block is in no environment, so any environment gives the right message.
         environment = [*order.paired, *order.plan["environments"]][0]
-        raise UserError(order.explain_missing(environment, *block))
+        raise UserError(order.explain_missing_cell(environment, *block))
     if block in order.disturbed:
         # A replacement may be replaced in its turn.
         while (workload, repetition) in order.replacements:

@@ -24,9 +24,9 @@ from strata.util.files import write_json
 def decide_next_blocks(round_number: int) -> None:
     """Decide after a round which blocks come next, write the decision, and print it in one line.
 
-    round_number: of the round that has been measured.
-    Writes results/precision of that round, flushed to disk, and then the plan's order of cells,
-    which :class:`strata.experiment.blocks.Order` computes from all decisions.
+    round_number: the number of the round that has been measured.
+    Writes results/precision/{round}.json, flushed to disk, and then results/plan.csv, since
+    :class:`strata.experiment.blocks.Order` computes the order of cells from all decisions.
     Raises UserError if no decision is due after the round, or its cells are not measured.
     """
     experiment = plan.read_checked_plan()
@@ -59,8 +59,8 @@ class _Decision:
     def __init__(self, experiment: Plan, order: blocks.Order, cell_values: tidy.CellValues) -> None:
         """Decide which blocks are repeated; then spend the rest of the budget on further blocks.
 
-        order: the order of the plan; its last round is the one after which the decision is due.
-        cell_values: of all measured cells.
+        order: the order of the plan; the decision is due after its last round.
+        cell_values: the values of all measured cells.
         Runs R if blocks may be added.
         """
         self._experiment = experiment
@@ -75,7 +75,7 @@ class _Decision:
         records = cell_values.records
         self._costs = precision.compute_mean_cell_seconds(records)
         self.torn_blocks = pairs.find_torn_blocks(experiment, order)
-        # A block in whose place another one is measured costs the budget nothing.
+        # Torn blocks, replaced or not, are not charged to the budget; disturbed blocks are.
         unpaid = {*self.torn_blocks, *order.replacements} - order.disturbed
         self._spent = sum(
             record["seconds"] for cell, record in records.items() if cell[1:] not in unpaid
@@ -87,23 +87,24 @@ class _Decision:
         self._adds_blocks = (
             self._target is not None or self._margin is not None or bool(self._claims)
         )
-        # (Workload, ID of a claim or "") → the rows of its ratios, see _measure_widths.
+        # (Workload, ID of a claim or "") → the rows of its ratios, see _compute_interval_widths.
         self._ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
         if self._adds_blocks:
-            for row in _measure_widths(cell_values, self.repeated_blocks):
+            for row in _compute_interval_widths(cell_values, self.repeated_blocks):
                 self._ratios[row["workload"], row["id"]].append(row)
         self.states = {name: self._estimate_precision(name) for name in experiment["workloads"]}
         self.more = dict.fromkeys(self.states, 0)
         self.claims: dict[str, Precision] = {}
         if self._margin is not None:
-            self._allot_blocks_to_look()
+            self._allot_blocks_to_next_test()
         elif self._adds_blocks:
             self._allot_blocks()
 
     def _estimate_block_seconds(self, workload: str, environments: Container[str]) -> float:
-        """Return the expected seconds of a workload's next block in some environments.
+        """Return the expected duration, in seconds, of a workload's next block.
 
-        Environments without any measured cell count as 0.
+        environments: the environments that the block holds.  One without a measured cell counts as
+        0 seconds.
         """
         return sum(
             self._costs.get((name, workload), 0.0)
@@ -114,7 +115,7 @@ class _Decision:
     def _choose_repeated_blocks(self, records: Mapping[blocks.Cell, Fields]) -> None:
         """Choose the disturbed blocks that are measured again, as far as the budget allows.
 
-        records: of all measured cells; each keeps the disturbances as ``interference.flags``.
+        records: the records of all measured cells, with disturbances as ``interference.flags``.
         Adds to `repeated_blocks`, reduces `left`, and takes the chosen blocks out of `torn_blocks`.
         """
         order = self._order
@@ -122,8 +123,8 @@ class _Decision:
         for cell, record in records.items():
             flags = record.get("interference", {}).get("flags")
             if flags and cell[0] in order.paired and cell[1:] not in order.disturbed:
-                disturbed[cell[1:]] = interference.describe_cause(flags)
-        # By their numbers, then by workload: the budget may not pay for all.
+                disturbed[cell[1:]] = interference.describe_main_cause(flags)
+        # In the order of numbers, then of workloads, since the budget may not suffice for all.
         for block in sorted(disturbed, key=lambda block: (block[1], block[0])):
             environments = {cell[0] for cell in order.places if cell[1:] == block}
             seconds = self._estimate_block_seconds(block[0], environments)
@@ -133,9 +134,9 @@ class _Decision:
                 self.left -= seconds
 
     def _estimate_precision(self, workload: str, claim: str = "") -> Precision:
-        """Return the precision of a workload, or of a published claim on the workload.
+        """Return how precisely a workload, or a published claim on it, is measured so far.
 
-        claim: the claim's ID; "": the workload as a whole.
+        claim: the claim's ID; "" for the workload as a whole.
         """
         order = self._order
         repeated = sum(block[0] == workload for block in [*self.repeated_blocks, *self.torn_blocks])
@@ -150,13 +151,15 @@ class _Decision:
         half_width = max((row["half_width"] for row in rows), default=math.inf)
         target = 0.0
         if claim:
-            # Of several parts the one decides that is farthest from its width.
-            farthest = max(rows, key=lambda row: row["half_width"] / self._find_deciding_width(row))
-            half_width, target = farthest["half_width"], self._find_deciding_width(farthest)
+            # The part that is farthest from the width that decides it counts for the claim.
+            farthest = max(
+                rows, key=lambda row: row["half_width"] / self._find_deciding_half_width(row)
+            )
+            half_width, target = farthest["half_width"], self._find_deciding_half_width(farthest)
         return Precision(
             counted=min((row["n"] for row in rows), default=0),
             again=repeated,
-            # A block that could not be measured takes the place of another; one replaced does not.
+            # A replaced block does not count toward the largest number of blocks; others do.
             room=self._experiment["repetitions"] - order.blocks[workload] + replaced,
             half_width=half_width,
             seconds=self._estimate_block_seconds(workload, environments),
@@ -167,14 +170,15 @@ class _Decision:
         )
 
     def _select_ratios(self, workload: str, claim: str) -> tuple[list[Fields], bool]:
-        """Return the rows of the ratios that need more blocks, and whether blocks hold only these.
+        """Return ``(rows, is_selection)``: the rows of the ratios that further blocks narrow.
 
-        claim: see :meth:`_estimate_precision`.
-        Blocks hold only the environments of undecided ratios if a verdict is wanted, and of ratios
-        wider than the target after the first stage.  Else they hold those of the claim, or all.
+        claim: the claim's ID; "" for the workload as a whole.
+        is_selection: whether further blocks hold only the environments of these rows; otherwise
+        they hold all environments.  They hold only those of undecided ratios if a verdict is
+        wanted, those of a claim, and after the first stage those of ratios wider than the target.
         """
         rows = self._ratios[workload, claim]
-        undecided = [row for row in rows if _is_open(row)]
+        undecided = [row for row in rows if _is_open_ratio(row)]
         if undecided:
             return undecided, True
         if claim:
@@ -185,11 +189,12 @@ class _Decision:
             return wide, True
         return rows, False
 
-    def _find_deciding_width(self, row: Fields) -> float:
-        """Return the half-width that decides a claim's part, or the one that the plan demands.
+    def _find_deciding_half_width(self, row: Fields) -> float:
+        """Return the relative half-width that decides one ratio of a claim.
 
-        row: the row of the part's ratio.
+        row: the row of the ratio, as from :func:`_compute_interval_widths`.
         """
+        # The plan may demand a half-width, which then holds for all claims.
         if self._claims is not True:
             return float(self._claims)
         return precision.compute_deciding_half_width(row["low"], row["high"], row["published"])
@@ -197,13 +202,14 @@ class _Decision:
     def _allot_blocks(self) -> None:
         """Choose how many blocks each workload gets: for verdicts, the target, or published claims.
 
-        Sets `more` and `claims`.  Without a target, blocks of the first stage come before claims.
-        A workload whose verdicts the budget cannot pay for gets none for the target.
+        Sets `more` and `claims`.  Claims get blocks only if no workload needs one for its verdicts,
+        the first stage or the target.  A workload gets no blocks for the target if the budget does
+        not suffice for its verdicts.
         """
         self.more = precision.allot_blocks_after_verdicts(
             self.states,
-            self._count_lacking_blocks(),
-            self._count_answers(),
+            self._count_missing_blocks(),
+            self._count_verdicts(),
             math.inf if self._target is None else self._target,
             self._budget,
             self.left,
@@ -220,49 +226,52 @@ class _Decision:
             self.more[workload] = number
             self.claims[workload] = claim_state
 
-    def _count_lacking_blocks(self) -> dict[str, int]:
-        """Return how many blocks each workload lacks for a verdict; others are no keys.
+    def _count_missing_blocks(self) -> dict[str, int]:
+        """Return how many blocks each workload still needs for a verdict.
 
-        A workload lacks none if it could not be measured, or if `max` allows fewer than a verdict
-        takes.
+        The result has no key for a workload that needs none or could not be measured.  It is empty
+        if the plan allows fewer blocks than a verdict takes.
         """
         if self._experiment["repetitions"] < precision.VERDICT_BLOCKS:
             return {}
         measured = {workload for _, workload in self._costs}
-        lacking = {}
+        missing_blocks = {}
         for name, planned in self._order.blocks.items():
             # A block that is measured again, or replaced, counts in the end.
             replaced = sum(block[0] == name for block in self._order.replacements)
             number = precision.VERDICT_BLOCKS - (planned - replaced)
             if name in measured and number > 0:
-                lacking[name] = number
-        return lacking
+                missing_blocks[name] = number
+        return missing_blocks
 
-    def _count_answers(self) -> dict[str, int]:
-        """Return how many claims, or ratios if no claim counts, each workload's blocks answer."""
+    def _count_verdicts(self) -> dict[str, int]:
+        """Return how many verdicts the blocks of each workload give.
+
+        These are verdicts on published claims if blocks are added for claims, otherwise on ratios.
+        """
         if self._claims:
-            return claims.count_claims(self._experiment)
+            return claims.count_testable_claims(self._experiment)
         return {name: state.ratios for name, state in self.states.items()}
 
-    def _allot_blocks_to_look(self) -> None:
+    def _allot_blocks_to_next_test(self) -> None:
         """Choose how many blocks of each workload follow until differences are tested again.
 
         Workloads with an undecided ratio get blocks, of native and the undecided environments.
         Sets `more`, and reduces `left`.
         """
         for workload, state in self.states.items():
-            if any(map(_is_open, self._ratios[workload, ""])):
-                blocks_to_look = precision.count_blocks_to_look(
+            if any(map(_is_open_ratio, self._ratios[workload, ""])):
+                blocks_to_test = precision.count_blocks_to_next_test(
                     self._order.blocks[workload], state.seconds, self.left
                 )
-                self.more[workload] = min(blocks_to_look, max(state.room, 0))
+                self.more[workload] = min(blocks_to_test, max(state.room, 0))
                 self.left -= self.more[workload] * state.seconds
 
     def to_dict(self) -> Fields:
         """Return the decision as the object that results/precision stores.
 
-        The order of cells follows from its `rests_on` and `workloads` (experiment/blocks.py).  The
-        commands `try` and `reproduce` show keys, too, and schemas/decision.schema.json names all.
+        schemas/decision.schema.json names all keys.  experiment/blocks.py computes the order of
+        cells from `rests_on` and `workloads`; the commands `try` and `reproduce` show other keys.
         """
         decisions = {workload: self._describe_workload(workload) for workload in self.states}
         workloads_by_reason: dict[str, list[str]] = defaultdict(list)
@@ -281,10 +290,11 @@ class _Decision:
         }
 
     def _describe_workload(self, workload: str) -> Fields:
-        """Return the decision on one workload, as `workloads` in :meth:`to_dict` holds it.
+        """Return the decision on one workload, the value in `workloads` of the stored decision.
 
-        `environments` are those of the added blocks; None: all.  The key `verdicts` is present only
-        if a margin decides.
+        `environments` are those of the added blocks, or None for all.  The key `verdicts` is
+        present only if the plan names a margin.  experiment/blocks.py reads `again`, `torn`, `more`
+        and `environments`.
         """
         state, more = self.states[workload], self.more[workload]
         claim = self.claims.get(workload)
@@ -309,11 +319,11 @@ class _Decision:
         return decision
 
     def _explain_blocks(self, workload: str, environments: Sequence[str] | None) -> str:
-        """Return phrases, with commas between, on the blocks of a workload that are measured next.
+        """Return a text on the blocks of a workload that are measured next: phrases, with commas.
 
-        They name each block that is measured again or replaced, with the cause.  If blocks are
-        added, the half-width and its target come first, and the number of added blocks last.
-        environments: those of the added blocks; None means all.
+        The phrases name each block that is measured again or replaced, with the cause.  If blocks
+        may be added, the half-width and its target come first, and the added blocks last.
+        environments: the environments of the added blocks; None means all.
         """
         replacements = []
         for (name, number), cause in self.repeated_blocks.items():
@@ -321,7 +331,7 @@ class _Decision:
                 replacements.append(f"block {number} again: {cause}")
         for (name, number), names in self.torn_blocks.items():
             if name == workload:
-                clause = pairs.describe_environments(names)
+                clause = pairs.describe_unpaired_environments(names)
                 replacements.append(f"block {number} is replaced: {clause}")
         if not self._adds_blocks:
             return ", ".join(replacements) or "no block was disturbed or torn"
@@ -334,9 +344,9 @@ class _Decision:
         )
 
     def _describe_added_blocks(self, workload: str, environments: Sequence[str] | None) -> str:
-        """Return a phrase on how many blocks are added to a workload, or why none is.
+        """Return a phrase that says how many blocks a workload gets, or why it gets none.
 
-        environments: see :meth:`_explain_blocks`.
+        environments: the environments of the added blocks; None means all.
         """
         state, more = self.states[workload], self.more[workload]
         if more:
@@ -363,29 +373,31 @@ def _format_width(half_width: float) -> str:
     return f"± {100 * half_width:.1f} %"
 
 
-def _is_open(row: Fields) -> bool:
+def _is_open_ratio(row: Fields) -> bool:
     """Return whether more blocks may decide a ratio: it is undecided, and varies between blocks.
 
-    row: see :func:`_measure_widths`.  If a ratio still has no interval (`from` is None) after the
-    first test, its blocks are all equal or give no number, and more blocks change nothing.
+    row: the row of the ratio, as from :func:`_compute_interval_widths`.
+    If a ratio still has no interval (`from` is None) after the first test, its blocks are all equal
+    or give no number, and more blocks change nothing.
     """
-    is_before_first_look: bool = row["n"] < precision.LOOKS[0]
-    return row["verdict"] == "undecided" and (row["from"] is not None or is_before_first_look)
+    is_before_first_test: bool = row["n"] < precision.LOOKS[0]
+    return row["verdict"] == "undecided" and (row["from"] is not None or is_before_first_test)
 
 
-def _measure_widths(
+def _compute_interval_widths(
     cell_values: tidy.CellValues, set_aside: Container[blocks.Block]
 ) -> list[Fields]:
     """Return one row for each ratio to native whose interval width decides on blocks.
 
     set_aside: blocks whose values are not used.
-    Each row is ``{id, workload, environment, reference, n, half_width, low, high, published}``:
-    `half_width` is relative, and infinite without an interval; `id` is that of the claim to which
-    the ratio belongs, whose tolerance ranges from `low` to `high` (None: no limit) and whose value
-    is `published` (None: none), or "" without a claim.  Where a margin decides, `verdict` is
-    "undecided", "different" or "equivalent", and `ratio`, `from` and `to` give the ratio and its
-    interval; otherwise these are "" and None.
-    Runs R: analysis/widths.R makes these keys, and relies on the columns of the tables.
+    Each row is ``{id, workload, environment, reference, n, half_width, low, high, published,
+    verdict, ratio, from, to}``:
+    - `n` is the number of blocks; `half_width` is relative, and infinite without an interval.
+    - `id` is the ID of the claim to which the ratio belongs, or "".  The claim's tolerance ranges
+      from `low` to `high` (None: no limit), and its value is `published` (None: unknown).
+    - If the plan names a margin, `verdict` is "undecided", "different" or "equivalent", and
+      `ratio`, `from` and `to` are the ratio and its interval.  Otherwise they are "" and None.
+    Runs R: analysis/widths.R writes these keys, and relies on the columns of the tables.
     """
     counted = {
         workload: [row for row in rows if (workload, row["repetition"]) not in set_aside]

@@ -19,11 +19,12 @@ SAMPLE = 5
 
 
 def print_forecast(experiment: Plan, with_order: bool = False, samples: str = ".") -> None:
-    """Print the due cells of a plan, what must be built, and the expected time.
+    """Print the due cells of a plan, the images that must be built, and the expected time.
 
-    The blocks that will replace torn ones count as due.
+    The blocks that will replace torn ones count as due.  No file is written.
     with_order: whether every cell is also printed, in the order of measurement.
-    samples: folder of another project, whose records give the time of cells without records here.
+    samples: the folder of another project, whose records give the time of cells without records
+    here.
     """
     order = blocks.Order(experiment)
     torn = pairs.find_torn_blocks(experiment, order)
@@ -39,14 +40,17 @@ def print_forecast(experiment: Plan, with_order: bool = False, samples: str = ".
     )
     for sentence in pairs.describe_torn_blocks(torn):
         progress.print_line(sentence)
-    _print_environments(experiment, due)
-    _print_obstacles(experiment, due)
-    _print_builds(experiment, due)
-    progress.print_line(f"time: {_estimate_time(experiment, order, due, samples)}")
+    _print_due_cells(experiment, due)
+    _print_missing_permissions(experiment, due)
+    _print_required_builds(experiment, due)
+    progress.print_line(f"time: {_format_expected_time(experiment, order, due, samples)}")
 
 
-def _print_environments(experiment: Plan, due: list[blocks.Cell]) -> None:
-    """Print each environment's due cells by workload, or the reason why it is not available."""
+def _print_due_cells(experiment: Plan, due: list[blocks.Cell]) -> None:
+    """Print the number of due cells of each environment, by workload.
+
+    For an environment that is not available here, the reason is printed instead.
+    """
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for environment, workload, _ in due:
         counts[environment][workload] += 1
@@ -63,8 +67,8 @@ def _print_environments(experiment: Plan, due: list[blocks.Cell]) -> None:
             progress.print_line(f"  {name:{width}}  {counts[name].total()}: {line}")
 
 
-def _print_obstacles(experiment: Plan, due: list[blocks.Cell]) -> None:
-    """Print why this user lacks the rights to bring up environments of due cells.
+def _print_missing_permissions(experiment: Plan, due: list[blocks.Cell]) -> None:
+    """Print why this user may not bring up environments of due cells; nothing if all are allowed.
 
     The lowest layer, which is the first, decides which rights an environment needs.
     """
@@ -77,8 +81,11 @@ def _print_obstacles(experiment: Plan, due: list[blocks.Cell]) -> None:
         progress.print_line(f"before that can be measured: {reason}")
 
 
-def _print_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
-    """Print what must be built before the due cells are measured: the image, the machines' disk."""
+def _print_required_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
+    """Print what must be built before the due cells are measured.
+
+    This may be the image and the disk of virtual machines.
+    """
     # The forms of the image that the layers need, for example "disk".
     forms: set[str] = set()
     for name in {cell[0] for cell in due}:
@@ -94,13 +101,13 @@ def _print_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
         progress.print_line("to build: the machines' disk, less than a minute")
 
 
-def _estimate_time(
+def _format_expected_time(
     experiment: Plan, order: blocks.Order, due: list[blocks.Cell], samples: str
 ) -> str:
-    """Return a phrase on how long the due cells take, estimated from measured cells.
+    """Return a phrase on how long the due cells take, estimated from the first measured cells.
 
     order: the plan's order of cells.
-    samples: folder of another project, whose records stand in for missing ones.
+    samples: the folder of another project, whose records stand in for missing ones.
     """
     if not due:
         return "nothing to measure"

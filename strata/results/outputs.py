@@ -31,7 +31,7 @@ _TABLES = (
 def list_table_paths(experiment: Plan) -> list[str]:
     """Return the paths of all tables that are made for a plan, whether or not they exist.
 
-    They are the outputs of the rule `tables`, and what an archive compares (archive/remake.py).
+    They are the outputs of the rule `tables`; archive/remake.py makes them again and compares them.
     """
     workloads = sorted(experiment["workloads"])
     return [
@@ -47,9 +47,8 @@ def list_decision_paths(experiment: Plan) -> list[str]:
     Archives contain them: without them the order of the cells cannot be computed.
     """
     rounds = blocks.Order(experiment).decision_rounds
-    return [
-        *filter(os.path.exists, (get_result_path("precision", round=round) for round in rounds))
-    ]
+    decisions = [get_result_path("precision", round=round_number) for round_number in rounds]
+    return [path for path in decisions if os.path.exists(path)]
 
 
 def list_output_paths(experiment: Plan) -> list[str]:

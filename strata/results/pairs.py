@@ -20,11 +20,12 @@ Torn = dict[Block, list[str]]
 
 
 def find_torn_blocks(experiment: Plan, order: blocks.Order) -> Torn:
-    """Return the torn blocks in whose place another block is due, by number, then by workload.
+    """Return the torn blocks that must be replaced, in the order of numbers, then of workloads.
 
-    A due cell counts as measured now if others of its block are measured already.
-    Left out are blocks that were replaced already or too often, blocks measured on several nodes,
-    and pairs with a cell whose environment cannot run the workload.
+    In a torn block, some runs were not measured together with native's run.  If only some cells of
+    a block are measured, the others count as if they were measured now.
+    Blocks that were replaced already or too often, or were measured on several nodes, are left out.
+    An environment that cannot run the workload tears no block.
     """
     environments: dict[Block, list[str]] = defaultdict(list)
     for environment, workload, number in order.places:
@@ -36,7 +37,7 @@ def find_torn_blocks(experiment: Plan, order: blocks.Order) -> Torn:
         tries = order.earlier_tries.get(block, 0)
         if REFERENCE not in names or block in order.replacements or tries >= blocks.MAX_RETRIES:
             continue
-        records = {name: pending.read_measured(experiment, (name, *block)) for name in names}
+        records = {name: pending.read_measured_record(experiment, (name, *block)) for name in names}
         if unpaired := _list_unpaired_environments(records):
             torn[block] = unpaired
     return torn
@@ -46,7 +47,8 @@ def _list_unpaired_environments(records: Mapping[str, Fields]) -> list[str]:
     """Return the environments of a block whose runs form no pair with native's run.
 
     records: environment → its record in the block; empty if the cell is due.
-    The list is empty for a block that is not measured yet, or was measured on several nodes.
+    The list is empty for a block of which no cell is measured yet, and for one that was measured on
+    several nodes.
     """
     measured = [record for record in records.values() if record]
     if not measured or len(set(map(node.find_node_name, measured))) > 1:
@@ -57,17 +59,19 @@ def _list_unpaired_environments(records: Mapping[str, Fields]) -> list[str]:
     return [
         name
         for name, record in records.items()
-        if name != REFERENCE and not _is_pair(record, native, seconds)
+        if name != REFERENCE and not _is_measured_together(record, native, seconds)
     ]
 
 
-def _is_pair(record: Fields, native: Fields, seconds: float) -> bool:
-    """Return whether two cells of a block are, or will be, measured together.
+def _is_measured_together(record: Fields, native: Fields, seconds: float) -> bool:
+    """Return whether a cell and native's cell of the same block are measured together.
 
-    record, native: their records; empty if a cell is due.
-    seconds: the time of all cells of the block, the longest gap between the two.
-    True also if no cell is measured, or one cannot run: no other block would mend that.
-    The same rule decides in analysis/statistics.R which runs form a ratio.
+    record, native: the records of the two cells; empty if a cell is due.
+    seconds: the time that all cells of the block take: the longest allowed time from the end of
+    the first cell to the start of the other.
+    Returns True also if neither cell is measured, or if one cannot run: another block would not
+    change that.
+    analysis/statistics.R chooses the runs that form a ratio by the same rule: change both together.
     """
     measured = [entry for entry in (record, native) if entry]
     if not measured or any("cannot" in entry for entry in measured):
@@ -89,7 +93,7 @@ def _parse_moment(text: str) -> float:
 
 
 def describe_torn_blocks(torn: Torn) -> list[str]:
-    """Return a sentence for each workload with torn blocks: their numbers, and what is added."""
+    """Return a sentence for each workload with torn blocks, which names them and what is added."""
     numbers: dict[str, list[int]] = defaultdict(list)
     # Dictionaries keep the order in which names first occur.
     environments: dict[str, dict[str, None]] = defaultdict(dict)
@@ -102,12 +106,12 @@ def describe_torn_blocks(torn: Torn) -> list[str]:
         if len(repetitions) > 1:
             noun, added = "repetitions", f"{len(repetitions)} whole blocks are added in their place"
         listed = ", ".join(map(str, repetitions))
-        clause = describe_environments([*environments[workload]])
+        clause = describe_unpaired_environments([*environments[workload]])
         sentences.append(f"{workload}, {noun} {listed}: {clause}; {added}")
     return sentences
 
 
-def describe_environments(names: Sequence[str]) -> str:
+def describe_unpaired_environments(names: Sequence[str]) -> str:
     """Return a clause that says which environments are measured apart from native."""
     verb = "is" if len(names) == 1 else "are"
     return f"{', '.join(names)} {verb} measured apart from {REFERENCE}"

@@ -49,8 +49,9 @@ def write_tidy_tables(partial: bool = False, to: str = "results") -> None:
 
     partial: whether cells may be missing.
     to: the folder, where analysis/read.R reads the tables.
-    Prints which logs are left out, and writes the plan's order of cells.
-    Raises UserError as :func:`parse_cells` does.
+    Prints which logs are left out, and writes results/plan.csv.
+    Raises UserError if a cell is missing and may not be, or if a record or log contradicts the
+    plan.
     """
     values = parse_cells(partial)
     write_value_tables(values, to)
@@ -61,12 +62,14 @@ def write_tidy_tables(partial: bool = False, to: str = "results") -> None:
 
 
 def write_value_tables(cell_values: CellValues, folder: str) -> None:
-    """Write two CSV tables for each workload into a folder: its values, and the laps of each.
+    """Write two CSV tables for each workload into a folder: the values of cells, and of laps.
 
-    analysis/read.R and archives rely on these columns and their order (docs/files.md).
+    analysis/read.R and archives rely on the columns and their order (docs/files.md).
     """
     for workload, rows in cell_values.values.items():
-        factors = merge_orders([name for name in row if name.startswith(FACTOR)] for row in rows)
+        factors = merge_name_lists(
+            [name for name in row if name.startswith(FACTOR)] for row in rows
+        )
         cell_columns = (*CELL_COLUMNS, "round", "order", "how")
         value_columns = (*cell_columns, *VALUE_COLUMNS, *factors, "counts", "log")
         lap_columns = (*CELL_COLUMNS, "how", "metric", *factors, "lap", "value")
@@ -77,9 +80,11 @@ def write_value_tables(cell_values: CellValues, folder: str) -> None:
 def _write_table(
     folder: str, name: str, workload: str, columns: Sequence[str], rows: list[Fields]
 ) -> None:
-    """Write one table of a workload; where a row lacks a column, the table's cell stays empty.
+    """Write one table of a workload; a missing value of a row is an empty field.
 
-    name: the table's key in schemas/constants/results.json.  columns: its columns, in their order.
+    name: the table's key in schemas/constants/results.json.
+    columns: the table's columns, in their order.
+    rows: column → value; other keys are ignored.
     """
     lines = [[row.get(column, "") for column in columns] for row in rows]
     write_csv(
@@ -88,18 +93,18 @@ def _write_table(
 
 
 def _build_path_in_folder(folder: str, name: str) -> str:
-    """Return the path of a file of results, with `folder` in the place of results/.
+    """Return the path of a file of results with the leading results/ replaced by another folder.
 
     name: the file's path in the project, which begins with results/.
     """
     return os.path.join(folder, os.path.relpath(name, "results"))
 
 
-def merge_orders(orders: Iterable[Sequence[str]]) -> list[str]:
-    """Merge lists of names into one list without repetitions.
+def merge_name_lists(orders: Iterable[Sequence[str]]) -> list[str]:
+    """Return lists of names merged into one list without repetitions.
 
-    A new name is put right after the name before it in its list, or first if there is none.  Names
-    that were put do not move, so that the order of a later list may be lost.
+    A new name is inserted right after the name before it in its list, or first if there is none.
+    Inserted names do not move: if lists contradict each other, the order of the earlier one stays.
     """
     merged: list[str] = []
     for names in dict.fromkeys(map(tuple, orders)):
@@ -115,7 +120,7 @@ def parse_cells(partial: bool = False) -> CellValues:
     """Parse the logs of all measured cells, and return their values.
 
     partial: whether cells may be missing.
-    Prints which logs a parser refuses, and writes the plan's order of cells.
+    Prints which logs a parser refuses, and writes results/plan.csv.
     Raises UserError, which names the file and the remedy, if a cell is missing and may not be, or
     if a record or log contradicts the plan.
     """
@@ -125,7 +130,7 @@ def parse_cells(partial: bool = False) -> CellValues:
     cells = order.list_cells()
     records = _read_records(experiment, cells, partial)
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
-    set_aside = order.disturbed | _find_split_blocks(paired)
+    set_aside = order.disturbed | _find_blocks_on_several_nodes(paired)
     # The column `order` numbers the cells by their starts, which are almost equal within a block.
     by_start = sorted(records, key=lambda cell: records[cell]["started"])
     order_numbers = {cell: number for number, cell in enumerate(by_start, 1)}
@@ -142,7 +147,7 @@ def parse_cells(partial: bool = False) -> CellValues:
     for cell in runnable:
         workload = plan.select_workload(experiment, *cell[:2])
         logs.append((paths.get_cell_path("raw", *cell, "log"), records[cell], workload))
-    outcomes = parsed.read_outcomes(runnable, logs)
+    outcomes = parsed.read_or_parse_outcomes(runnable, logs)
     for cell, (path, record, _), outcome in zip(runnable, logs, outcomes, strict=True):
         if "broken" in outcome:
             cell_values.left_out.append((path, outcome["broken"]))
@@ -165,9 +170,11 @@ def parse_cells(partial: bool = False) -> CellValues:
 def _read_records(
     experiment: Plan, cells: list[blocks.Cell], partial: bool
 ) -> dict[blocks.Cell, Any]:
-    """Return measured cell → its record, in the order of cells, after checking records and logs.
+    """Return ``{cell: record}`` of the measured cells, in the order of `cells`, after checks.
 
-    partial: whether cells may be missing.  Raises UserError as :func:`parse_cells` does.
+    partial: whether cells may be missing.
+    Raises UserError if a cell is missing and may not be, or if a record or log contradicts the
+    plan.
     """
     measured = validate.list_measured_cells(cells)
     missing = [
@@ -176,7 +183,7 @@ def _read_records(
     if missing and not partial:
         names = validate.join_names(missing)
         raise UserError(f"{len(missing)} of {len(cells)} cells are not measured: {names}")
-    if faults := validate.find_faults(experiment, measured):
+    if faults := validate.find_record_faults(experiment, measured):
         sentences = [sentence for cell_faults in faults.values() for sentence in cell_faults]
         logs = validate.join_names([paths.get_cell_path("raw", *cell, "log") for cell in faults])
         remedy = "remove what is not as it was measured, and snakemake measures it again"
@@ -196,8 +203,9 @@ def _add_rows(
     """Add the rows of a cell to the tables of its workload in `cell_values`.
 
     shared: the columns that all rows of the cell share.
-    outcome: for each value ``((metric, unit, value, factors), how, lap_values)``, as the workload's
-    parser gave it; `how` is SLICES or WHOLE of experiment/plan.py, as the log marks it.
+    outcome: for each value ``((metric, unit, value, factors), how, lap_values)``, as
+    :func:`strata.measure.parsing.parse_log` returns it; `how` is SLICES or WHOLE of
+    experiment/plan.py.
     counted_laps: the numbers of the laps that count; empty if all do.
     """
     workload = shared["workload"]
@@ -211,7 +219,7 @@ def _add_rows(
             cell_values.laps[workload].append({**row, "lap": lap, "value": format_value(value)})
 
 
-def _find_split_blocks(records: dict[blocks.Cell, Fields]) -> set[blocks.Block]:
+def _find_blocks_on_several_nodes(records: dict[blocks.Cell, Fields]) -> set[blocks.Block]:
     """Return the blocks that were measured on several nodes, whose runs form no ratios.
 
     records: the records of the cells that are in blocks.

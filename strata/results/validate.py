@@ -22,10 +22,10 @@ _MAX_DIGITS = 40
 SharedValues = dict[tuple[Any, ...], tuple[Any, str]]
 
 
-def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of JSON that has these keys and values.
+def _build_json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the JSON object with these keys and values, as `object_pairs_hook` of json.load.
 
-    Raises ValueError if a key is repeated: readers would differ in which value they take.
+    Raises ValueError if a key is repeated: readers of JSON differ in which value they take.
     """
     content = dict(pairs)
     if len(content) < len(pairs):
@@ -43,12 +43,15 @@ def _parse_whole_number(digits: str) -> int:
 def load_object(folder: str, name: str) -> Any:
     """Return the object in a JSON file, read strictly: repeated keys and huge numbers are errors.
 
-    folder: the folder that holds the file.  name: the file's path in that folder.
-    Raises UserError, which names the file, if it is missing or holds no JSON object.
+    folder: the folder that holds the file.
+    name: the file's path in that folder, which messages give.
+    Raises UserError, which names the file, if it is missing or does not hold a JSON object.
     """
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
-            value = json.load(file, object_pairs_hook=_build_object, parse_int=_parse_whole_number)
+            value = json.load(
+                file, object_pairs_hook=_build_json_object, parse_int=_parse_whole_number
+            )
     except FileNotFoundError:
         raise UserError(f"{name}: missing") from None
     except (ValueError, RecursionError) as error:
@@ -70,15 +73,15 @@ def list_measured_cells(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
     ]
 
 
-def find_faults(
+def find_record_faults(
     experiment: Plan, cells: Iterable[Cell], folder: str = "."
 ) -> dict[Cell, list[str]]:
-    """Return cell → sentences on the faults of its record and log, which each name a file.
+    """Return ``{cell: sentences}`` on the faults of records and logs; each sentence names a file.
 
     cells: measured cells; cells without a fault are left out of the result.
     folder: the folder that holds `results`.
-    Checks of a record that rely on others are left out after a fault: it must fit its schema, then
-    the plan, and then the records of earlier cells that have no fault.
+    A record must fit its schema, then the plan, and then the records of earlier cells without a
+    fault.  After a fault in one step, the next steps are skipped, since they rely on it.
     Raises UserError if the published image is not the plan's.
     """
     digest = _read_manifest_digest(experiment, folder)
@@ -101,7 +104,7 @@ def find_faults(
         if not cell_faults:
             cell_faults = _compare_with_records(shared, experiment, cell, name, record)
         sentences = [f"{name}: {sentence}" for sentence in cell_faults]
-        if not _is_log_of(record, os.path.join(folder, log)):
+        if not _has_recorded_digest(record, os.path.join(folder, log)):
             sentences.append(
                 f"{log}: it is not the log that {name} records: size or SHA-256 differ"
             )
@@ -132,8 +135,8 @@ def _read_manifest_digest(experiment: Plan, folder: str) -> str | None:
 def _compare_with_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator[str]:
     """Yield a sentence for each contradiction between a record and its path or the plan.
 
-    record: fits its schema (schemas/record.schema.json).
-    Parameters whose values follow from rules on the system's size are left to
+    record: the record, which fits its schema (schemas/record.schema.json).
+    Parameters whose values follow from rules on the system's size are not compared here, but by
     :func:`_compare_with_records`.
     """
     environment, workload, repetition = cell
@@ -178,8 +181,8 @@ def _compare_with_records(
 ) -> list[str]:
     """Return a sentence for each contradiction between a record and the records of earlier cells.
 
-    shared: the values that records must share; changed: a record without a contradiction adds its
-    own.
+    shared: the values that records must share.  The function adds those of a record without a
+    contradiction.
     name: the path of the record's file.
     """
     planned = plan.select_workload(experiment, *cell[:2])["parameters"]
@@ -204,13 +207,13 @@ def _compare_with_records(
     return sentences
 
 
-def _is_log_of(record: Record, path: str) -> bool:
-    """Return whether a log has the size and SHA-256 in its record; true if the record has none.
+def _has_recorded_digest(record: Record, path: str) -> bool:
+    """Return whether a log has the size and SHA-256 that its record states.
 
     path: the log's path.
+    Returns True if the record states none: that fault is reported when the schema is checked.
     """
     described = record.get("log")
-    # A record that breaks the schema has been reported already.
     if not isinstance(described, dict):
         return True
     with open(path, "rb") as file:

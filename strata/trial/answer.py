@@ -47,7 +47,7 @@ MAX_BLOCKS = 5000
 
 
 def read_table(folder: str, name: str) -> list[dict[str, str]]:
-    """Return the rows of a table of an experiment, all as texts; none if there is no table.
+    """Return the rows of a table of an experiment, as texts; empty if there is no such table.
 
     name: the table's name in analysis/tables.R, which writes it, such as ``summary``.
     """
@@ -58,13 +58,13 @@ def read_table(folder: str, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def collect_rows(folder: str) -> list[Fields]:
+def collect_answer_rows(folder: str) -> list[Fields]:
     """Return the answer: a row for each metric and environment, the deciding metrics first.
 
-    The keys are COLUMNS and `headline`: whether the metric decides.  Numbers come
-    from summary.csv and comparisons.csv; an unknown one is None.
+    The keys are COLUMNS and `headline`: whether the metric decides.  Numbers come from summary.csv
+    and comparisons.csv; an unknown number is None.
     `reason` says why a ratio has no interval; `more` is how many further blocks would decide.
-    The rows are empty before the tables are made.
+    The list is empty before the tables are made.
     """
     # The workload has no factors, so that metric and environment name a series.
     comparisons = {
@@ -93,11 +93,11 @@ def collect_rows(folder: str) -> list[Fields]:
     return rows
 
 
-def explain_missing(folder: str, experiment: Plan, rows: Sequence[Fields]) -> dict[str, str]:
+def explain_missing_values(folder: str, experiment: Plan, rows: Sequence[Fields]) -> dict[str, str]:
     """Return ``{environment: reason}`` for each environment of the plan that has no value.
 
-    rows: the answer, as :func:`collect_rows` returns it.
-    The reason NOT_MEASURED, which no record explains, is treated apart by the command.
+    rows: the answer, as :func:`collect_answer_rows` returns it.
+    The reason is NOT_MEASURED if no record gives one; the command treats this case separately.
     """
     answered = {row["environment"] for row in rows}
     reasons = {}
@@ -123,10 +123,10 @@ def explain_missing(folder: str, experiment: Plan, rows: Sequence[Fields]) -> di
 
 
 def shorten_cell_error(error: str) -> str:
-    """Return a cell's error without the words that a command's author need not know.
+    """Return a cell's error without the texts that Strata adds to the command's own message.
 
-    The removed texts are written by strata/measure/cell.py and strata/measure/steps.py; 3 is the
-    exit code of workloads/command/src/timed.c if the command failed.
+    strata/measure/cell.py and strata/measure/steps.py write these texts: change them together.  3
+    is the exit code of workloads/command/src/timed.c if the command failed.
     """
     text = " ".join(error.split()).removeprefix("its parser refuses the log: ")
     for step in STEPS:
@@ -141,7 +141,7 @@ def _parse_number(text: str) -> float | None:
 
 
 def format_level(value: float, unit: str) -> str:
-    """Return a value with three digits and its unit; seconds and bytes with the fitting prefix."""
+    """Return a value with three digits and its unit; seconds and bytes get a suitable prefix."""
     for size, name in PREFIXED_UNITS.get(unit, ((1.0, unit),)):
         # Values below the smallest unit get this unit, too, since the loop ends with it.
         scaled, shown_unit = value / size, name
@@ -159,7 +159,8 @@ def format_level(value: float, unit: str) -> str:
 def format_verdict(row: Fields, margin: float, seconds: float) -> str:
     """Return the verdict on a ratio in plain words, or why it is not known.
 
-    row: a row of :func:`collect_rows`.  margin: the smallest difference that matters.
+    row: a row of :func:`collect_answer_rows`.
+    margin: the smallest difference that matters, as a share.
     seconds: how long one more block takes.
     """
     share = f"{100 * margin:g} %"
@@ -177,15 +178,17 @@ def format_verdict(row: Fields, margin: float, seconds: float) -> str:
     return f"undecided at {share}: about {row['more']:.0f} more blocks ({needed}) would decide"
 
 
-def format_lines(
+def format_answer_lines(
     rows: Sequence[Fields], missing: dict[str, str], margin: float, seconds: float
 ) -> list[str]:
-    """Return the answer as lines of a terminal.
+    """Return the answer as lines for the terminal.
 
-    rows: as :func:`collect_rows` returns them.  missing: as :func:`explain_missing` returns it.
-    margin: the smallest difference that matters.  seconds: how long one more block takes.
-    The metrics that decide are shown, and the wall time, and then the CPU time and memory of each
-    environment.
+    rows: as :func:`collect_answer_rows` returns them.
+    missing: as :func:`explain_missing_values` returns it.
+    margin: the smallest difference that matters, as a share.
+    seconds: how long one more block takes.
+    The lines show the metrics that decide and the wall time, and then the CPU time and memory of
+    each environment.
     """
     lines = []
     width = max(map(len, [*(row["environment"] for row in rows), *missing]), default=0)
@@ -205,7 +208,7 @@ def format_lines(
 
 
 def _format_row(row: Fields, margin: float, seconds: float) -> str:
-    """Return native's level, or another environment's ratio to native with the verdict, as a text.
+    """Return a row of the answer as a text: native's level, or a ratio to native and its verdict.
 
     A metric that does not decide has no verdict.  The arguments are as for :func:`format_verdict`.
     """
@@ -220,7 +223,7 @@ def _format_row(row: Fields, margin: float, seconds: float) -> str:
     ratio = f"{100 * row['ratio']:.1f} % of native's speed{interval}"
     if not row["headline"]:
         return f"{ratio} (n = {row['n']})"
-    # The verdicts stand below one another, as few ratios with intervals are longer.
+    # The verdicts begin in one column: few ratios with intervals are longer than 43 characters.
     return f"{ratio:43}  {format_verdict(row, margin, seconds)} (n = {row['n']})"
 
 
@@ -260,7 +263,7 @@ def compute_block_seconds(folder: str, experiment: Plan) -> float:
     return sum(seconds.values()) / len(seconds) if seconds else 0.0
 
 
-def describe_disturbed(folder: str) -> str:
+def describe_disturbed_blocks(folder: str) -> str:
     """Return a line on blocks that other programs disturbed; empty if there were none."""
     runs = read_table(folder, "runs")
     # A block has the number of its cells' repetition.
@@ -280,10 +283,10 @@ def write_answer(
 ) -> None:
     """Write the answer to a JSON file, a CSV file or both, as far as their paths are given.
 
-    rows: as :func:`collect_rows` returns them; the keys COLUMNS are written.
+    rows: as :func:`collect_answer_rows` returns them; the keys COLUMNS are written.
     facts: further keys of the JSON object, beside `rows`.
-    json_path, csv_path: None writes no such file; ``-`` is standard output.
-    Programs of users read both formats, whose keys and order stay.
+    json_path, csv_path: None for no such file, ``-`` for standard output.
+    Programs of users read both formats, whose keys and order must stay.
     """
     shown = [{key: row[key] for key in COLUMNS} for row in rows]
     if json_path:
@@ -292,14 +295,14 @@ def write_answer(
         write_output(csv_path, format_csv(COLUMNS, [[*row.values()] for row in shown]))
 
 
-def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
-    """Return the shell command that a person types to run a request's command in an environment.
+def format_manual_command(request: Request, experiment: Plan, name: str) -> str:
+    """Return the shell command by which a person runs a request's command in an environment.
 
     name: the environment's name.
-    The text is empty unless the environment is one layer, Docker or chroot: others are up only for
-    a measurement.  The image has to be built.  The command runs in a new folder with copies of the
-    given files, and has the options of the layers in environments/docker.py and
-    environments/chroot.py, but for limits that these set on their own.
+    The text is empty unless the image is built and the environment is a single layer, Docker or
+    chroot; other environments are up only during a measurement.
+    The command runs in a new folder with copies of the given files.  It has the options that
+    environments/docker.py and environments/chroot.py set, without their own limits.
     """
     layers = experiment["environments"][name]["layers"]
     layer_names = [layer_name for layer in layers for layer_name in layer]
@@ -318,17 +321,19 @@ def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
     argv = context.wrap_with_variables([*context.entrypoint, *request.argv])
     if layer_names == ["docker"]:
         reference = request.image or engine.format_image_name(image)
-        steps.append(_format_docker_run(layers[0]["docker"], reference, folder, argv))
+        steps.append(_format_docker_command(layers[0]["docker"], reference, folder, argv))
     else:
-        steps.append(_format_chroot(context, image["folder"], folder, argv))
+        steps.append(_format_chroot_command(context, image["folder"], folder, argv))
     return " && ".join(steps)
 
 
-def _format_docker_run(options: Fields, image: str, folder: str, argv: list[str]) -> str:
+def _format_docker_command(options: Fields, image: str, folder: str, argv: list[str]) -> str:
     """Return the shell command that runs a command in a container, with the folder $try as /data.
 
-    options: of the layer, resolved.  image: its name.
-    folder: where the command runs.  argv: the words of the command.
+    options: the resolved options of the layer.
+    image: the name of the image.
+    folder: the folder in the container where the command runs.
+    argv: the program and its arguments.
     """
     passed = options.get("options", [])
     socket = docker_daemon.find_second_socket(options)
@@ -347,11 +352,15 @@ def _format_docker_run(options: Fields, image: str, folder: str, argv: list[str]
     return f'{shlex.join(words)} --volume "$try:/data" {shlex.join(program)}'
 
 
-def _format_chroot(context: Context, image_folder: str, folder: str, argv: list[str]) -> str:
+def _format_chroot_command(
+    context: Context, image_folder: str, folder: str, argv: list[str]
+) -> str:
     """Return the shell command that runs a command in the image's files, with $try as /data.
 
-    context: has the image's user.  image_folder: the image's folder in the cache.
-    folder: where the command runs.  argv: the words of the command.
+    context: the context with the image's user.
+    image_folder: the image's folder in the cache.
+    folder: the folder in the image's files where the command runs.
+    argv: the program and its arguments.
     """
     tree = os.path.join(image_folder, "tree")
     options = []

@@ -12,7 +12,7 @@ from strata.environments import docker
 from strata.environments.common import registry
 from strata.experiment import config, measuring, planning, workload
 from strata.experiment.blocks import REFERENCE, list_available_environments
-from strata.experiment.folder import prepare_folder
+from strata.experiment.folder import prepare_experiment_folder
 from strata.host import capacity
 from strata.trial import answer
 from strata.trial import request as requests
@@ -42,13 +42,13 @@ def main(
 ) -> int:
     """Run ``strata try``: measure a command in environments, print the answer, return the status.
 
-    argv: the words of the command that is tried.
-    json_file, csv_file, html_file: files to write; None: none.
-    name: the experiment's name; None: one that follows from the command.
+    argv: the program and the arguments of the command that is tried.
+    json_file, csv_file, html_file: the paths of files to write; None for no such file.
+    name: the experiment's name; None for a name derived from the command.
     fresh: whether the experiment's earlier results are removed first.
     options: the arguments of :func:`strata.trial.request.read_request`, by the names that
     strata/options.py gives to the command's options.
-    All results are kept in the experiment's folder, where the same command goes on.
+    All results are kept in the experiment's folder, where the same command continues.
     The status is ANSWERED if every available environment has an answer, and FAILED if the command
     fails in one.
     Raises UserError if the command fails in all environments, or cannot be compared, and
@@ -71,8 +71,8 @@ def _try_command(
     """Measure a command in environments, and print the answer.
 
     name, fresh: as for :func:`main`.
-    Returns the answer's rows, the further facts of its JSON, and the exit status, in whose place
-    there is the signal if it left an environment without an answer.
+    Returns the answer's rows, the further facts of its JSON, and the exit status; or a signal in
+    place of the status if it left an environment without an answer.
     Raises UserError as :func:`main` does, and Interrupted if there is no answer.
     """
     line = measuring.ProgressLine()
@@ -86,8 +86,8 @@ def _try_command(
     line.clear()
     # Measuring may have changed the plan: environments are left out, or found not available.
     experiment = read_json(os.path.join(folder, paths.PLAN)) or experiment
-    rows = answer.collect_rows(folder)
-    missing = answer.explain_missing(folder, experiment, rows)
+    rows = answer.collect_answer_rows(folder)
+    missing = answer.explain_missing_values(folder, experiment, rows)
     if not rows and interruption:
         progress.print_message("strata: ended before an answer; the same command goes on")
         raise interruption
@@ -134,13 +134,14 @@ def _measure_experiment(
 ) -> Interrupted | None:
     """Measure until the answer is known or the budget is spent, and make the answer's tables.
 
-    folder: the experiment's folder.  experiment: its plan.
+    folder: the experiment's folder.
+    experiment: the experiment's plan.
     line: shows the results after each round.
-    If the command always fails in some environments, the configuration leaves these out, and the
-    others are measured.
-    Returns the signal that came meanwhile, if one did.  Unless all was measured, the tables hold
-    only what was, and there are none if nothing was.
-    Raises Interrupted if a signal comes while these last tables are made.
+    If the command always fails in some environments, they are left out of the configuration, and
+    the others are measured.
+    Returns the signal that ended the measurement; None if there was none.  If not all cells were
+    measured, the tables hold only those that were; without a measured cell there are no tables.
+    Raises Interrupted if a signal comes while these partial tables are made.
     """
     is_complete = False
     interruption = None
@@ -161,10 +162,11 @@ def _measure_and_compute_tables(
 ) -> bool:
     """Measure the missing cells, and make the answer's TABLES, with Snakemake.
 
-    folder: the folder of the experiment.  request: the request of the user, which the progress line
-    describes.
-    line: shows the results after each round.  options: further arguments of Snakemake; with
-    ``--config partial=true`` the tables are made from the cells measured so far.
+    folder: the folder of the experiment.
+    request: the request of the user, whose budget the progress line shows.
+    line: shows the results after each round.
+    options: further arguments of Snakemake; with ``--config partial=true`` the tables are made from
+    the cells measured so far.
     Returns whether all tables were made.  Raises Interrupted after a signal.
     """
     return measuring.run_snakemake(
@@ -172,21 +174,22 @@ def _measure_and_compute_tables(
         TABLES,
         *options,
         line=line,
-        at_round=lambda number: _describe_round(folder, number, request),
+        describe_round=lambda number: _describe_round(folder, number, request),
     )
 
 
 def _prepare_experiment(
     request: Request, name: str | None, fresh: bool, line: measuring.ProgressLine
 ) -> tuple[str, Plan]:
-    """Make the folder and the configuration of an experiment, with a trial run if it is new.
+    """Create the folder and the configuration of an experiment, with a trial run if it is new.
 
     An experiment of the same command is continued: its budget is extended, and it keeps the
     parameters that followed from its trial run.
-    name, fresh: as for :func:`main`.  line: shows the progress.
-    Returns the folder, and the plan.  If an error or a signal comes, a new folder is removed, and
-    an experiment that was to begin again is as it was.
-    May start Docker's daemon.
+    name, fresh: as for :func:`main`.
+    line: shows the progress.
+    Returns the folder and the plan.  After an error or a signal, a new folder is removed, and an
+    experiment that was to begin again is restored.
+    Docker's daemon may be started.
     Raises UserError if nothing can be compared here, or if the trial run fails.
     """
     layer = docker.Layer
@@ -198,10 +201,10 @@ def _prepare_experiment(
             archive = os.path.join(scratch, requests.ARCHIVE)
             sha1 = requests.pack_files(request.files, archive) if request.files else ""
             settings = requests.build_configuration(request, sha1)
-            folder = requests.choose_folder(request, settings, name, fresh)
+            folder = requests.choose_experiment_folder(request, settings, name, fresh)
             if not os.path.lexists(folder):
                 undo.callback(remove_tree, folder)
-            prepare_folder(folder)
+            prepare_experiment_folder(folder)
             if fresh:
                 requests.set_aside_results(folder)
                 undo.callback(requests.restore_earlier_results, folder)
@@ -218,24 +221,27 @@ def _prepare_experiment(
             # The trial run takes one block; its seconds decide the laps of the others.
             requests.write_settings(folder, {**settings, "repetitions": 1}, command_line)
             experiment = _build_plan(folder)
-            _require_comparison(experiment)
+            _check_comparison_is_possible(experiment)
             seconds = _time_native_run(folder, request, experiment, line)
-            _get_command_parameters(settings).update(requests.choose_laps(seconds))
+            _get_command_parameters(settings).update(requests.choose_lap_parameters(seconds))
         requests.write_settings(folder, settings, command_line)
         experiment = _build_plan(folder)
         requests.remove_earlier_results(folder)
-        # All went well, so that the folder stays.
+        # Every step succeeded, so the folder stays.
         undo.pop_all()
     return folder, experiment
 
 
 def _leave_out_failing_environments(folder: str, experiment: Plan) -> bool:
-    """Leave environments out of the configuration if the command always failed there.
+    """Leave environments out of the configuration if the command always failed in them.
 
-    experiment: the plan, which stays as it is; Snakemake plans again from the changed config.yaml.
-    Returns whether some are left out.  Changes nothing unless native and another one remain.
+    experiment: the plan, which is not changed; Snakemake plans again from the changed config.yaml.
+    Returns whether some are left out.  Nothing is changed unless native and another environment
+    remain.
     """
-    failed = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")
+    failed = measuring.list_pairs_of_cells(folder, "failed") - measuring.list_pairs_of_cells(
+        folder, "raw"
+    )
     available = list_available_environments(experiment)
     failing = [name for name in available if (name, WORKLOAD) in failed]
     remaining = [name for name in available if name not in failing]
@@ -248,15 +254,15 @@ def _leave_out_failing_environments(folder: str, experiment: Plan) -> bool:
 
 
 def _get_command_parameters(settings: Fields) -> Fields:
-    """Return the parameters of the command in a configuration: the mapping itself, no copy."""
+    """Return the parameters of the command in a configuration: the mapping itself, not a copy."""
     parameters: Fields = settings["workloads"][WORKLOAD]
     return parameters
 
 
 def _build_plan(folder: str) -> Plan:
-    """Return the plan of an experiment's configuration.
+    """Return the plan of the configuration in an experiment's folder.
 
-    Works in the experiment's folder meanwhile.
+    The working directory is changed to the folder meanwhile.
     Raises UserError if this user may not measure one of its environments.
     """
     with contextlib.chdir(folder):
@@ -265,14 +271,14 @@ def _build_plan(folder: str) -> Plan:
         experiment = planning.build_plan(config.read_config(), capacity.read_host_facts())
     for environment in experiment["environments"].values():
         if environment["available"]:
-            # The outermost layer, which runs on this host, decides whether the user may.
+            # The lowest layer, which runs on this host, decides which rights are needed.
             [lowest] = environment["layers"][0]
             if reason := registry.load_layer_class(lowest).explain_missing_permission():
                 raise UserError(f"nothing can be measured: {reason}")
     return experiment
 
 
-def _require_comparison(experiment: Plan) -> None:
+def _check_comparison_is_possible(experiment: Plan) -> None:
     """Raise UserError, with the reasons, unless native and another environment are available."""
     available = list_available_environments(experiment)
     if REFERENCE in available and len(available) > 1:
@@ -290,9 +296,9 @@ def _time_native_run(
 ) -> float:
     """Run the command once, natively, and return its wall time in seconds.
 
-    It is the first native cell, with one run, one lap and no warm-ups.  Its results are removed:
-    no cell of the experiment has these parameters.
-    Raises UserError with the last lines of the command's output, and remedies, if it fails.
+    The run is the first native cell, with one run, one lap and no warm-ups.  Its results are
+    removed, since no cell of the experiment has these parameters.
+    Raises UserError with the last lines of the command's output, and remedies, if the run fails.
     """
     available = list_available_environments(experiment)
     # A longer command could not run once in every environment within the budget.
@@ -303,7 +309,7 @@ def _time_native_run(
     is_measured = measuring.run_snakemake(folder, [log], "--config", overrides, line=line)
     line.clear()
     if not is_measured:
-        reasons = answer.explain_missing(folder, experiment, [])
+        reasons = answer.explain_missing_values(folder, experiment, [])
         native = {REFERENCE: reasons[REFERENCE]}
         raise UserError(*_explain_failures(folder, request, experiment, native))
     path = os.path.join(folder, paths.get_cell_path("parsed", REFERENCE, WORKLOAD, 1, "json"))
@@ -318,28 +324,28 @@ def _time_native_run(
 def _explain_failures(
     folder: str, request: Request, experiment: Plan, failed: dict[str, str]
 ) -> list[str]:
-    """Return lines with reasons, remedies and commands by hand for a command that failed.
+    """Return lines with reasons, remedies and manual commands for a command that failed.
 
-    failed: ``{environment: reason}``, as :func:`strata.trial.answer.explain_missing` returns it,
-    of available environments only; empty if nothing was measured for another reason.
+    failed: ``{environment: reason}``, as :func:`strata.trial.answer.explain_missing_values` returns
+    it, of available environments only; empty if nothing was measured for another reason.
     """
     lines = []
-    printed = [f"  | {text}" for text in measuring.read_last_lines(folder)]
+    printed = [f"  | {text}" for text in measuring.read_last_log_lines(folder)]
     for name, reason in failed.items():
         if reason == NOT_MEASURED:
-            # No cell says why: something before the first one failed.
+            # No cell gives a reason: a step before the first cell failed.
             lines.append(f"strata: {name}: {request.command_line}: not measured:")
             lines += printed
             continue
         lines.append(f"strata: {name}: {request.command_line}: {reason}")
-        lines += [f"  remedy: {hint}" for hint in requests.find_hints(request, reason)]
-        if by_hand := answer.format_by_hand(request, experiment, name):
+        lines += [f"  remedy: {hint}" for hint in requests.list_hints(request, reason)]
+        if by_hand := answer.format_manual_command(request, experiment, name):
             lines.append(f"  by hand: {by_hand}")
     return lines or ["strata: nothing was measured:", *printed]
 
 
 def _describe_round(folder: str, number: int, request: Request) -> str:
-    """Return the results after a round in one line: ratios with intervals, and the time spent.
+    """Return a line on the results after a round: ratios with intervals, and the time spent.
 
     number: the number of the round, after which strata/results/decide.py wrote its decision.
     """
@@ -362,18 +368,18 @@ def _print_answer(
     missing: dict[str, str],
     is_interrupted: bool,
 ) -> None:
-    """Print the answer, the scope of its intervals, and how to go on.
+    """Print the answer, the scope of its intervals, and how to continue.
 
-    rows: as :func:`strata.trial.answer.collect_rows` returns them.
+    rows: as :func:`strata.trial.answer.collect_answer_rows` returns them.
     missing: ``{environment: reason}`` of the environments without a value.
     is_interrupted: whether a signal ended the measurement.
     """
     margin = experiment["precision"]["margin"]
     seconds = answer.compute_block_seconds(folder, experiment)
-    lines = [request.command_line, *answer.format_lines(rows, missing, margin, seconds)]
+    lines = [request.command_line, *answer.format_answer_lines(rows, missing, margin, seconds)]
     for text in lines:
         progress.print_line(text)
-    if note := answer.describe_disturbed(folder):
+    if note := answer.describe_disturbed_blocks(folder):
         progress.print_line(note)
     progress.print_line(
         "  intervals: 95 %, over fresh systems; n: blocks, within the sessions so far on this "

@@ -16,7 +16,7 @@ import yaml
 from strata.environments.common import docker_daemon, passed_options
 from strata.experiment import config, workload
 from strata.experiment.blocks import REFERENCE
-from strata.experiment.folder import check_repetitions, format_folder_name, require_name
+from strata.experiment.folder import check_experiment_name, check_repetitions, format_folder_name
 from strata.experiment.precision import LOOKS
 from strata.util import paths, validation, yaml_files
 from strata.util.data_types import Fields
@@ -44,7 +44,7 @@ LEAST_LIMIT_SECONDS = 60
 LIMIT_FACTOR = 10
 # How many of the last bytes that a run prints are searched for metrics.
 KEPT_BYTES = 65536
-# The parameters that follow from the trial run: the keys of :func:`choose_laps`.
+# The parameters that follow from the trial run: the keys of :func:`choose_lap_parameters`.
 CHOSEN = ("runs", "warmups", "laps", "limit")
 # The longest command in a title.
 TITLE_LENGTH = 100
@@ -78,7 +78,7 @@ class Request:
     argv: the command's words, in which given files have their paths in the system; not empty.
     environments: the names of the environments where it is tried, native first.
     files: the paths of the given files and folders.
-    patterns: further metrics, as :func:`strata.experiment.workload.read_pattern` takes them.
+    patterns: further metrics, for :func:`strata.experiment.workload.parse_metric_pattern`.
     packages: the packages of the distribution that the image holds in addition.
     margin, budget: as in config.yaml's `repetitions`, such as ``2%`` and ``5min``.
     image: the user's own Docker image; None: the project's image.
@@ -119,11 +119,11 @@ def read_request(
 ) -> Request:
     """Return the request of a command line, checked.
 
-    argv: the command's words.
-    names: the names of environments, with commas between; None: DEFAULT_ENVIRONMENTS.
-    packages: a list for each time that the option is given.
+    argv: the program and the arguments of the command.
+    names: the names of environments, with commas between; None for DEFAULT_ENVIRONMENTS.
+    packages: a list of packages for each time that the option is given.
     The other arguments are the options' values, as :class:`Request` describes them.
-    Parameters have the names that strata/options.py gives to the options.
+    The parameters must have the names that strata/options.py gives to the options.
     Raises UserError with the mistakes of all options.
     """
     if not argv:
@@ -158,17 +158,17 @@ def read_request(
 
 
 def build_repetitions(margin: str, budget: str) -> Fields:
-    """Return the configuration's `repetitions` of an experiment, unchecked."""
-    # Verdicts share their error rate by the planned looks, so that no block follows the last one.
+    """Return the configuration's `repetitions` of an experiment; the values are not checked."""
+    # The planned tests (LOOKS) share the error rate, so no block may follow the last test.
     return {"min": 3, "max": LOOKS[-1], "margin": margin, "budget": budget}
 
 
 def _check_metrics(metrics: list[str]) -> None:
     """Raise UserError unless each value of the option --metric declares a metric of a new name.
 
-    metrics: as :func:`strata.experiment.workload.read_pattern` takes them.
+    metrics: as :func:`strata.experiment.workload.parse_metric_pattern` takes them.
     """
-    # Declarations of workloads are read in the working directory, here the project's.
+    # Declarations of workloads are read relative to the working directory.
     with contextlib.chdir(paths.PROJECT):
         declared = workload.read_declaration(WORKLOAD)
     accepted = validation.build_validator(declared["parameters"]["patterns"]["schema"]["items"])
@@ -177,7 +177,7 @@ def _check_metrics(metrics: list[str]) -> None:
         if mistakes := validation.find_faults(accepted, text):
             raise UserError(*(f"--metric: {sentence}" for _, sentence in mistakes))
         try:
-            name, _ = workload.read_pattern(text)
+            name, _ = workload.parse_metric_pattern(text)
         except UserError as error:
             raise UserError(f"--metric: {error}") from None
         if name in names:
@@ -189,12 +189,11 @@ def _check_metrics(metrics: list[str]) -> None:
 def choose_environments(names: str | None) -> list[str]:
     """Return the names of the environments to try: native, and at least one other.
 
-    names: the chosen names, with commas between; None: those of DEFAULT_ENVIRONMENTS that the
+    names: the chosen names, with commas between; None for those of DEFAULT_ENVIRONMENTS that the
     nearest config.yaml has.
-    Raises UserError with the nearest name for one that the configuration lacks, and if there is
-    nothing to compare.
+    Raises UserError with a similar name for an unknown one, and if there is nothing to compare.
     """
-    path, base = config.read_nearest()
+    path, base = config.read_nearest_config()
     known = [*base.get("environments", {})]
     if REFERENCE not in known:
         raise UserError(
@@ -218,12 +217,13 @@ def choose_environments(names: str | None) -> list[str]:
 
 
 def replace_file_paths(argv: list[str], files: list[str]) -> list[str]:
-    """Replace given files among a command's words by the paths of their copies.
+    """Return a command in which paths of given files are replaced by the paths of their copies.
 
-    files: paths of files and folders of this host, which :func:`pack_files` packs under their own
-    names, and workloads/command/prepare.sh unpacks in the folder where the command runs.
-    A word is replaced if it is a given path, or a path in a given folder.
-    Raises UserError for a path that is no file or folder, and for two of the same name.
+    argv: the program and the arguments of the command.  One is replaced if it is a given path, or a
+    path in a given folder.
+    files: the paths of files and folders of this host.  :func:`pack_files` packs them under their
+    own names, and workloads/command/prepare.sh unpacks them in the folder where the command runs.
+    Raises UserError for a path that is neither a file nor a folder, and for two of the same name.
     """
     # The path of a given file → the path of its copy; the name of a copy → the file.
     copies: dict[str, str] = {}
@@ -254,11 +254,11 @@ def replace_file_paths(argv: list[str], files: list[str]) -> list[str]:
 def pack_files(files: Sequence[str], target: str) -> str:
     """Pack files and folders of the host into a tar archive, and return its SHA-1.
 
-    files: their paths; a path that is a symbolic link is followed.
-    target: the archive to write or replace.
+    files: the paths of the files and folders; a path that is a symbolic link is followed.
+    target: the path of the archive, which is replaced.
     The archive has no times or owners, so that the same files give the same bytes and are not
     measured again.  workloads/command/prepare.sh compares the archive with the SHA-1.
-    Raises UserError if a file cannot be read or the archive cannot be written; an older `target`
+    Raises UserError if a file cannot be read or the archive cannot be written; an older archive
     then stays.
     """
 
@@ -288,13 +288,13 @@ def pack_files(files: Sequence[str], target: str) -> str:
 def build_configuration(request: Request, sha1: str) -> Fields:
     """Return the configuration of a request's experiment, before its trial run.
 
-    The keys are those of config.yaml; the trial run adds :func:`choose_laps` to the parameters.
+    The keys are those of config.yaml; the trial run adds those of :func:`choose_lap_parameters`.
     sha1: the SHA-1 of the archive of the given files; empty if there is none.
     Environments, image, machine and interference are those of the nearest config.yaml.
     Raises UserError if the request has options for Docker that are refused, or that no environment
     takes.
     """
-    _, base = config.read_nearest()
+    _, base = config.read_nearest_config()
     environments = {name: base["environments"][name] for name in request.environments}
     image = {"docker": request.image} if request.image else dict(base.get("image", {}))
     if request.packages:
@@ -336,10 +336,11 @@ def build_configuration(request: Request, sha1: str) -> Fields:
 
 
 def _add_docker_options(environment: Fields, options: Sequence[str]) -> Fields:
-    """Return an environment of config.yaml with further options in each of its layers of Docker.
+    """Return an environment of config.yaml with further options in each of its Docker layers.
 
-    environment: stays as it is.  options: words for ``docker run``.
-    Raises UserError, with the name of the command line's option, for those that are refused.
+    environment: the environment, which is not changed.
+    options: options for ``docker run``.
+    Raises UserError, which names --docker-option, for options that are refused.
     """
     accepted = validation.build_validator(passed_options.SCHEMA)
     layers = []
@@ -362,13 +363,15 @@ def _add_docker_options(environment: Fields, options: Sequence[str]) -> Fields:
     return {**environment, "layers": layers}
 
 
-def choose_laps(seconds: float) -> Fields:
-    """Return the parameters of the workload that fit a run of so many seconds.
+def choose_lap_parameters(seconds: float) -> Fields:
+    """Return the parameters of the workload `command` for the duration of one run.
 
-    The keys are CHOSEN: runs of a lap, runs before the first lap, laps of a cell, and the time
-    limit of a run in seconds.
-    Many short runs fill a lap; a long run is a lap, and the only one of its cell.  Otherwise a cell
-    has two to four laps, so that the environments of a block alternate.
+    seconds: the duration of a run, as the trial run measured it.
+    The keys are CHOSEN: the runs of a lap (`runs`), the runs before the first lap (`warmups`), the
+    laps of a cell (`laps`), and the time limit of a run in seconds (`limit`).
+    Short runs fill a lap of LAP_SECONDS.  A run longer than LONG_RUN_SECONDS is the only lap of its
+    cell, without a warm-up.  Otherwise a cell has two to four laps, so that the environments of a
+    block alternate.
     """
     # A clock may show no time for the shortest run.
     seconds = max(seconds, 1e-4)
@@ -386,7 +389,7 @@ def choose_laps(seconds: float) -> Fields:
 def is_same_experiment(existing: Fields | None, settings: Fields) -> bool:
     """Return whether two configurations measure the same command in the same environments.
 
-    existing: None if there is none yet, which is another experiment.
+    existing: the configuration of an earlier experiment; if it is None, the result is False.
     Precision, seed, title and the parameters of the trial run may differ.
     """
 
@@ -422,7 +425,10 @@ def write_settings(folder: str, settings: Fields, comment: str) -> None:
 
 
 def set_aside_results(folder: str) -> None:
-    """Move what an experiment consists of into _EARLIER in its folder, since it begins again."""
+    """Move results, configuration and files of an experiment into the folder _EARLIER within it.
+
+    The experiment begins again; :func:`restore_earlier_results` undoes this.
+    """
     os.mkdir(os.path.join(folder, _EARLIER))
     for name in _PARTS:
         if os.path.lexists(os.path.join(folder, name)):
@@ -430,9 +436,9 @@ def set_aside_results(folder: str) -> None:
 
 
 def restore_earlier_results(folder: str) -> None:
-    """Move back what :func:`set_aside_results` moved, in place of what has been made since.
+    """Undo :func:`set_aside_results`; results that were made since are removed.
 
-    Does nothing if nothing is set aside.
+    Nothing is done if nothing is set aside.
     """
     earlier = os.path.join(folder, _EARLIER)
     if not os.path.isdir(earlier):
@@ -447,10 +453,10 @@ def restore_earlier_results(folder: str) -> None:
 
 
 def remove_earlier_results(folder: str) -> None:
-    """Remove what :func:`set_aside_results` moved, if anything is set aside.
+    """Remove the results that :func:`set_aside_results` moved, if there are any.
 
-    It is renamed first, so that a killed call leaves no half of it to be restored; the next call
-    removes the rest.
+    Their folder is renamed first, so that a call that is killed meanwhile leaves no part of them to
+    be restored; the next call removes the rest.
     """
     earlier, discarded = (os.path.join(folder, name) for name in (_EARLIER, _DISCARDED))
     if os.path.isdir(discarded):
@@ -460,19 +466,21 @@ def remove_earlier_results(folder: str) -> None:
         remove_tree(discarded)
 
 
-def choose_folder(request: Request, settings: Fields, name: str | None, fresh: bool) -> str:
+def choose_experiment_folder(
+    request: Request, settings: Fields, name: str | None, fresh: bool
+) -> str:
     """Return the folder of a request's experiment: an earlier one of this command, or a new one.
 
-    Makes nothing, but restores what a killed call left set aside.
+    The folder is not created; results that a killed call left set aside are restored.
     settings: the configuration of the experiment.
-    name: the name that a person chose; None: one that follows from the command.
+    name: the name that the user chose; None for a name derived from the command.
     fresh: whether the folder of the chosen name may hold another experiment, which the caller then
     replaces.
-    Raises UserError if the name is not valid, or is another experiment's.
+    Raises UserError if the name is not valid, or if another experiment has it.
     """
     if name is None:
         program = os.path.basename(request.argv[0])
-        # A number may follow: a name has at most 40 characters (require_name).
+        # A number may follow: a name has at most 40 characters (check_experiment_name).
         stem = format_folder_name(program, "command", length=30)
         folder = os.path.join(FOLDER, stem)
         number = 1
@@ -482,7 +490,7 @@ def choose_folder(request: Request, settings: Fields, name: str | None, fresh: b
             folder = os.path.join(FOLDER, f"{stem}-{number}")
             restore_earlier_results(folder)
         return folder
-    require_name(name)
+    check_experiment_name(name)
     folder = os.path.join(FOLDER, name)
     restore_earlier_results(folder)
     existing = None if fresh else read_settings(folder)
@@ -497,13 +505,13 @@ def choose_folder(request: Request, settings: Fields, name: str | None, fresh: b
 
 
 def extend_budget(settings: Fields, existing: Fields, folder: str) -> None:
-    """Add the earlier budget to the new configuration, so that the experiment continues.
+    """Change a new configuration so that it continues an existing experiment.
 
-    Its budget, or the time of a block if that is longer, is added to the time that was spent; its
-    seed, and the parameters of the trial run, are taken from the earlier configuration.
+    The new budget becomes the time already spent plus the larger of the given budget and the time
+    of a block.  The seed and the parameters of the trial run become the existing ones.
     settings: the new configuration, which is changed.
     existing: the configuration in the experiment's folder.
-    folder: the experiment's folder, whose decisions (strata/results/decide.py) say the time.
+    folder: the experiment's folder; its decisions (strata/results/decide.py) hold the time spent.
     """
     spent = block_seconds = 0.0
     decisions = os.path.join(folder, "results/precision")
@@ -520,11 +528,12 @@ def extend_budget(settings: Fields, existing: Fields, folder: str) -> None:
     settings["workloads"][WORKLOAD] |= earlier_parameters
 
 
-def find_hints(request: Request, message: str) -> list[str]:
-    """Return hints, as sentences, for a person whose command failed with this message.
+def list_hints(request: Request, message: str) -> list[str]:
+    """Return hints, as sentences, for a user whose command failed with this message.
 
-    message: the error of a cell.  The hints follow from its words (HINTS; timed.c writes "cannot
-    be started"), and from files of this host that the command's words name.
+    message: the error of a cell.
+    The hints follow from texts in the message (HINTS, and "cannot be started", which
+    workloads/command/src/timed.c writes), and from files of this host that the command names.
     """
     program = request.argv[0]
     given_names = {os.path.basename(os.path.abspath(path)) for path in request.files}

@@ -209,7 +209,7 @@ def record(
             costs_of(lap.get("lap", 1), environment)
             for _, lap in in_laps([], plan.count_laps(experiment, environment, load))[1:]
         ],
-        **parsing.find_program(log),
+        **parsing.find_program_facts(log),
         "image": {key: image[key] for key in ("recipe", "id", "manifest_sha256")},
         "system": {
             "id": f"strata-{repetition}",

@@ -170,7 +170,7 @@ def test_what_goes_on_in_a_system_s_control_group_disturbs_no_lap(machine_stays)
         spent = 1e-9 * int(usages[0].read_text()) if usages else None
     finally:
         cgroups.remove_groups(group)
-    shares = [monitor.close_and_judge()[0]["runs"][0]["busy"] for monitor in (blind, seeing)]
+    shares = [monitor.close_and_judge_laps()[0]["runs"][0]["busy"] for monitor in (blind, seeing)]
     if spent is not None:
         assert spent > 0.1
         assert shares[0] - shares[1] == pytest.approx(spent / seconds, abs=0.15)

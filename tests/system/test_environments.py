@@ -330,10 +330,10 @@ def test_what_a_container_may_do_is_what_was_asked_for(up, image):
 
 def test_a_busy_neighbour_works_until_the_command_ends_however_it_does(up):
     context = up("native").context
-    with neighbour.keep_busy(context, 60) as usage:
+    with neighbour.run_busy_neighbour(context, 60) as usage:
         time.sleep(1)
     assert 0.2 < usage["cpu_seconds"] <= 1.2 * usage["processors"] * usage["seconds"]
-    with contextlib.suppress(ZeroDivisionError), neighbour.keep_busy(context, 60):
+    with contextlib.suppress(ZeroDivisionError), neighbour.run_busy_neighbour(context, 60):
         assert cgroups.list_processes(f"{context.id}-neighbour")
         raise ZeroDivisionError
     assert not cgroups.find_groups(f"{context.id}-neighbour")

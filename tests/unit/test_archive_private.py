@@ -449,7 +449,7 @@ def test_names_that_are_public_words_or_those_of_every_machine_are_not_private(
 def test_no_tracked_file_of_the_project_and_no_result_of_a_run_holds_a_secret(tmp_path):
     scanner = private.Scanner(str(tmp_path), set())
     findings = []
-    for name in source.list_source(str(projects.ROOT)).files:
+    for name in source.read_project_source(str(projects.ROOT)).files:
         findings += scanner.scan_file(name, (projects.ROOT / name).read_bytes(), public=True)
     small = projects.ROOT / "docs/small.zip"
     if small.exists():

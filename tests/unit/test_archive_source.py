@@ -29,7 +29,7 @@ def committed(project):
 
 
 def test_a_clean_tree_is_its_revision(committed):
-    listed = source.list_source(str(committed))
+    listed = source.read_project_source(str(committed))
     assert listed.revision == git(committed, "rev-parse", "HEAD")
     assert listed.files == [".gitignore", "Snakefile", "rules/a.smk"]
     assert listed.changed == []
@@ -39,11 +39,11 @@ def test_a_changed_tree_says_what_differs(committed):
     (committed / "Snakefile").write_text("rule other:\n")
     (committed / "new workload.yaml").write_text("title: x\n")
     (committed / "rules/a.smk").unlink()
-    listed = source.list_source(str(committed))
+    listed = source.read_project_source(str(committed))
     assert listed.files == [".gitignore", "Snakefile"]
     assert listed.changed == ["Snakefile", "rules/a.smk"]
     assert listed.untracked == ["new workload.yaml"]
-    assert plan.read_source(str(committed))["changed"] is True
+    assert plan.read_source_revision(str(committed))["changed"] is True
 
 
 def test_files_of_other_experiments_are_not_untracked_ones(committed):
@@ -55,14 +55,14 @@ def test_files_of_other_experiments_are_not_untracked_ones(committed):
         (folder / "config.yaml").write_text("title: x\n")
         (folder / "files.tar").write_text("x\n")
     (committed / "new").write_text("x\n")
-    assert source.list_source(str(committed)).untracked == ["new"]
-    assert source.list_source(str(committed / "try/one")).untracked == ["files.tar", "new"]
+    assert source.read_project_source(str(committed)).untracked == ["new"]
+    assert source.read_project_source(str(committed / "try/one")).untracked == ["files.tar", "new"]
 
 
 def test_what_git_does_not_know_is_no_change(committed):
     (committed / "new").write_text("x\n")
-    assert source.list_source(str(committed)).changed == []
-    assert plan.read_source(str(committed)) == {
+    assert source.read_project_source(str(committed)).changed == []
+    assert plan.read_source_revision(str(committed)) == {
         "revision": git(committed, "rev-parse", "HEAD"),
         "changed": False,
     }
@@ -77,26 +77,26 @@ def test_a_folder_that_git_does_not_know_is_refused(tmp_path, project, repositor
         git(tmp_path, "rm", "--quiet", "-r", "--cached", "project")
         git(tmp_path, "commit", "--quiet", "--message", "Notes alone")
     with pytest.raises(UserError) as caught:
-        source.list_source(str(project))
+        source.read_project_source(str(project))
     assert ("git init" in str(caught.value)) is not repository
-    assert plan.read_source(str(project)) == {"revision": None, "changed": None}
+    assert plan.read_source_revision(str(project)) == {"revision": None, "changed": None}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_a_repository_that_belongs_to_somebody_else_is_read(committed):
     for path in (committed, *committed.rglob("*")):
         os.chown(path, 12345, 12345)
-    revision = plan.read_source(str(committed))["revision"]
-    assert revision == source.list_source(str(committed)).revision is not None
+    revision = plan.read_source_revision(str(committed))["revision"]
+    assert revision == source.read_project_source(str(committed)).revision is not None
     assert source.read_commit(str(committed), revision) is not None
 
 
 def test_where_git_refuses_its_own_words_are_said(committed, capsys):
     (committed / ".git/HEAD").write_text("nothing\n")
     with pytest.raises(UserError, match="git says: fatal: ") as caught:
-        source.list_source(str(committed))
+        source.read_project_source(str(committed))
     assert "git init" not in str(caught.value)
-    assert plan.read_source(str(committed))["revision"] is None
+    assert plan.read_source_revision(str(committed))["revision"] is None
     assert "fatal: " in capsys.readouterr().err
 
 
@@ -110,15 +110,15 @@ def test_no_setting_of_the_user_makes_a_change(committed, monkeypatch, tmp_path,
     git(committed, "config", "--global", name, text)
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
     (committed / "Snakefile").touch()
-    assert plan.read_source(str(committed))["changed"] is False
-    assert source.list_source(str(committed)).changed == []
+    assert plan.read_source_revision(str(committed))["changed"] is False
+    assert source.read_project_source(str(committed)).changed == []
 
 
 def test_a_link_is_refused_by_name(committed):
     os.symlink("Snakefile", committed / "within")
     git(committed, "add", ".")
     with pytest.raises(UserError, match="within: "):
-        source.list_source(str(committed))
+        source.read_project_source(str(committed))
 
 
 def test_a_folder_has_the_tree_of_its_commit_whatever_it_says_to_git(committed, monkeypatch):
@@ -133,7 +133,7 @@ def test_a_folder_has_the_tree_of_its_commit_whatever_it_says_to_git(committed, 
     revision = git(committed, "rev-parse", "HEAD")
     copy = committed.parent / "copy"
     copy.mkdir()
-    for name in source.list_source(str(committed)).files:
+    for name in source.read_project_source(str(committed)).files:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(committed / name, copy / name)
     monkeypatch.setenv("GIT_INDEX_FILE", str(committed.parent / "other"))

@@ -188,7 +188,7 @@ def test_blocks_for_a_claim_have_only_the_environments_that_it_compares(tmp_path
     assert numbers(order, "other", "b") == [1, 2, 3]
     assert not {("other", "a", 4), ("vm", "a", 2)} & order.places.keys()
     for cell, count in (("vm", "a", 4), 1), (("other", "a", 9), 5):
-        assert order.explain_missing(*cell).endswith(f": {count} are planned")
+        assert order.explain_missing_cell(*cell).endswith(f": {count} are planned")
 
 
 def test_a_replacement_has_the_environments_of_the_disturbed_block(tmp_path):

@@ -168,7 +168,9 @@ def test_a_run_s_costs_are_what_its_groups_used_meanwhile(root, files, begun, ex
     early = counters.read_counts((), None)
     count(begun + 1_000_000)
     spent |= {"elapsed_seconds": 3.0, "client_user_seconds": 0.75}
-    record = costs.compare_counts(early, counters.read_counts((), None), "native", alone=False)
+    record = costs.compute_run_costs(
+        early, counters.read_counts((), None), "native", is_alone=False
+    )
     counters.close()
     assert record["system"] == pytest.approx(expected)
     assert record["elapsed_seconds"] == 2

@@ -29,7 +29,7 @@ from strata.util.errors import UserError
     ],
 )
 def test_mistakes_in_the_claims_are_refused_by_key(checkout, tmp_path, path, value):
-    claims.check_claims()
+    claims.check_claims_file()
     data = json.loads((checkout / claims.FILE).read_text())
     tested, untested = (
         next(
@@ -47,12 +47,12 @@ def test_mistakes_in_the_claims_are_refused_by_key(checkout, tmp_path, path, val
     inner[path[-1]] = data["claims"][value]["id"] if path[-1] == "id" else value
     (tmp_path / "claims.json").write_text(json.dumps(data))
     with pytest.raises(UserError, match=rf"claims\.json: {'.'.join(map(str, path))}") as caught:
-        claims.check_claims(str(tmp_path / "claims.json"))
+        claims.check_claims_file(str(tmp_path / "claims.json"))
     if len(path) > 2 and path[0] == "claims":
         assert inner["id"] in str(caught.value)
     (tmp_path / "claims.json").write_text("{,")
     with pytest.raises(UserError, match=r"claims\.json: .*line 1"):
-        claims.check_claims(str(tmp_path / "claims.json"))
+        claims.check_claims_file(str(tmp_path / "claims.json"))
 
 
 OWN = {
@@ -114,7 +114,7 @@ def test_a_claim_is_found_by_its_id_or_file(checkout, tmp_path):
     assert own["claims"][0]["tolerance"] == pytest.approx({"low": 0.98, "high": 1 / 0.98})
     # What is written for the analysis is good as a file of published claims.
     (tmp_path / "claims.json").write_text(json.dumps(own))
-    claims.check_claims(str(tmp_path / "claims.json"))
+    claims.check_claims_file(str(tmp_path / "claims.json"))
     [entry] = claims.read_claim("ibm-stream-identical", ENVIRONMENTS)["claims"]
     assert entry["workload"] == "stream"
     with pytest.raises(UserError, match="did you mean ibm-stream-identical"):

@@ -167,6 +167,6 @@ def test_a_port_that_some_system_would_have_above_the_last_is_refused_with_the_l
 ):
     parameters = {"port": port, "laps": laps, "systems": systems}
     cell = {"ports": ["port"], "laps": "laps", "systems": "systems"}
-    wrong = plan.check_ports({"w": {"parameters": parameters, "cell": cell}}, 4)
+    wrong = plan.list_port_mistakes({"w": {"parameters": parameters, "cell": cell}}, 4)
     largest = [(key, int(sentence.rpartition(" ")[2])) for key, sentence in wrong]
     assert largest == ([] if most is None else [("workloads.w.port", most)])

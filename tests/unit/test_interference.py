@@ -31,7 +31,9 @@ def usage(own, waited=0.0, parent=1, name="cc1"):
 
 def judged(early, late, thresholds=THRESHOLDS, **moment):
     seen = {**CALM, **interference.compare_readings(early, late, (), measuring=True), **moment}
-    return interference.find_flags("during", late.moment - early.moment, seen, thresholds)
+    return interference.flag_exceeded_thresholds(
+        "during", late.moment - early.moment, seen, thresholds
+    )
 
 
 def flags_of(early, late, **more):
@@ -60,7 +62,10 @@ def test_nothing_is_judged_that_cannot_be_read_or_has_no_threshold():
     assert set(seen.values()) == {"not available"}
     moment = {"load1": "not available", "temperature_c": "not available"}
     assert (
-        interference.find_flags("before", 0.0, {**moment, **seen}, {**THRESHOLDS, "load": 0}) == []
+        interference.flag_exceeded_thresholds(
+            "before", 0.0, {**moment, **seen}, {**THRESHOLDS, "load": 0}
+        )
+        == []
     )
     busy = reading(10, steal=500, processes={(50, "7"): usage(9.0)}, swapped=2**40)
     assert flags_of(reading(swapped=0), busy, thresholds=dict.fromkeys(THRESHOLDS)) == []
@@ -78,7 +83,7 @@ def test_what_is_judged_is_what_the_schemas_say():
     seen |= {"processes_share": 9, "processes": [], "swapped_bytes": 9, "throttled": 9}
     flagged = set()
     for when in ("before", "during"):
-        flags = interference.find_flags(when, 10.0, seen, dict.fromkeys(whats, 0))
+        flags = interference.flag_exceeded_thresholds(when, 10.0, seen, dict.fromkeys(whats, 0))
         flagged.update(flag["what"] for flag in flags)
     assert flagged == whats
 
@@ -157,7 +162,7 @@ def test_this_machine_can_be_read_and_a_busy_process_is_seen():
     assert seen["processes_share"] > 0.1
     assert name in [entry["name"] for entry in seen["processes"]]
     busy = next(flag for flag in judged(early, late) if flag["what"] == "busy")
-    assert interference.describe_cause([busy]).endswith(" % of a CPU")
+    assert interference.describe_main_cause([busy]).endswith(" % of a CPU")
 
 
 def test_no_setting_makes_a_cell_another_one(project):
@@ -177,12 +182,12 @@ def test_a_clock_that_is_set_during_a_run_spoils_it(monkeypatch, step):
     monkeypatch.setattr(interference, "take_reading", iter(readings).__next__)
     monitor = interference.InterferenceMonitor(config.plan_interference({}))
     # Nothing is timed before the run.
-    monitor.read_before([])
+    monitor.take_reading_before_run([])
     if abs(step) < 0.001:
-        monitor.read_after([])
+        monitor.take_reading_after_run([])
     else:
         with pytest.raises(CellFailed, match="clock was set by"):
-            monitor.read_after([])
+            monitor.take_reading_after_run([])
     assert set(monitor.host) == {"static", "before", "after", "during"}
 
 
@@ -210,7 +215,7 @@ def test_a_cell_waits_until_the_hypervisor_takes_nothing_any_more(monkeypatch, s
         clock[0] += seconds
 
     monkeypatch.setattr(interference.time, "sleep", sleep)
-    interference.wait_for_reclaim(0.02)
+    interference.wait_for_memory_reclaim(0.02)
     assert len(seen) - 1 == readings
 
 
@@ -230,6 +235,8 @@ def test_what_another_home_left_running_is_not_ours(tmp_path, monkeypatch, group
 
     monkeypatch.setattr(interference.observe, "read_file", read_other)
     assert (
-        interference.is_of_this_run(7, {7: interference.Usage("work", 1, 1.0, 0.0)}, set(), ())
+        interference.is_process_of_this_run(
+            7, {7: interference.Usage("work", 1, 1.0, 0.0)}, set(), ()
+        )
         is ours
     )

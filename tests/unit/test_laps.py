@@ -28,7 +28,7 @@ def test_a_busy_process_outside_of_all_that_is_measured_disturbs_a_lap_and_one_i
         subprocess.run(SPIN, check=False)
     late = interference.take_reading()
     monitor.end_run(1, ["native"], "whole")
-    [lap] = monitor.close_and_judge()
+    [lap] = monitor.close_and_judge_laps()
     if "busy" not in monitor.judged:
         pytest.skip("the kernel does not count the time of control groups here")
     [run] = lap["runs"]
@@ -54,7 +54,7 @@ def judged_laps(monkeypatch, *seconds):
             reading = (float(next(moments)), (), foreign, counts)
             monkeypatch.setattr(monitor, "_take_reading", lambda reading=reading: reading)
             monitor.end_run(lap, [name], "whole")
-    return monitor.close_and_judge()
+    return monitor.close_and_judge_laps()
 
 
 @pytest.mark.parametrize(

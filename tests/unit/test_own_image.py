@@ -115,7 +115,7 @@ def test_the_programs_of_a_portable_workload_are_brought_along(project, image):
     (folder / "run.sh").write_text("#!/bin/sh\ntrue\n")
     (folder / "build.sh").write_text('cp run.sh "$1"\n')
     assert recipe.describe_image(settings)["recipe"] != before
-    assert recipe.list_files(settings) == ["workloads/own/build.sh", "workloads/own/run.sh"]
+    assert recipe.list_image_files(settings) == ["workloads/own/build.sh", "workloads/own/run.sh"]
     programs = own_image.build_programs(["own"], str(made / "programs"))
     assert [*programs] == ["opt/strata/workloads/own/run.sh"]
     (folder / "build.sh").write_text("echo no compiler; exit 1\n")

@@ -46,7 +46,7 @@ def test_a_captured_log_holds_the_known_values(log):
 def test_the_values_are_those_of_the_declared_metrics(log):
     record = {"parameters": log.parameters, "commands": [{"step": "run"}]}
     # A small run does some operations too rarely to report them.
-    more = dict(map(workload.read_pattern, log.parameters.get("patterns", [])))
+    more = dict(map(workload.parse_metric_pattern, log.parameters.get("patterns", [])))
     named = {**declared(log.workload), **more}
     metrics = {name: entry | {"optional": True} for name, entry in named.items()}
     parse = parsing.load_parser(log.workload)
@@ -736,10 +736,10 @@ def test_parsers_need_the_standard_library_alone():
 def test_a_program_s_facts_are_found_or_refused():
     log = b'begun\n{"tool": "xz"}\n{"tool": "other"}\n{"huge_page_bytes": 7}\n'
     log += b'{"huge_page_bytes": 9}\n'
-    assert parsing.find_program(log) == {"program": {"tool": "xz", "huge_page_bytes": 9}}
-    assert parsing.find_program(b'begun\n{"rate": 1}\n') == {}
+    assert parsing.find_program_facts(log) == {"program": {"tool": "xz", "huge_page_bytes": 9}}
+    assert parsing.find_program_facts(b'begun\n{"rate": 1}\n') == {}
     with pytest.raises(BrokenLogError, match="not JSON"):
-        parsing.find_program(b'{"tool": "xz", broken}\n')
+        parsing.find_program_facts(b'{"tool": "xz", broken}\n')
 
 
 # Two slices, whose freezes were seen 600 µs after they were requested.

@@ -67,10 +67,10 @@ def test_how_a_cell_takes_its_run_follows_from_its_layers(environment, kinds, en
         **entry,
     }
     made = {**experiment(), **chosen, "environments": {environment: entry}}
-    assert plan.list_ways(made, environment, "a") == ["whole"]
+    assert plan.list_run_ways(made, environment, "a") == ["whole"]
     plain = plan.compute_fingerprint(made, environment, "a")
     made["workloads"]["a"]["cell"]["slice"] = 0.05
-    assert plan.list_ways(made, environment, "a") == ways
+    assert plan.list_run_ways(made, environment, "a") == ways
     # Slices, and the ways, decide the result; without slices their length does not.
     first = plan.compute_fingerprint(made, environment, "a")
     made["workloads"]["a"]["cell"]["slice"] = 0.1

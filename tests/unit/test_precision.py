@@ -251,7 +251,7 @@ def test_with_a_margin_blocks_follow_until_each_difference_is_decided(
      (3, 10, -6, 0), (precision.LOOKS[-1], 1, 1000, 0), (5, 0.0, 1000, 0)],
 )  # fmt: skip
 def test_looks_are_planned_and_the_budget_ends_them(measured_blocks, seconds, left, more):
-    assert precision.count_blocks_to_look(measured_blocks, seconds, left) == more
+    assert precision.count_blocks_to_next_test(measured_blocks, seconds, left) == more
 
 
 def test_a_disturbed_block_is_measured_again_and_counts_for_no_width(make):

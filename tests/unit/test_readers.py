@@ -40,7 +40,7 @@ def between(host):
 
 def flags(host):
     """Return the flags of the host's interference."""
-    return interference.find_flags(
+    return interference.flag_exceeded_thresholds(
         "before", 10.0, {**observe.observe_moment(seen.CPUS), **between(host)}, THRESHOLDS
     )
 

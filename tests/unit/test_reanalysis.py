@@ -267,7 +267,7 @@ def folder(tmp_path):
 
 
 def test_the_table_numbers_repetitions_and_missing_files_are_named(folder, tmp_path, capsys):
-    tidy.write_tables(str(folder), str(tmp_path / "out"))
+    tidy.write_reanalysis_tables(str(folder), str(tmp_path / "out"))
     rows = projects.table(tmp_path / "out/tidy.csv")
     columns = [name for name in rows[0] if not name.startswith("factor_")]
     assert columns == [*tidy.SERIES_COLUMNS, *tidy.VALUE_COLUMNS]
@@ -290,16 +290,16 @@ def test_the_table_numbers_repetitions_and_missing_files_are_named(folder, tmp_p
 def test_a_folder_a_checkout_and_a_bare_directory_are_good_and_all_else_is_refused_by_name(
     folder, tmp_path
 ):
-    assert source.explain_refusal(str(folder)) is None
+    assert source.explain_unusable_folder(str(folder)) is None
     projects.track(folder, commit=True)
-    assert source.explain_refusal(str(folder)) is None
+    assert source.explain_unusable_folder(str(folder)) is None
     projects.git(folder, "clone", "--quiet", "--bare", str(folder), str(tmp_path / "bare"))
-    assert source.explain_refusal(str(tmp_path / "bare")) is None
+    assert source.explain_unusable_folder(str(tmp_path / "bare")) is None
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     projects.git(tmp_path, "init", "--quiet", "--bare", str(tmp_path / "repository"))
     for name in ("nowhere", "file", "empty", "repository"):
-        assert str(tmp_path / name) in (source.explain_refusal(str(tmp_path / name)) or "")
+        assert str(tmp_path / name) in (source.explain_unusable_folder(str(tmp_path / name)) or "")
 
 
 def test_a_repository_with_missing_objects_asks_nobody_for_them(tmp_path):
@@ -316,7 +316,7 @@ def test_a_repository_with_missing_objects_asks_nobody_for_them(tmp_path):
     settings["core.sshCommand"] = f"touch {tmp_path}/ran; false"
     for key, text in settings.items():
         projects.git(ours, "config", key, text)
-    assert source.explain_refusal(str(ours))
+    assert source.explain_unusable_folder(str(ours))
     assert not (tmp_path / "ran").exists()
     subprocess.run(["git", "-C", str(ours), "ls-tree", "HEAD"], capture_output=True, check=False)
     assert (tmp_path / "ran").exists(), "the trap is none"

@@ -82,23 +82,23 @@ def test_a_clone_has_the_line_ends_of_the_commit_whatever_the_users_settings(tmp
 
 
 def test_ignored_files_do_not_change_the_image_and_new_files_do(copy):
-    plain = recipe.describe_image({}), recipe.list_files({})
+    plain = recipe.describe_image({}), recipe.list_image_files({})
     shutil.copy(projects.ROOT / ".gitignore", copy)
     projects.track(copy)
-    assert (recipe.describe_image({}), recipe.list_files({})) == plain
+    assert (recipe.describe_image({}), recipe.list_image_files({})) == plain
     for path in [
         copy / "packer/.#base.sh",
         *(copy / "workloads/stream" / name for name in LEFTOVERS),
     ]:
         path.parent.mkdir(exist_ok=True)
         path.write_text("no program reads this\n")
-    assert (recipe.describe_image({}), recipe.list_files({})) == plain
+    assert (recipe.describe_image({}), recipe.list_image_files({})) == plain
     (copy / "workloads/stream/extra.sh").write_text("true\n")
-    assert recipe.list_files({}) == sorted([*plain[1], "workloads/stream/extra.sh"])
+    assert recipe.list_image_files({}) == sorted([*plain[1], "workloads/stream/extra.sh"])
 
 
 def test_a_repository_around_the_project_hides_none_of_its_files(copy, monkeypatch):
-    before = recipe.list_files({})
+    before = recipe.list_image_files({})
     inner = copy / "inner"
     inner.mkdir()
     for name in ("packer", "workloads"):
@@ -106,7 +106,7 @@ def test_a_repository_around_the_project_hides_none_of_its_files(copy, monkeypat
     (copy / ".gitignore").write_text("*\n")
     projects.git(copy, "init", "--quiet")
     monkeypatch.chdir(inner)
-    assert recipe.list_files({}) == before
+    assert recipe.list_image_files({}) == before
 
 
 @pytest.mark.parametrize(
@@ -137,18 +137,18 @@ def test_packages_release_and_a_new_workload_change_the_base(copy):
 
 
 def test_an_optional_workload_changes_only_the_image_of_a_plan_that_has_it(copy):
-    before, files = recipe.describe_image({}), recipe.list_files({})
+    before, files = recipe.describe_image({}), recipe.list_image_files({})
     declared = yaml.safe_load((copy / "workloads/stream/workload.yaml").read_text())
     shutil.copytree(copy / "workloads/stream", copy / "workloads/new")
     projects.write_yaml(
         copy / "workloads/new/workload.yaml", {**declared, "packages": ["bc"], "image": "planned"}
     )
     assert recipe.describe_image({}) == recipe.describe_image({"workloads": ["stream"]}) == before
-    assert recipe.list_files({}) == files
+    assert recipe.list_image_files({}) == files
     holding = {"workloads": ["stream", "new"]}
     after = recipe.describe_image(holding)
     assert after["recipe"] != before["recipe"]
     assert after["base"] != before["base"]
     assert after["workloads"] == ["new"]
-    assert "workloads/new/build.sh" in recipe.list_files(holding)
+    assert "workloads/new/build.sh" in recipe.list_image_files(holding)
     assert "bc" in recipe.list_packages(holding)

@@ -63,7 +63,7 @@ def test_apart_each_has_its_servers_and_reaches_the_other(project):
     # The ports of the second system are the next ones, in every command.
     assert command(inputs, values, 0) == ["172.17.0.0", "7000", "172.17.0.1", "7101"]
     assert command(inputs, values, 1) == ["172.17.0.1", "7000", "172.17.0.1", "7101"]
-    at_client = inputs.list_client_values(values)
+    at_client = inputs.build_client_values(values)
     assert (at_client["web_port"], at_client["database_port"]) == ([7000], [7101])
     assert at_client["address.web"] == at_client["address.database"] == ["192.168.0.1"]
 
@@ -73,7 +73,7 @@ def test_of_several_each_web_has_its_own_database(project):
     assert inputs.system_count == 6
     assert names(inputs) == [["database"], ["web"]] * 3
     assert command(inputs, values, 3) == ["172.17.0.3", "7003", "10.0.0.2", "7102"]
-    at_client = inputs.list_client_values(values)
+    at_client = inputs.build_client_values(values)
     assert at_client["web_port"] == [7001, 7003, 7005]
     assert at_client["address.web"] == ["10.0.0.1", "10.0.0.3", "10.0.0.5"]
     assert at_client["database_port"] == [7100, 7102, 7104]

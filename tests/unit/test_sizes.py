@@ -31,7 +31,7 @@ def machines(number):
 def resolved(name, machine, scale="standard", **overrides):
     """Return a workload's parameters on a machine, and the outcomes of its size rules."""
     values, _ = workload.resolve_parameters(name, overrides, scale, machine)
-    return values, sizes.check_sizes(workload.read_declaration(name), values, machine)
+    return values, sizes.evaluate_size_rules(workload.read_declaration(name), values, machine)
 
 
 @pytest.mark.parametrize("name", COMPUTED)
@@ -77,9 +77,9 @@ def test_a_rule_on_a_metric_counts_the_smallest_value_of_the_log():
 
     def last_rule(*rates):
         metrics = [("throughput", rate) for rate in rates]
-        return sizes.check_sizes(workload.read_declaration("mysql"), values, machine, metrics)[-1][
-            "holds"
-        ]
+        return sizes.evaluate_size_rules(
+            workload.read_declaration("mysql"), values, machine, metrics
+        )[-1]["holds"]
 
     assert last_rule() is None
     assert last_rule(500, 200 / seconds) is True

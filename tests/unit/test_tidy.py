@@ -16,7 +16,7 @@ from strata.results import tidy
     ],
 )
 def test_columns_of_factors_keep_the_order_of_each_value_if_they_can(orders, merged):
-    assert tidy.merge_orders(orders) == merged
+    assert tidy.merge_name_lists(orders) == merged
 
 
 def test_a_factor_takes_no_other_column_whatever_its_name_and_text(tmp_path):

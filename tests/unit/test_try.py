@@ -64,7 +64,7 @@ def place(tmp_path, monkeypatch):
         (tmp_path / name / "x").write_text(name)
     (tmp_path / "try/taken").mkdir(parents=True)
     (tmp_path / "try/taken/notes").write_text("mine")
-    folder.prepare_folder("try/other")
+    folder.prepare_experiment_folder("try/other")
     settings = {"workloads": {"command": {"command": "true"}}}
     request.write_settings("try/other", settings, "strata try -- true")
     return tmp_path
@@ -160,7 +160,7 @@ def test_equal_files_make_equal_archives(place, tmp_path):
 
 @pytest.mark.parametrize("seconds", [1e-5, 0.001, 0.02, 0.3, 1.0, 2.5, 20.0, 500.0])
 def test_short_runs_fill_a_lap_and_a_long_one_is_one(seconds):
-    chosen = request.choose_laps(seconds)
+    chosen = request.choose_lap_parameters(seconds)
     in_a_block = seconds * (chosen["runs"] * chosen["laps"] + chosen["warmups"])
     assert in_a_block <= max(2.5, 3 * seconds)
     assert seconds * chosen["runs"] >= min(0.14, 1000 * seconds)
@@ -172,17 +172,17 @@ def test_short_runs_fill_a_lap_and_a_long_one_is_one(seconds):
 def test_an_experiment_is_a_folder_that_the_project_s_code_plans(place, monkeypatch):
     asked = ask("sh", "-c", "echo 'a b' $HOME", metrics=["rate:1/s:lower=([0-9]+)"])
     settings = request.build_configuration(asked, "")
-    place_of_it = request.choose_folder(asked, settings, None, False)
+    place_of_it = request.choose_experiment_folder(asked, settings, None, False)
     assert place_of_it == "try/sh"
-    folder.prepare_folder(place_of_it)
-    own = {**settings["workloads"]["command"], **request.choose_laps(0.3)}
+    folder.prepare_experiment_folder(place_of_it)
+    own = {**settings["workloads"]["command"], **request.choose_lap_parameters(0.3)}
     request.write_settings(place_of_it, {**settings, "workloads": {"command": own}}, "strata try")
     # The same command finds its folder, and another one has its own.
-    assert request.choose_folder(asked, settings, None, False) == place_of_it
+    assert request.choose_experiment_folder(asked, settings, None, False) == place_of_it
     other = ask("sh", "-c", "true")
-    assert request.choose_folder(other, request.build_configuration(other, ""), None, False) != (
-        place_of_it
-    )
+    assert request.choose_experiment_folder(
+        other, request.build_configuration(other, ""), None, False
+    ) != (place_of_it)
     monkeypatch.chdir(place_of_it)
     planned = planning.build_plan(config.read_config(), capacity.read_host_facts())
     work = planned["workloads"]["command"]
@@ -202,7 +202,7 @@ def test_a_repeated_experiment_goes_on(place):
     asked = ask("true")
     settings = request.build_configuration(asked, "")
     own = request.build_configuration(asked, "")
-    own["workloads"]["command"] |= request.choose_laps(0.3)
+    own["workloads"]["command"] |= request.choose_lap_parameters(0.3)
     (place / "try/true/results/precision").mkdir(parents=True)
     decision = '{"spent_seconds": 100, "workloads": {"command": {"seconds": 9}}}'
     (place / "try/true/results/precision/5.json").write_text(decision)
@@ -213,7 +213,7 @@ def test_a_repeated_experiment_goes_on(place):
 
 def test_a_repeated_experiment_gets_a_block_at_least(place):
     own = request.build_configuration(ask("true"), "")
-    own["workloads"]["command"] |= request.choose_laps(0.3)
+    own["workloads"]["command"] |= request.choose_lap_parameters(0.3)
     (place / "try/true/results/precision").mkdir(parents=True)
     decision = '{"spent_seconds": 100.2, "workloads": {"command": {"seconds": 30.5}}}'
     (place / "try/true/results/precision/5.json").write_text(decision)
@@ -231,7 +231,7 @@ def test_a_signal_leaves_the_answer_so_far_and_its_own_status(place, capsys, mon
     row |= {"metric": "time", "unit": "s", "level": 0.5, "verdict": ""}
     monkeypatch.setattr(command, "_prepare_experiment", lambda *_: ("try/ls", experiment))
     monkeypatch.setattr(command, "_measure_experiment", lambda *_: Interrupted("SIGINT"))
-    monkeypatch.setattr(answer, "collect_rows", lambda folder: [row])
+    monkeypatch.setattr(answer, "collect_answer_rows", lambda folder: [row])
     monkeypatch.setattr(answer, "compute_block_seconds", lambda *_: 0.0)
     with pytest.raises(Interrupted, match="SIGINT"):
         main(["try", "--in", "native,docker", "--json", "-", "--", "ls"])
@@ -283,7 +283,7 @@ def test_an_answer_says_in_plain_words_what_is_known():
         {**row, "environment": "vm", "ratio": 0.97, "low": 0.9, "high": 1.0,
          "verdict": "undecided", "more": 30},
     ]  # fmt: skip
-    lines = answer.format_lines(rows, {"lxc": "not available: no LXC"}, 0.02, 6.0)
+    lines = answer.format_answer_lines(rows, {"lxc": "not available: no LXC"}, 0.02, 6.0)
     text = "\n".join(lines)
     assert "412 ms" in lines[0]
     assert "99.8 % of native's speed [99.0, 101.0]" in lines[1]
@@ -293,6 +293,8 @@ def test_an_answer_says_in_plain_words_what_is_known():
     assert len(listing.readlines()) == 5
     # Beside another metric that decides, the wall time has no verdict.
     given = [{**row, "metric": "rate", "unit": "1/s"} for row in rows]
-    lines = answer.format_lines(given + [{**row, "headline": False} for row in rows], {}, 0.02, 6.0)
+    lines = answer.format_answer_lines(
+        given + [{**row, "headline": False} for row in rows], {}, 0.02, 6.0
+    )
     assert [line for line in lines if line.endswith(":")] == ["rate:", "time:"]
     assert "99.8 % of native's speed [99.0, 101.0] (n = 12)" in lines[-3]

@@ -41,7 +41,7 @@ def copy(project, source, target, **changes):
 def faults():
     """Return the faults of all measured cells' records."""
     experiment = plan.read_plan()
-    return validate.find_faults(
+    return validate.find_record_faults(
         experiment, validate.list_measured_cells(blocks.Order(experiment).list_cells())
     )
 
@@ -175,7 +175,7 @@ def test_a_plan_s_faults_name_file_and_key(project):
         project / "results/plan.json",
         lambda content: content["environments"]["docker"].update(available="yes"),
     )
-    [wrong] = plan.find_mistakes(plan.read_plan())
+    [wrong] = plan.find_plan_mistakes(plan.read_plan())
     assert wrong.startswith('results/plan.json: environments.docker.available: is "yes"')
     (project / "results/plan.json").write_text("[]")
     with pytest.raises(UserError, match=r"^results/plan\.json: "):

@@ -114,7 +114,7 @@ def test_every_file_is_guarded(packed, tmp_path):
         for name in names:
             path = folder / name
             path.unlink() if damage == "missing" else path.write_bytes(path.read_bytes() + b"\n")
-        findings = check.find_faults(str(folder))
+        findings = check.find_archive_faults(str(folder))
         assert [
             name
             for name in names
@@ -128,7 +128,7 @@ def test_every_file_is_guarded(packed, tmp_path):
     link = folder / "results/summary.csv"
     link.rename(tmp_path / "summary.csv")
     link.symlink_to(tmp_path / "summary.csv")
-    findings = check.find_faults(str(folder))
+    findings = check.find_archive_faults(str(folder))
     assert [finding.split(":")[0] for finding in findings] == sorted(
         [*added, str(link.relative_to(folder))]
     )
@@ -137,7 +137,7 @@ def test_every_file_is_guarded(packed, tmp_path):
         listed = folder / checksums.NAME
         [line] = re.findall("(?m)^.*  results/plan.csv$", listed.read_text())
         listed.write_text(f"{first or line[:64]}  results/plan.csv\n{listed.read_text()}")
-        [finding] = check.find_faults(str(folder))
+        [finding] = check.find_archive_faults(str(folder))
         assert "results/plan.csv 2 times" in finding
 
 
@@ -171,7 +171,7 @@ def test_a_table_that_does_not_follow_from_the_logs_is_found_whatever_its_checks
 ):
     change(unpacked / name, "", new) if new else (unpacked / name).unlink()
     sign(unpacked)
-    assert [finding.split(":")[0] for finding in check.find_faults(str(unpacked))] == [name]
+    assert [finding.split(":")[0] for finding in check.find_archive_faults(str(unpacked))] == [name]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_table_that_does_not_follow_from_the_logs_is_found_whatever_its_checks
 def test_a_contradiction_is_found_though_its_checksum_fits(unpacked, name, keys, new):
     change(unpacked / name, keys, new)
     describe(unpacked)
-    findings = check.find_faults(str(unpacked))
+    findings = check.find_archive_faults(str(unpacked))
     assert any(name.removesuffix(".json") in finding for finding in findings), findings
 
 
@@ -296,7 +296,7 @@ def test_a_paper_that_was_made_with_other_software_is_not_comparable(
     states = remake.compare_outputs(str(unpacked), str(again), list(outputs.PAPERS))
     assert set(states.values()) == {remake.NOT_COMPARABLE if says else "different"}
     differences = [
-        text for text in metadata.list_differences(str(unpacked)) if says and says in text
+        text for text in metadata.list_software_differences(str(unpacked)) if says and says in text
     ]
     assert len(differences) == bool(says)
 
@@ -309,7 +309,7 @@ def test_a_fault_of_ours_is_no_finding(packed, monkeypatch):
 
 
 def test_a_file_that_is_no_archive_is_an_error_that_names_it(packed, tmp_path):
-    [finding] = check.find_faults(str(tmp_path))
+    [finding] = check.find_archive_faults(str(tmp_path))
     assert finding.startswith("archive.json: missing")
     for path, status in (("none.zip", 2), ("Snakefile", 1)):
         done = projects.run(packed.parent, "strata", "verify", path)
@@ -389,7 +389,7 @@ def test_decisions_for_an_older_target_change_neither_tables_nor_archive(tmp_pat
     make.write_archive("archive.zip")
     archived = unpack(folder / "archive.zip", tmp_path / "unpacked")
     assert os.listdir(archived / "results/precision") == ["3.json"]
-    assert check.find_faults(str(archived)) == []
+    assert check.find_archive_faults(str(archived)) == []
 
 
 def test_files_that_the_paper_rests_on_and_git_does_not_track_are_refused(project):
@@ -548,7 +548,7 @@ def test_a_rebuild_says_which_file_is_another_and_makes_all_others_the_same(pape
     assert {name for name, state in states.items() if state != "identical"} == forged
     shutil.copy(paper / "results/summary.csv", folder / "results/summary.csv")
     sign(folder)
-    findings = check.find_faults(str(folder), papers=True)
+    findings = check.find_archive_faults(str(folder), papers=True)
     assert [finding.split(":")[0] for finding in findings] == ["paper/report.html"]
 
 

@@ -266,9 +266,9 @@ def test_a_light_archive_that_somebody_changed_knowingly_is_refused(
 ):
     folder = unpack(root / "0.zip", tmp_path / "light")
     change_folder(folder)
-    assert checksums.find_faults(str(folder))
+    assert checksums.find_checksum_faults(str(folder))
     checksums.write_checksums(str(folder))
-    faults = light.find_faults(str(folder))
+    faults = light.find_light_archive_faults(str(folder))
     assert says in "; ".join(faults)
 
 

@@ -7,7 +7,7 @@ from strata.environments.common import registry
 from strata.experiment import blocks, precision
 from strata.image import cache
 from strata.measure import pending
-from strata.results import pairs
+from strata.results import pairs, tidy
 from strata.util import paths, progress
 from strata.util.data_types import Plan
 from strata.util.files import read_json
@@ -33,12 +33,21 @@ def print_forecast(experiment: Plan, with_order: bool = False, samples: str = ".
             cell = f"{environment} · {workload} · repetition {repetition}"
             progress.print_line(f"{position:6d}  round {round_number:<5d} {cell}")
     due = [cell for cell in order.places if pending.is_due(experiment, cell)]
-    remark = "" if order.decided else "; further ones are decided once these are measured"
+    remark = ""
+    if not order.decided:
+        remark = "; the decision on further ones is due, and the next run makes it"
+        if due:
+            remark = "; further ones are decided once these are measured"
     progress.print_line(
         f"{len(due)} of {len(order.places)} cells are due at {experiment['scale']} scale{remark}"
     )
     for sentence in pairs.describe_torn_blocks(torn):
         progress.print_line(sentence)
+    if unplanned := tidy.list_unplanned_logs(order.places):
+        progress.print_line(
+            f"{len(unplanned)} logs in results/raw are not in this plan, so that tables leave them "
+            "out"
+        )
     _print_environments(experiment, due)
     _print_obstacles(experiment, due)
     _print_builds(experiment, due)
@@ -103,7 +112,7 @@ def _estimate_time(
     samples: folder of another project, whose records stand in for missing ones.
     """
     if not due:
-        return "nothing to measure"
+        return "nothing to measure" if order.decided else "nothing to measure before the decision"
     records = {}
     for cell in order.places:
         path = paths.get_cell_path("raw", *cell, "json")

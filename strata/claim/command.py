@@ -49,7 +49,7 @@ def test_claim(
     width: str | None,
     fresh: bool,
     dry: bool,
-    overrides: Fields,
+    overrides: config.Overrides,
 ) -> int:
     """Test a claim, measure the blocks that decide it, print the verdict, and write its page.
 
@@ -63,14 +63,20 @@ def test_claim(
     fresh: whether earlier results of the experiment are removed, and all is measured again.
     dry: whether nothing is measured, and only the expected time is printed.
     overrides: values that replace values of config.yaml, and of the configuration file that a file
-    of published claims names; its `repetitions`, which a claim has of its own, are dropped.
+    of published claims names; the `repetitions` of their files are dropped, since a claim has its
+    own.
     Returns the exit status of the verdict (STATUS); after a dry run UNDECIDED.
     Raises UserError for mistakes, and MachineError if the measurement fails.
     """
     repetitions = _plan_repetitions(budget, width)
-    # Merged with those of config.yaml they may contradict each other.
-    overrides = {key: value for key, value in overrides.items() if key != "repetitions"}
-    published, settings = _read_claim(claim, overrides)
+    if any(word.startswith("repetitions=") for word in overrides.options):
+        raise UserError(
+            "--config: repetitions: a claim gets as many blocks as decide it: limit their time by "
+            "--budget, or choose another half-width by --width"
+        )
+    # Merged with those of config.yaml those of files may contradict each other.
+    values = {key: value for key, value in overrides.items() if key != "repetitions"}
+    published, settings = _read_claim(claim, values)
     # The file holds only this claim.
     published_claim = published["claims"][0]
     publication = published["publications"][published_claim["publication"]]["label"]

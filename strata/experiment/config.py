@@ -69,6 +69,7 @@ def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
     Raises UserError that names the file and its line, or the word.
     """
     mappings: list[Fields] = [*map(yaml_files.read_mapping, names)]
+    keys: set[str] = set()
     for word in words:
         key, equals, text = word.partition("=")
         if not equals:
@@ -76,6 +77,16 @@ def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
                 f"--config: {word[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in quotes "
                 "if it has spaces"
             )
+        first, *inner = key.split(".")
+        if inner:
+            value = text if len(text) < 60 else "VALUE"
+            nested = "".join(f"{{{step}: " for step in inner) + value + "}" * len(inner)
+            raise UserError(
+                f"--config: {key}: a key has no points: write '{first}={nested}', in quotes"
+            )
+        if key in keys:
+            raise UserError(f"--config: {key}: is given twice: keep one")
+        keys.add(key)
         mappings.append({key: yaml_files.parse_text(f"--config {key}", text)})
     options: list[str] = []
     if names:

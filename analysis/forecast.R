@@ -43,7 +43,7 @@ forecast_blocks <- function(row, width) {
   high
 }
 
-#' Make a function that forecasts the time of a block from the mean times of measured cells
+#' Make a function that forecasts the time of a block from the median times of measured cells
 #'
 #' @param results list of read_results
 #' @return function of environments and a workload that returns the seconds of one block, in which
@@ -52,9 +52,10 @@ make_block_clock <- function(results) {
   cells <- vapply(results$records, function(record) {
     paste(record$environment, record$workload, sep = "\r")
   }, "")
-  means <- tapply(get_cell_seconds(results$records), cells, mean)
+  # One cell that took long does not move the median.
+  medians <- tapply(get_cell_seconds(results$records), cells, stats::median)
   function(environments, workload) {
-    known <- means[paste(unique(environments), workload, sep = "\r")]
+    known <- medians[paste(unique(environments), workload, sep = "\r")]
     if (anyNA(known)) NA_real_ else sum(known)
   }
 }
@@ -107,12 +108,21 @@ forecast_ratios <- function(results, width, budget = NA) {
 #'
 #' @inheritParams test_claim
 #' @param forecast_seconds function of make_block_clock
-#' @return data frame of one row: more (further blocks that decide with 80 %; NA: not known, or no
-#'   number is enough) and seconds (of these blocks; NA: not known)
-forecast_claim <- function(claim, published, values, context, forecast_seconds) {
+#' @param width relative half-width that every part shall have, whether or not it decides; NA: none
+#' @return data frame of one row: more (further blocks that decide with 80 %, or give the width; NA:
+#'   not known, or no number is enough) and seconds (of these blocks; NA: not known)
+forecast_claim <- function(claim, published, values, context, forecast_seconds, width = NA) {
   parts <- Filter(is_testable, list_claim_parts(claim, published, values, context))
   estimates <- stack_rows(lapply(parts, function(part) {
     row <- compare_part(part, 1 - ALPHA)
+    environments <- setdiff(c(part$environment, part$reference), "")
+    block_seconds <- forecast_seconds(environments, part$workload)
+    if (!is.na(width)) {
+      # Only rows of paired blocks have the scatter that the forecast of a width takes.
+      needed <- if (is.null(row$scatter)) NA_real_ else forecast_blocks(row, width)
+      more <- max(needed - row$n, 0)
+      return(data.frame(within = TRUE, more = more, seconds = more * block_seconds))
+    }
     # A tolerance may begin at 0, which has no logarithm.
     bounds <- log(pmax(part$bounds, 1e-9))
     ends <- ifelse(is.na(bounds), c(-Inf, Inf), bounds)
@@ -123,9 +133,7 @@ forecast_claim <- function(claim, published, values, context, forecast_seconds) 
     power <- if (is_within && all(is.finite(ends))) POWER_OF_TWO else POWER
     needed <- estimate_blocks_at_distance(abs(distance), row$se * sqrt(row$n), alpha, power)
     more <- max(needed - row$n, 1)
-    environments <- setdiff(c(part$environment, part$reference), "")
-    data.frame(within = is_within, more = more,
-               seconds = more * forecast_seconds(environments, part$workload))
+    data.frame(within = is_within, more = more, seconds = more * block_seconds)
   }))
   if (is.null(estimates)) return(data.frame(more = NA_real_, seconds = NA_real_))
   # One part outside contradicts a claim, and the fastest decides; to reproduce it all have to be
@@ -139,9 +147,10 @@ forecast_claim <- function(claim, published, values, context, forecast_seconds) 
 #'
 #' @param results list of read_results
 #' @param published list as in published/claims.json
+#' @param width see forecast_claim
 #' @return data frame of test_claims with more and seconds, see forecast_claim; both are NA of
 #'   claims that are decided or not tested.  strata/claim/ reads the columns as keys.
-forecast_claims <- function(results, published) {
+forecast_claims <- function(results, published, width = NA) {
   context <- describe_run(results)
   forecast_seconds <- make_block_clock(results)
   rows <- test_claims(published, results$tidy, context)
@@ -153,7 +162,7 @@ forecast_claims <- function(results, published) {
     # A second row of a claim is about the environment that stands for its product.
     stated <- list(claim = claim, published = published)
     if (rows$transferred[[i]] != "") stated <- transfer_claim(claim, published)
-    forecast_claim(stated$claim, stated$published, results$tidy, context, forecast_seconds)
+    forecast_claim(stated$claim, stated$published, results$tidy, context, forecast_seconds, width)
   })
   cbind(rows, stack_rows(forecasts))
 }

@@ -80,7 +80,7 @@ class _Decision:
         self._target: float | None = settings.get("target")
         self._budget: float | None = settings.get("budget")
         records = cell_values.records
-        self._costs = precision.compute_mean_cell_seconds(records)
+        self._costs = precision.compute_median_cell_seconds(records)
         self.torn_blocks = pairs.find_torn_blocks(experiment, order)
         # A block in whose place another one is measured costs the budget nothing.
         unpaid = {*self.torn_blocks, *order.replacements} - order.disturbed

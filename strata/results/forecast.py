@@ -9,12 +9,12 @@ from strata.image import cache
 from strata.measure import pending
 from strata.results import pairs, tidy
 from strata.util import paths, progress
-from strata.util.data_types import Plan
+from strata.util.data_types import Fields, Plan
 from strata.util.files import read_json
 from strata.util.progress import format_duration
 from strata.vm import vagrant_box
 
-# A cell is expected to take the mean time of its first repetitions, of at most this many.
+# A cell is expected to take the median time of its first repetitions, of at most this many.
 SAMPLE = 5
 
 
@@ -103,6 +103,19 @@ def _print_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
         progress.print_line("to build: the machines' disk, less than a minute")
 
 
+def _describe_ends(settings: Fields) -> str:
+    """Return a clause that says when no more blocks are added; empty if only `max` ends them.
+
+    settings: the plan's `precision`.
+    """
+    widths = [settings.get("target"), settings.get("claims")]
+    # A claim without a width of its own has True.
+    ends = [f"± {100 * width:g} % is reached" for width in widths if isinstance(width, float)]
+    if budget := settings.get("budget"):
+        ends.append(f"{format_duration(budget)} were measured")
+    return " or ".join(ends)
+
+
 def _estimate_time(
     experiment: Plan, order: blocks.Order, due: list[blocks.Cell], samples: str
 ) -> str:
@@ -119,12 +132,11 @@ def _estimate_time(
         record = read_json(path) or read_json(os.path.join(samples, path))
         if cell[2] <= SAMPLE and record:
             records[cell] = record
-    seconds = precision.compute_mean_cell_seconds(records)
+    seconds = precision.compute_median_cell_seconds(records)
     known_seconds = [seconds[cell[:2]] for cell in due if cell[:2] in seconds]
-    budget = experiment["precision"]["budget"] if "precision" in experiment else None
     bound = ""
-    if budget and not order.decided:
-        bound = f"; blocks are added until {format_duration(budget)} were measured"
+    if not order.decided and (ends := _describe_ends(experiment.get("precision", {}))):
+        bound = f"; blocks are added until {ends}"
     if not known_seconds:
         return f"not known before the first cells are measured{bound}"
     unknown = ""

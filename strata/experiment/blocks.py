@@ -173,7 +173,7 @@ class Order:
             if decision := self._read_decision(decision_round):
                 # Of a decision for other targets or budgets only the blocks stay.
                 is_current = decision["rests_on"] == self._basis
-                self._apply_decision(decision["workloads"], only_begun=not is_current)
+                self._apply_decision(decision["workloads"], is_current)
                 is_last = self.last == decision_round
                 if is_current or not is_last:
                     self.bases[decision_round] = decision["rests_on"]
@@ -228,13 +228,13 @@ class Order:
         has_bases = "rests_on" in decision and "blocks_rest_on" in decision
         return decision if has_bases and decision["blocks_rest_on"] == self._block_basis else None
 
-    def _apply_decision(self, states: Fields, only_begun: bool = False) -> None:
+    def _apply_decision(self, states: Fields, is_current: bool = True) -> None:
         """Add the blocks that replace others, then the further blocks of each workload.
 
         states: ``{workload: {again, torn, more, environments}}`` of the decision, as
         results/decide.py writes it: numbers of disturbed and of torn blocks, how many blocks are
         added, and their environments (None: all).
-        only_begun: whether rounds that were not begun are left out.
+        is_current: whether the decision is for the present settings; see :meth:`_withdraw_rounds`.
         """
         added: dict[str, list[list[str]]] = {workload: [] for workload in self.blocks}
         decision_round = self.last
@@ -253,8 +253,7 @@ class Order:
             further = [name for name in possible if name in chosen]
             added[workload] += [further] * state["more"]
         self._add_blocks(added)
-        if only_begun:
-            self._withdraw_rounds(decision_round)
+        self._withdraw_rounds(decision_round, is_current)
         for (workload, new_number), number in replacing.items():
             if new_number > self.blocks[workload]:
                 continue
@@ -265,26 +264,29 @@ class Order:
             if number in states[workload]["again"]:
                 self.disturbed.add((workload, number))
 
-    def _withdraw_rounds(self, decision_round: int) -> None:
-        """Take the rounds that were not begun out of the order.
+    def _withdraw_rounds(self, decision_round: int, is_current: bool) -> None:
+        """Take rounds that the last decision no longer adds out of the order.
 
-        decision_round: the round of the last decision.  Its rounds end where a later decision
-        follows, or else with the last one of which a cell is measured.
+        Its rounds end where a later decision follows, or else, unless it is for the present
+        settings, with the last one of which a cell is measured.
+        decision_round: the round after which it was made.
         """
-        later = (
-            number
-            for number in range(decision_round + 1, self.last + 1)
-            if self._read_decision(number)
-        )
-        begun = (
+        begun = [
             number
             for (environment, workload, repetition), (_, number) in self.places.items()
-            if os.path.exists(
+            if number > decision_round
+            and not is_current
+            and os.path.exists(
                 os.path.join(self.results, "raw", environment, workload, f"{repetition}.log")
             )
-        )
-        self.last = next(later, max(begun, default=0))
-        self.last = max(self.last, decision_round)
+        ]
+        end = self.last if is_current else max(begun, default=decision_round)
+        for number in range(decision_round + 1, self.last + 1):
+            # Earlier versions left decisions behind that had been replaced.
+            if "blocks_rest_on" in (self._read_decision(number) or {}):
+                end = number
+                break
+        self.last = end
         withdrawn = {cell for cell, (_, number) in self.places.items() if number > self.last}
         for cell in withdrawn:
             del self.places[cell]

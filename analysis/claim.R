@@ -1,7 +1,8 @@
 #!/usr/bin/env Rscript
-# Usage: claim.R RESULTS CLAIMS.json OUT.html
+# Usage: claim.R RESULTS CLAIMS.json OUT.html WIDTH
 # Tests the claim in CLAIMS.json with RESULTS, whose tables exist: writes a page, and prints the
 # rows of the claim, with what would decide it, as JSON.
+# WIDTH: the half-width that is wanted instead, as a share, or NA.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
@@ -12,11 +13,13 @@ load_files("read", "statistics", "claims", "forecast", "format", "markdown_table
 
 # Writes the page of a claim, and prints its rows as JSON.  strata/claim/command.py reads their
 # columns as keys, and takes the last row if there are two.
-# folder: of results.  claims: path of a file with one claim.  out: path of the page.
-write_claim_page <- function(folder, claims, out) {
+# folder: of results.  claims: path of a file with one claim.  out: path of the page.  width: text
+# of the wanted relative half-width, or "NA".
+write_claim_page <- function(folder, claims, out, width) {
   results <- read_results(folder)
   published <- jsonlite::read_json(claims)
-  rows <- forecast_claims(results, published)
+  # as.numeric warns of a width "NA".
+  rows <- forecast_claims(results, published, suppressWarnings(as.numeric(width)))
   claim <- published$claims[[1]]
   parts <- list_part_intervals(claim, published, results$tidy, make_claim_context(results))
   values <- list(results = results, rows = rows, claim = claim, parts = parts)
@@ -24,4 +27,4 @@ write_claim_page <- function(folder, claims, out) {
   cat(jsonlite::toJSON(rows, na = "null", digits = NA))
 }
 
-run_script(write_claim_page, "claim.R RESULTS CLAIMS.json OUT.html", 3)
+run_script(write_claim_page, "claim.R RESULTS CLAIMS.json OUT.html WIDTH", 4)

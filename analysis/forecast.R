@@ -44,7 +44,7 @@ forecast_blocks <- function(row, width) {
   high
 }
 
-#' Make a function that forecasts the seconds of a block from the mean times of measured cells
+#' Make a function that forecasts the seconds of a block from the median times of measured cells
 #'
 #' @param results list of read_results
 #' @return function of environments (names) and a workload (its name), which returns the seconds of
@@ -53,9 +53,10 @@ make_block_time_forecaster <- function(results) {
   cells <- vapply(results$records, function(record) {
     paste(record$environment, record$workload, sep = "\r")
   }, "")
-  means <- tapply(get_cell_seconds(results$records), cells, mean)
+  # One cell that took long does not move the median.
+  medians <- tapply(get_cell_seconds(results$records), cells, stats::median)
   function(environments, workload) {
-    seconds <- means[paste(unique(environments), workload, sep = "\r")]
+    seconds <- medians[paste(unique(environments), workload, sep = "\r")]
     if (anyNA(seconds)) NA_real_ else sum(seconds)
   }
 }
@@ -109,12 +110,22 @@ forecast_ratios <- function(results, width, budget = NA) {
 #'
 #' @inheritParams test_claim
 #' @param forecast_seconds function of make_block_time_forecaster
-#' @return data frame of one row: more (further blocks that decide with the probability POWER; NA if
-#'   not known, or if no number is enough) and seconds (of these blocks; NA if not known)
-forecast_claim <- function(claim, published, values, context, forecast_seconds) {
+#' @param width relative half-width that every part shall have, whether or not it decides; NA: none
+#' @return data frame of one row: more (further blocks that decide with the probability POWER, or
+#'   give the width; NA if not known, or if no number is enough) and seconds (of these blocks; NA if
+#'   not known)
+forecast_claim <- function(claim, published, values, context, forecast_seconds, width = NA) {
   parts <- Filter(is_testable, list_claim_parts(claim, published, values, context))
   estimates <- stack_rows(lapply(parts, function(part) {
     row <- estimate_claim_part(part, 1 - ALPHA)
+    environments <- setdiff(c(part$environment, part$reference), "")
+    block_seconds <- forecast_seconds(environments, part$workload)
+    if (!is.na(width)) {
+      # Only rows of paired blocks have the scatter that the forecast of a width takes.
+      needed <- if (is.null(row$scatter)) NA_real_ else forecast_blocks(row, width)
+      more <- max(needed - row$n, 0)
+      return(data.frame(within = TRUE, more = more, seconds = more * block_seconds))
+    }
     # A tolerance may begin at 0, which has no logarithm.
     bounds <- log(pmax(part$bounds, 1e-9))
     ends <- ifelse(is.na(bounds), c(-Inf, Inf), bounds)
@@ -125,9 +136,7 @@ forecast_claim <- function(claim, published, values, context, forecast_seconds) 
     power <- if (is_within && all(is.finite(ends))) POWER_OF_TWO else POWER
     needed <- estimate_blocks_at_distance(abs(distance), row$se * sqrt(row$n), alpha, power)
     more <- max(needed - row$n, 1)
-    environments <- setdiff(c(part$environment, part$reference), "")
-    data.frame(within = is_within, more = more,
-               seconds = more * forecast_seconds(environments, part$workload))
+    data.frame(within = is_within, more = more, seconds = more * block_seconds)
   }))
   if (is.null(estimates)) return(data.frame(more = NA_real_, seconds = NA_real_))
   # One part outside of its tolerance contradicts the claim: the one that is decided first counts.
@@ -141,9 +150,10 @@ forecast_claim <- function(claim, published, values, context, forecast_seconds) 
 #'
 #' @param results list of read_results
 #' @param published list as in published/claims.json
+#' @param width see forecast_claim
 #' @return data frame of test_claims with more and seconds (see forecast_claim), which are NA for
 #'   claims that are decided or not tested.  strata/claim/ reads the columns as keys
-forecast_claims <- function(results, published) {
+forecast_claims <- function(results, published, width = NA) {
   context <- make_claim_context(results)
   forecast_seconds <- make_block_time_forecaster(results)
   rows <- test_claims(published, results$tidy, context)
@@ -155,7 +165,7 @@ forecast_claims <- function(results, published) {
     # The second row of a claim is about the environment that stands for its product.
     tested <- list(claim = claim, published = published)
     if (rows$transferred[[i]] != "") tested <- transfer_claim(claim, published)
-    forecast_claim(tested$claim, tested$published, results$tidy, context, forecast_seconds)
+    forecast_claim(tested$claim, tested$published, results$tidy, context, forecast_seconds, width)
   })
   cbind(rows, stack_rows(forecasts))
 }

@@ -76,11 +76,12 @@ read_paper <- function(folder, root) {
 # is.
 # decisions: rows of verdicts.csv.  paper: list with `runs`, the rows of runs.csv.
 add_minutes_needed <- function(decisions, paper) {
-  seconds <- tapply(paper$runs$seconds, paste(paper$runs$environment, paper$runs$workload), mean)
-  get_mean_seconds <- function(environment) {
+  seconds <- tapply(paper$runs$seconds, paste(paper$runs$environment, paper$runs$workload),
+                    stats::median)
+  get_seconds <- function(environment) {
     as.numeric(seconds[paste(environment, decisions$workload)])
   }
-  pair_seconds <- get_mean_seconds(decisions$environment) + get_mean_seconds(decisions$reference)
+  pair_seconds <- get_seconds(decisions$environment) + get_seconds(decisions$reference)
   mutate(decisions, minutes = more * pair_seconds / 60)
 }
 

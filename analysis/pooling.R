@@ -192,7 +192,7 @@ pool_sessions <- function(pairs, sessions) {
 name_scopes <- function(rows) {
   place <- ifelse(rows$scope == "machines", paste(rows$machines, "machines"),
                   paste("machine", rows$mark))
-  sessions <- paste(rows$sessions, "sessions")
+  sessions <- paste(rows$sessions, ifelse(rows$sessions == 1, "session", "sessions"))
   case_when(rows$scope == "session" ~ paste0(place, ", session of ", rows$began),
             rows$scope == rows$holds ~ paste0(place, " (", sessions, ")"),
             TRUE ~ paste0(place, ", within ", sessions))

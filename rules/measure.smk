@@ -61,7 +61,7 @@ checkpoint decide:
     resources:
         testbed=1,
     params:
-        rests_on=lambda decide: experiment.rests_on,
+        rests_on=lambda decide: experiment.describe_basis(decide.round),
     shell:
         "python3 -m strata decide {wildcards.round} 2>&1 | tee {log}"
 

@@ -92,8 +92,11 @@ def add_overrides(parser: Parser) -> None:
     """
     text = "values to use instead of those in config.yaml (default: none)"
     files = f"YAML files with {text}"
-    parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=files)
-    parser.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=text)
+    for option, metavar, about in ("--configfile", "FILE", files), ("--config", "KEY=VALUE", text):
+        # argparse would drop the values of the first of two equal options.
+        parser.add_argument(
+            option, nargs="+", action="extend", default=[], metavar=metavar, help=about
+        )
 
 
 def add_plan_options(parser: Parser) -> None:

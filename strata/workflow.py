@@ -230,6 +230,14 @@ class Experiment:
         logs = [paths.get_cell_path("raw", *cell, "log") for cell in order.list_cells()]
         return [*logs, *_list_records(logs)]
 
+    def describe_basis(self, round_number: str) -> str:
+        """Return a hash of the part of the plan on which a decision rests, or would if made now.
+
+        A decision is made again when it changes.
+        round_number: of the round after which the decision is due.
+        """
+        return blocks.Order(self.plan).bases.get(int(round_number), self.rests_on)
+
     def list_log_folders(self) -> list[str]:
         """Return the folders of all logs, and create those that are missing.
 
@@ -260,9 +268,17 @@ class Experiment:
         is_complete = not due and order.decided and not is_trial_needed
         if is_complete or self.partial or self.settings.get("measure"):
             return [*self.tables, *(outputs.PAPERS if papers else ())]
-        reason = f"{due} of {len(order.list_cells())} cells are not measured"
-        if not order.decided:
-            reason += " so far"
+        remedy = "measures them"
+        if due:
+            reason = f"{due} of {len(order.list_cells())} cells are not measured"
+            if not order.decided:
+                reason += " so far"
+        elif not order.decided:
+            reason = "the decision on further blocks is due"
+            remedy = "makes it, and measures the blocks that it adds"
+        else:
+            reason = "KVM was not tried here yet"
+            remedy = "tries it"
         if torn:
             reason += f" ({'; '.join(pairs.describe_torn_blocks(torn))})"
         # If there is no plan of a last run, its configuration is not compared.
@@ -274,7 +290,7 @@ class Experiment:
                 "--configfile and --config to archive that"
             )
         raise UserError(
-            f"{reason}; `{run.format_command('cells')}` measures them, "
+            f"{reason}; `{run.format_command('cells')}` {remedy}, "
             "and partial=true (--config) archives the cells that exist"
         )
 

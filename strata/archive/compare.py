@@ -355,15 +355,15 @@ def parse_share(effect: str, option: str = "--effect") -> float:
     effect: the percentage, as the user typed it.
     option: the name of the command's option, for the message.
     Raises UserError for another text, for a number without its ``%``, which could be a fraction,
-    and for less than 0 % or 100 % and more.
+    and unless it is above 0 % and below 100 %.
     """
     try:
         share = float(effect.removesuffix("%")) / 100
     except ValueError:
         # A value that the check below refuses: its message is for this text, too.
         share = -1.0
-    if not effect.endswith("%") or not 0 <= share < 1:
+    if not effect.endswith("%") or not 0 < share < 1:
         raise UserError(
-            f"{option}: is {effect!r}; must be a percentage such as 2%, at least 0% and below 100%"
+            f"{option}: is {effect!r}; must be a percentage such as 2%, above 0% and below 100%"
         )
     return share

@@ -28,7 +28,7 @@ from strata.results import outputs
 from strata.util import paths, programs, progress, run
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
-from strata.util.files import read_json, remove_tree
+from strata.util.files import read_json, remove_tree, reserve_outputs
 
 # The most files or findings that a message lists.
 _MAX_LINES = 40
@@ -52,12 +52,15 @@ def write_requested_archive(
     options: further arguments of :func:`write_archive`: with_image, without_source, snakemake.
     Raises UserError for options that a light archive does not have, and as these functions.
     """
-    if not is_light:
-        write_archive(out or "archive.zip", allowed=allowed, **options)
-    elif options["with_image"] or options["without_source"]:
+    if is_light and (options["with_image"] or options["without_source"]):
         raise UserError("archive: --light holds neither image nor source: leave the other out")
-    else:
-        write_light(out or "light.zip", allowed)
+    if out == "-":
+        raise UserError("--out: is -; name a file")
+    with reserve_outputs({"--out": out}):
+        if is_light:
+            write_light(out or "light.zip", allowed)
+        else:
+            write_archive(out or "archive.zip", allowed=allowed, **options)
 
 
 def write_light(out: str, allowed: list[str] | None = None) -> None:

@@ -3,7 +3,7 @@
 import contextlib
 import os
 
-from strata.archive import check, checksums, metadata, output, remake, sandbox
+from strata.archive import check, checksums, light, metadata, output, remake, sandbox
 from strata.results import outputs
 from strata.results.validate import load_object
 from strata.util import paths, programs, progress
@@ -22,7 +22,7 @@ def rebuild_paper(path: str, target: str | None, boxed: str | None = None) -> in
     a sandbox if bubblewrap is installed.
 
     Returns the exit status: 0 if every table is byte-identical and no paper is missing, else 1.
-    Raises UserError if a file of the archive does not fit its checksum, if `target` holds files or
+    Raises UserError for a light archive, if a file does not fit its checksum, if `target` holds files or
     cannot be written, or if the archive's code fails or exceeds `remake.LIMIT`.  `target` is then
     as it was before.
     """
@@ -34,6 +34,12 @@ def rebuild_paper(path: str, target: str | None, boxed: str | None = None) -> in
     with contextlib.ExitStack() as stack:
         with check.convert_to_machine_error(path):
             folder = stack.enter_context(check.open_archive(path))
+            if light.is_light_archive(folder):
+                raise UserError(
+                    f"{path}: is a light archive, which holds no logs to make a paper of: rebuild "
+                    "the whole archive (archive.zip) of the same results; `python3 -m strata pool` "
+                    "shows the ratios of this one"
+                )
             faults = checksums.find_checksum_faults(folder)
         if faults:
             raise UserError(f"{path}: does not verify, and is not rebuilt:", *faults)

@@ -35,13 +35,12 @@ def list_files(folder: str) -> list[str]:
 def pack_folder(folder: str, out: str) -> None:
     """Write the files of a folder to a zip file, atomically.
 
-    out: path of the zip file, which is replaced; folders above it are made.
+    out: path of the zip file, which is replaced; its folder must exist.
     Equal files give byte-identical zip files: no times or owners are kept, and the order is fixed.
     Raises UserError if the file cannot be written; nothing is left of it then.
     """
     sibling = f"{out}.{os.getpid()}.part"
     try:
-        os.makedirs(os.path.dirname(out) or ".", exist_ok=True)
         with zipfile.ZipFile(sibling, "w", zipfile.ZIP_DEFLATED) as archive:
             for name in list_files(folder):
                 path = os.path.join(folder, name)
@@ -73,10 +72,12 @@ def unpack_archive(path: str, folder: str) -> None:
     Raises UserError if the file is damaged or not a zip file.  Before anything is written, it also
     raises UserError for members that no archive of Strata has: links, paths that lead out of the
     folder or occur twice, and sizes beyond `_MAX_RATIO`.
-    Raises MachineError if the file is missing, or if this machine cannot read or write.
+    Raises UserError if the file is missing, and MachineError if this machine cannot read or write.
     """
     if not os.path.isfile(path):
-        raise MachineError(f"{path}: there is no such file")
+        raise UserError(
+            f"{path}: there is no such file; name an archive, for example docs/small.zip"
+        )
     with _convert_unpacking_errors(path, folder), zipfile.ZipFile(path) as archive:
         members = [info for info in archive.infolist() if not _is_folder(info)]
         _check_members(members, os.path.getsize(path))

@@ -49,7 +49,7 @@ def test_claim(
     width: str | None,
     fresh: bool,
     dry: bool,
-    overrides: Fields,
+    overrides: config.Overrides,
 ) -> int:
     """Test a claim, measure the blocks that decide it, print the verdict, and write its page.
 
@@ -63,14 +63,20 @@ def test_claim(
     fresh: whether earlier results of the experiment are removed, and all is measured again.
     dry: whether nothing is measured, and only the expected time is printed.
     overrides: values that replace values of config.yaml, and of the configuration file that a file
-    of published claims names; its `repetitions`, which a claim has of its own, are dropped.
+    of published claims names; the `repetitions` of their files are dropped, since a claim has its
+    own.
     Returns the exit status of the verdict (STATUS); after a dry run UNDECIDED.
     Raises UserError for mistakes, and MachineError if the measurement fails.
     """
     repetitions = _plan_repetitions(budget, width)
-    # Merged with those of config.yaml they may contradict each other.
-    overrides = {key: value for key, value in overrides.items() if key != "repetitions"}
-    published, settings = _read_claim(claim, overrides)
+    if any(word.startswith("repetitions=") for word in overrides.options):
+        raise UserError(
+            "--config: repetitions: a claim gets as many blocks as decide it: limit their time by "
+            "--budget, or choose another half-width by --width"
+        )
+    # Merged with those of config.yaml those of files may contradict each other.
+    values = {key: value for key, value in overrides.items() if key != "repetitions"}
+    published, settings = _read_claim(claim, values)
     # The file holds only this claim.
     published_claim = published["claims"][0]
     publication = published["publications"][published_claim["publication"]]["label"]
@@ -101,9 +107,9 @@ def test_claim(
     prepare_experiment_folder(folder, narrowed, published)
     # A user's own claim is not judged by the project's results, which were there before it.
     if not fresh and published_claim["publication"] != "own":
-        earlier = _judge_earlier_results(folder, workloads)
+        earlier = _judge_earlier_results(folder, workloads, width)
         if earlier is not None:
-            _print_earlier(earlier)
+            _print_earlier(earlier, width)
             if STATUS[earlier["verdict"]] in (REPRODUCED, CONTRADICTED):
                 return _print_verdict(earlier, claim, folder)
     with contextlib.chdir(folder):
@@ -217,17 +223,18 @@ def _adjust_file_paths(workloads: Fields, folder: str) -> Fields:
     return moved
 
 
-def _judge_earlier_results(folder: str, workloads: list[str]) -> Fields | None:
+def _judge_earlier_results(folder: str, workloads: list[str], width: str | None) -> Fields | None:
     """Return the claim's row by the results of this project; None if these cannot test it.
 
     folder: the folder of the claim's experiment, which has the claim, and gets the page.
     workloads: the names of the claim's workloads.
+    width: see :func:`_judge_results`.
     """
     tables = [f"results/tidy/{workload}.csv" for workload in workloads]
     if not all(map(os.path.exists, [paths.PLAN, *tables])):
         return None
     try:
-        row = _judge_results(os.path.abspath("results"), folder)
+        row = _judge_results(os.path.abspath("results"), folder, width)
     except MachineError:
         raise
     except UserError:
@@ -236,26 +243,29 @@ def _judge_earlier_results(folder: str, workloads: list[str]) -> Fields | None:
     return row if row["verdict"] != "not tested" else None
 
 
-def _print_earlier(row: Fields) -> None:
+def _print_earlier(row: Fields, width: str | None) -> None:
     """Print whether the results of this project decide a claim, or how many blocks would.
 
     row: the claim's row, as :func:`_judge_results` returns it.
+    width: the half-width that the blocks give instead; None: they decide the claim.
     Prints nothing if neither is known.
     """
     if STATUS[row["verdict"]] in (REPRODUCED, CONTRADICTED):
         progress.print_line("the results of this project decide it; --fresh measures it again")
     elif row["seconds"] is not None:
         time = progress.format_duration(row["seconds"])
+        effect = f"measure it to ± {width}" if width else "decide it"
         progress.print_line(
             f"the results of this project leave it {row['verdict']}; by these, "
-            f"{row['more']:.0f} more blocks ({time}) would decide it"
+            f"{row['more']:.0f} more blocks ({time}) would {effect}"
         )
 
 
-def _judge_results(results: str, folder: str) -> Fields:
+def _judge_results(results: str, folder: str, width: str | None = None) -> Fields:
     """Test the claim of an experiment's folder with results, and write the claim's page there.
 
     results: the absolute path of a folder of results.
+    width: the half-width that `more` blocks give, such as ``1.5%``; None: they decide the claim.
     Returns the claim's row, as analysis/claim.R prints it: the columns of claims.csv and two more:
     `more`, the number of further blocks that would decide it, and `seconds`, their time; each is
     None if the claim is decided or the number is not known.  If another product stands in for the
@@ -263,7 +273,9 @@ def _judge_results(results: str, folder: str) -> Fields:
     """
     script = os.path.join(paths.PROJECT, "analysis/claim.R")
     page = os.path.join(folder, PAGE)
-    rows = json.loads(programs.run_r(script, results, os.path.join(folder, claims.FILE), page))
+    share = "NA" if width is None else repr(compare.parse_share(width))
+    claim_file = os.path.join(folder, claims.FILE)
+    rows = json.loads(programs.run_r(script, results, claim_file, page, share))
     row: Fields = rows[-1]
     return row
 

@@ -37,8 +37,6 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
     rule = rule if isinstance(rule, dict) else {}
     width = width or rule.get("target", DEFAULT_WIDTH)
     share = compare.parse_share(width, "--width")
-    if share == 0:
-        raise UserError(f"--width: is {width!r}; no number of blocks gives an interval of no width")
     budget = parse_amount(rule.get("budget"))
     script = os.path.join(paths.PROJECT, "analysis/outlook.R")
     seconds = repr(budget) if budget else "NA"
@@ -50,7 +48,7 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
     max_blocks = rule.get("max", MAX_BLOCKS)
     ratios = [_format_ratio_cells(row, max_blocks) for row in outlook["ratios"]]
     if ratios:
-        by_budget = f"{format_duration(budget)} would show" if budget else ""
+        by_budget = f"{rule['budget']} would show" if budget else ""
         progress.print_table(
             [("ratio to native", "n", "now", f"to ± {width}", "to a verdict", by_budget), *ratios]
         )
@@ -118,9 +116,11 @@ def _describe_blocks(row: Fields, key: str, max_blocks: int) -> str:
     more_blocks = row[key]
     if more_blocks == 0:
         return "reached"
-    if more_blocks is None:
+    # If a ratio has an interval, only a width that no number of blocks reaches has no number.
+    is_out_of_reach = key == "width_more" and row["low"] is not None
+    if more_blocks is None and not is_out_of_reach:
         return "not known yet"
-    if row["n"] + more_blocks > max_blocks:
+    if more_blocks is None or row["n"] + more_blocks > max_blocks:
         return f"not here: over {max_blocks} blocks"
     blocks = f"{more_blocks:.0f} more block{'s' if more_blocks != 1 else ''}"
     if row["seconds"] is None:

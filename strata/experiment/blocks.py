@@ -10,6 +10,9 @@ its further blocks, spread evenly over as many rounds as the largest number need
 says which environments further blocks hold: those with wide intervals, or those that a published
 claim compares.  The configuration may leave workloads out of environments.
 
+Targets and budgets decide only on further blocks: when they change, all rounds that were begun
+stay, and a new decision follows them.
+
 A decision also adds a whole block in place of one that was disturbed, which is set aside, and of
 one that is torn: some of its runs were not measured together with native's (results/pairs.py), and
 form no ratio to it.  The other pairs of a torn block, and the levels of its runs, still count.
@@ -77,6 +80,37 @@ def hash_decision_basis(plan: Plan) -> str:
     return sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def adds_blocks(plan: Plan) -> bool:
+    """Return whether decisions add blocks; else they only replace disturbed and torn ones."""
+    settings: Fields = plan.get("precision", {})
+    return any(settings.get(key) for key in ("target", "margin", "claims"))
+
+
+def hash_block_basis(plan: Plan) -> str:
+    """Return a hash of everything in a plan that its measured blocks rest on.
+
+    It is equal for plans that measure the same cells in the same first rounds, whatever their
+    targets and budgets are.  Decisions hold it as `blocks_rest_on`.
+    """
+    settings: Fields = {key: plan.get(key) for key in ("seed", "scale", "leave_out", "client")}
+    workloads = plan["workloads"].items()
+    basis = [
+        _count_first_blocks(plan),
+        adds_blocks(plan),
+        settings,
+        plan["image"]["recipe"],
+        {name: plan["environments"][name]["layers"] for name in list_available_environments(plan)},
+        {name: [planned["parameters"], planned["cell"]] for name, planned in workloads},
+    ]
+    return sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _count_first_blocks(plan: Plan) -> int:
+    """Return how many blocks every workload has before the first decision."""
+    settings: Fields = plan.get("precision", {})
+    return int(settings.get("min", plan["repetitions"]))
+
+
 class Order:
     """Determine the order of a plan's cells, as far as it is decided.
 
@@ -87,6 +121,7 @@ class Order:
     last: the number of the last round.
     decision_rounds: the rounds after which a decision on further blocks is due or possible.
     decided: whether no decision is missing, unless a block is torn.
+    bases: round → what the decision after it rests on, for each decision that stands.
     blocks: the number of blocks of each workload.
     disturbed: the blocks that were disturbed and are set aside.
     replacements: disturbed or torn block → the number of the block that is measured in its place.
@@ -122,7 +157,8 @@ class Order:
         self.disturbed: set[Block] = set()
         self.replacements: dict[Block, int] = {}
         self.earlier_tries: dict[Block, int] = {}
-        first_count = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
+        self.bases: dict[int, str] = {}
+        first_count = _count_first_blocks(plan)
         self._add_blocks(
             {
                 workload: [self._list_compared_environments(workload)] * first_count
@@ -137,10 +173,14 @@ class Order:
         while self.last not in self.decision_rounds:
             decision_round = self.last
             self.decision_rounds.append(decision_round)
-            if decision := self._read_decision():
-                self._apply_decision(decision["workloads"])
-                # The last decision adds no block.
-                self.decided = "precision" not in plan or self.last == decision_round
+            if decision := self._read_decision(decision_round):
+                # Of a decision for other targets or budgets only the blocks stay.
+                is_current = decision["rests_on"] == self._basis
+                self._apply_decision(decision["workloads"], is_current)
+                is_last = self.last == decision_round
+                if is_current or not is_last:
+                    self.bases[decision_round] = decision["rests_on"]
+                self.decided = "precision" not in plan or (is_current and is_last)
 
     def _order_sequentially(self, repetitions: int) -> dict[Cell, tuple[int, int]]:
         """Return ``{cell: (position, round)}`` for all cells, one environment after the other.
@@ -162,12 +202,22 @@ class Order:
                 cells += [(name, workload, number) for workload in measured]
         return {cell: (position, cell[2]) for position, cell in enumerate(cells, 1)}
 
-    def _read_decision(self) -> Fields | None:
-        """Return the decision after the last round; None if this plan has none.
+    @functools.cached_property
+    def _basis(self) -> str:
+        """The basis of a decision that is made now."""
+        return hash_decision_basis(self.plan)
+
+    @functools.cached_property
+    def _block_basis(self) -> str:
+        """The basis of the measured blocks."""
+        return hash_block_basis(self.plan)
+
+    def _read_decision(self, round_number: int) -> Fields | None:
+        """Return the decision after a round; None if there is none whose blocks this plan has.
 
         Raises UserError if the decision's file is unreadable.
         """
-        path = os.path.join(self.results, "precision", f"{self.last}.json")
+        path = os.path.join(self.results, "precision", f"{round_number}.json")
         if not os.path.exists(path):
             return None
         decision: Fields | None = read_json(path)
@@ -175,24 +225,28 @@ class Order:
             raise UserError(
                 f"{path}: is not a decision on more blocks: remove it, and Strata decides again"
             )
-        return decision if decision.get("rests_on") == hash_decision_basis(self.plan) else None
+        if decision.get("rests_on") == self._basis:
+            return decision
+        # Without both keys it was made by an earlier version, or by hand.
+        has_bases = "rests_on" in decision and "blocks_rest_on" in decision
+        return decision if has_bases and decision["blocks_rest_on"] == self._block_basis else None
 
-    def _apply_decision(self, states: Fields) -> None:
+    def _apply_decision(self, states: Fields, is_current: bool = True) -> None:
         """Add the blocks of a decision to the order: first those that replace others.
 
         states: ``{workload: {again, torn, more, environments}}`` of the decision, as
         results/decide.py writes it: numbers of disturbed and of torn blocks, how many blocks are
         added, and their environments (None: all).
+        is_current: whether the decision is for the present settings; see :meth:`_withdraw_rounds`.
         """
         added: dict[str, list[list[str]]] = {workload: [] for workload in self.blocks}
+        decision_round = self.last
+        # (Workload, number) of the new block → the number of the one that it replaces.
+        replacing: dict[Block, int] = {}
         for workload, state in states.items():
-            self.disturbed.update((workload, number) for number in state["again"])
             replaced = [*state["again"], *state.get("torn", ())]
             for new_number, number in enumerate(replaced, self.blocks[workload] + 1):
-                self.replacements[workload, number] = new_number
-                # The replaced block may itself have replaced one.
-                tries_before = self.earlier_tries.get((workload, number), 0)
-                self.earlier_tries[workload, new_number] = tries_before + 1
+                replacing[workload, new_number] = number
             possible = self.list_environments_of_next_block(workload)
             for number in replaced:
                 # A replacement holds the environments of the block that it replaces.
@@ -202,6 +256,45 @@ class Order:
             further = [name for name in possible if name in chosen]
             added[workload] += [further] * state["more"]
         self._add_blocks(added)
+        self._withdraw_rounds(decision_round, is_current)
+        for (workload, new_number), number in replacing.items():
+            if new_number > self.blocks[workload]:
+                continue
+            self.replacements[workload, number] = new_number
+            # The replaced block may itself have replaced one.
+            tries_before = self.earlier_tries.get((workload, number), 0)
+            self.earlier_tries[workload, new_number] = tries_before + 1
+            if number in states[workload]["again"]:
+                self.disturbed.add((workload, number))
+
+    def _withdraw_rounds(self, decision_round: int, is_current: bool) -> None:
+        """Take rounds that the last decision no longer adds out of the order.
+
+        Its rounds end where a later decision follows, or else, unless it is for the present
+        settings, with the last one of which a cell is measured.
+        decision_round: the round after which it was made.
+        """
+        begun = [
+            number
+            for (environment, workload, repetition), (_, number) in self.places.items()
+            if number > decision_round
+            and not is_current
+            and os.path.exists(
+                os.path.join(self.results, "raw", environment, workload, f"{repetition}.log")
+            )
+        ]
+        end = self.last if is_current else max(begun, default=decision_round)
+        for number in range(decision_round + 1, self.last + 1):
+            # Earlier versions left decisions behind that had been replaced.
+            if "blocks_rest_on" in (self._read_decision(number) or {}):
+                end = number
+                break
+        self.last = end
+        withdrawn = {cell for cell, (_, number) in self.places.items() if number > self.last}
+        for cell in withdrawn:
+            del self.places[cell]
+        for workload, _ in {cell[1:] for cell in withdrawn}:
+            self.blocks[workload] -= 1
 
     def add_replacements(self, torn: Iterable[Block]) -> None:
         """Add to the order the blocks that the next decision adds in place of torn ones.

@@ -69,6 +69,7 @@ def read_overrides(files: Sequence[str], assignments: Sequence[str]) -> Override
     Raises UserError that names the file and its line, or the assignment.
     """
     mappings: list[Fields] = [*map(yaml_files.read_mapping, files)]
+    keys: set[str] = set()
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         if not equals:
@@ -76,6 +77,16 @@ def read_overrides(files: Sequence[str], assignments: Sequence[str]) -> Override
                 f"--config: {assignment[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in "
                 "quotes if it has spaces"
             )
+        first, *inner = key.split(".")
+        if inner:
+            value = text if len(text) < 60 else "VALUE"
+            nested = "".join(f"{{{step}: " for step in inner) + value + "}" * len(inner)
+            raise UserError(
+                f"--config: {key}: a key has no points: write '{first}={nested}', in quotes"
+            )
+        if key in keys:
+            raise UserError(f"--config: {key}: is given twice: keep one")
+        keys.add(key)
         mappings.append({key: yaml_files.parse_text(f"--config {key}", text)})
     options: list[str] = []
     if files:

@@ -74,15 +74,16 @@ class Precision(NamedTuple):
         return self.half_width if math.isfinite(self.half_width) else 1.0
 
 
-def compute_mean_cell_seconds(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], float]:
-    """Return the mean duration of a cell, in seconds, for each (environment, workload).
+def compute_median_cell_seconds(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], float]:
+    """Return the median duration of a cell, in seconds, for each (environment, workload).
 
+    One cell that took long does not move the median.
     records: the records of measured cells.  The result has no key for a pair without a record.
     """
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     for (environment, workload, _), record in records.items():
         seconds[environment, workload].append(record["seconds"])
-    return {pair: statistics.fmean(values) for pair, values in seconds.items()}
+    return {pair: statistics.median(values) for pair, values in seconds.items()}
 
 
 def allot_blocks_after_verdicts(

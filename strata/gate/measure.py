@@ -8,7 +8,7 @@ from typing import Any
 
 from strata.archive.checksums import hash_file
 from strata.archive.compare import list_starts
-from strata.experiment import measuring
+from strata.experiment import measuring, precision
 from strata.experiment.folder import prepare_experiment_folder
 from strata.util import paths, programs
 from strata.util.data_types import Fields
@@ -93,15 +93,15 @@ class Session:
         return counts
 
     def compute_block_seconds(self) -> dict[str, float]:
-        """Return for each measured workload the mean seconds of a block, by the cells' records."""
+        """Return the seconds of a block of each measured workload, by the medians of its cells."""
+        records = {
+            (record["environment"], record["workload"], record["repetition"]): record
+            for record in measuring.read_records(self.results)
+        }
         seconds: dict[str, float] = {}
-        block_counts: dict[str, int] = {}
-        for record in measuring.read_records(self.results):
-            name = record["workload"]
-            seconds[name] = seconds.get(name, 0.0) + record["seconds"]
-            # The number of a block is the repetition of its cells.
-            block_counts[name] = max(block_counts.get(name, 0), record["repetition"])
-        return {name: total / block_counts[name] for name, total in seconds.items()}
+        for (_, name), median in precision.compute_median_cell_seconds(records).items():
+            seconds[name] = seconds.get(name, 0.0) + median
+        return seconds
 
     def describe(self) -> Fields:
         """Return ``{start, subject, layers, logs}`` of the session, for gate.json and the history.

@@ -70,6 +70,8 @@ def reproduce_archive(
     Raises UserError for a bad archive or option, MachineError if nothing could be measured, and
     Interrupted if nothing was measured before a signal.
     """
+    if dry and json_file is not None:
+        raise UserError("--json is for an answer, and --dry-run gives none: leave one out")
     with reserve_outputs({"--json": json_file}):
         answer = _measure_and_judge(archive, budget, effect, name, trust, fresh, dry)
     if answer is None:

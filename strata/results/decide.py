@@ -5,8 +5,10 @@ runs decide, and never a difference between environments, unless the plan names 
 verdicts do that the tables would hold now (docs/statistics.md).
 """
 
+import glob
 import json
 import math
+import os
 from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
 
@@ -37,7 +39,12 @@ def decide_next_blocks(round_number: int) -> None:
             due = f"one is due after {order.last}"
         raise UserError(f"no decision is due after round {round_number}; {due}")
     decision = _Decision(experiment, order, tidy.parse_cells()).to_dict()
-    write_json(get_result_path("precision", round=round_number), decision, lasting=True)
+    path = get_result_path("precision", round=round_number)
+    for later in glob.glob(get_result_path("precision", round="*")):
+        # It followed from another decision after this round.
+        if int(os.path.basename(later).removesuffix(".json")) > round_number:
+            os.unlink(later)
+    write_json(path, decision, lasting=True)
     # The next cell prints how many cells there are.
     plan.write_cell_order(experiment)
     # experiment/measuring.py recognizes this line.
@@ -73,7 +80,7 @@ class _Decision:
         self._target: float | None = settings.get("target")
         self._budget: float | None = settings.get("budget")
         records = cell_values.records
-        self._costs = precision.compute_mean_cell_seconds(records)
+        self._costs = precision.compute_median_cell_seconds(records)
         self.torn_blocks = pairs.find_torn_blocks(experiment, order)
         # Torn blocks, replaced or not, are not charged to the budget; disturbed blocks are.
         unpaid = {*self.torn_blocks, *order.replacements} - order.disturbed
@@ -84,9 +91,7 @@ class _Decision:
         self.repeated_blocks: dict[blocks.Block, str] = {}
         self._choose_repeated_blocks(records)
         # Whether blocks may be added; else they only replace disturbed and torn ones.
-        self._adds_blocks = (
-            self._target is not None or self._margin is not None or bool(self._claims)
-        )
+        self._adds_blocks = blocks.adds_blocks(experiment)
         # (Workload, ID of a claim or "") → the rows of its ratios, see _compute_interval_widths.
         self._ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
         if self._adds_blocks:
@@ -271,7 +276,8 @@ class _Decision:
         """Return the decision as the object that results/precision stores.
 
         schemas/decision.schema.json names all keys.  experiment/blocks.py computes the order of
-        cells from `rests_on` and `workloads`; the commands `try` and `reproduce` show other keys.
+        cells from `rests_on`, `blocks_rest_on` and `workloads`; the commands `try` and `reproduce`
+        show other keys.
         """
         decisions = {workload: self._describe_workload(workload) for workload in self.states}
         workloads_by_reason: dict[str, list[str]] = defaultdict(list)
@@ -285,6 +291,7 @@ class _Decision:
             "enough": not (self.repeated_blocks or self.torn_blocks or any(self.more.values())),
             "reason": "; ".join(reasons),
             "rests_on": blocks.hash_decision_basis(self._experiment),
+            "blocks_rest_on": blocks.hash_block_basis(self._experiment),
             "spent_seconds": round(self._spent, 3),
             "workloads": decisions,
         }

@@ -7,14 +7,14 @@ from strata.environments.common import registry
 from strata.experiment import blocks, precision
 from strata.image import cache
 from strata.measure import pending
-from strata.results import pairs
+from strata.results import pairs, tidy
 from strata.util import paths, progress
-from strata.util.data_types import Plan
+from strata.util.data_types import Fields, Plan
 from strata.util.files import read_json
 from strata.util.progress import format_duration
 from strata.vm import vagrant_box
 
-# A cell is expected to take the mean time of its first repetitions, of at most this many.
+# A cell is expected to take the median time of its first repetitions, of at most this many.
 SAMPLE = 5
 
 
@@ -34,12 +34,21 @@ def print_forecast(experiment: Plan, with_order: bool = False, samples: str = ".
             cell = f"{environment} · {workload} · repetition {repetition}"
             progress.print_line(f"{position:6d}  round {round_number:<5d} {cell}")
     due = [cell for cell in order.places if pending.is_due(experiment, cell)]
-    remark = "" if order.decided else "; further ones are decided once these are measured"
+    remark = ""
+    if not order.decided:
+        remark = "; the decision on further ones is due, and the next run makes it"
+        if due:
+            remark = "; further ones are decided once these are measured"
     progress.print_line(
         f"{len(due)} of {len(order.places)} cells are due at {experiment['scale']} scale{remark}"
     )
     for sentence in pairs.describe_torn_blocks(torn):
         progress.print_line(sentence)
+    if unplanned := tidy.list_unplanned_logs(order.places):
+        progress.print_line(
+            f"{len(unplanned)} logs in results/raw are not in this plan, so that tables leave them "
+            "out"
+        )
     _print_due_cells(experiment, due)
     _print_missing_permissions(experiment, due)
     _print_required_builds(experiment, due)
@@ -101,6 +110,19 @@ def _print_required_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
         progress.print_line("to build: the machines' disk, less than a minute")
 
 
+def _describe_ends(settings: Fields) -> str:
+    """Return a clause that says when no more blocks are added; empty if only `max` ends them.
+
+    settings: the plan's `precision`.
+    """
+    widths = [settings.get("target"), settings.get("claims")]
+    # A claim without a width of its own has True.
+    ends = [f"± {100 * width:g} % is reached" for width in widths if isinstance(width, float)]
+    if budget := settings.get("budget"):
+        ends.append(f"{format_duration(budget)} were measured")
+    return " or ".join(ends)
+
+
 def _format_expected_time(
     experiment: Plan, order: blocks.Order, due: list[blocks.Cell], samples: str
 ) -> str:
@@ -110,19 +132,18 @@ def _format_expected_time(
     samples: the folder of another project, whose records stand in for missing ones.
     """
     if not due:
-        return "nothing to measure"
+        return "nothing to measure" if order.decided else "nothing to measure before the decision"
     records = {}
     for cell in order.places:
         path = paths.get_cell_path("raw", *cell, "json")
         record = read_json(path) or read_json(os.path.join(samples, path))
         if cell[2] <= SAMPLE and record:
             records[cell] = record
-    seconds = precision.compute_mean_cell_seconds(records)
+    seconds = precision.compute_median_cell_seconds(records)
     known_seconds = [seconds[cell[:2]] for cell in due if cell[:2] in seconds]
-    budget = experiment["precision"]["budget"] if "precision" in experiment else None
     bound = ""
-    if budget and not order.decided:
-        bound = f"; blocks are added until {format_duration(budget)} were measured"
+    if not order.decided and (ends := _describe_ends(experiment.get("precision", {}))):
+        bound = f"; blocks are added until {ends}"
     if not known_seconds:
         return f"not known before the first cells are measured{bound}"
     unknown = ""

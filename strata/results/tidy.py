@@ -230,12 +230,17 @@ def _find_blocks_on_several_nodes(records: dict[blocks.Cell, Fields]) -> set[blo
     return {block for block, names in nodes.items() if len(names) > 1}
 
 
-def _print_unplanned_logs(cells: Iterable[blocks.Cell]) -> None:
-    """Print which logs in results/raw are left out because their cells are not in the plan.
+def list_unplanned_logs(cells: Iterable[blocks.Cell]) -> list[str]:
+    """Return the logs in results/raw whose cells are not in the plan, so that tables lack them.
 
     cells: all planned cells.
     """
     planned = {paths.get_cell_path("raw", *cell, "log") for cell in cells}
-    if unplanned := sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned):
+    return sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned)
+
+
+def _print_unplanned_logs(cells: Iterable[blocks.Cell]) -> None:
+    """Print which logs in results/raw are left out because their cells are not in the plan."""
+    if unplanned := list_unplanned_logs(cells):
         names = validate.join_names(unplanned)
         progress.print_message(f"tidy: left out, since they are not in the plan: {names}")

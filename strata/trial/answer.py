@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import shlex
+import statistics
 from collections.abc import Sequence
 
 from strata.environments import docker
@@ -249,7 +250,7 @@ def _format_resources(rows: Sequence[Fields], width: int) -> list[str]:
 
 
 def compute_block_seconds(folder: str, experiment: Plan) -> float:
-    """Return the mean seconds that a block of an experiment took; 0 if none was measured.
+    """Return the median seconds that a block of an experiment took; 0 if none was measured.
 
     They come from the records of measured cells, and include the time to bring up an environment.
     """
@@ -260,7 +261,7 @@ def compute_block_seconds(folder: str, experiment: Plan) -> float:
         if record := read_json(os.path.join(folder, paths.get_cell_path("raw", *cell, "json"))):
             _, _, repetition = cell
             seconds[repetition] = seconds.get(repetition, 0.0) + record["seconds"]
-    return sum(seconds.values()) / len(seconds) if seconds else 0.0
+    return statistics.median(seconds.values()) if seconds else 0.0
 
 
 def describe_disturbed_blocks(folder: str) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from strata.util import access, trees
 from strata.util.data_types import Any
 from strata.util.errors import MachineError, UserError
-from strata.util.paths import find_nearest_existing
 from strata.util.process import capture_output, wrap_as_root
 
 
@@ -86,8 +85,10 @@ def reserve_outputs(outputs: Mapping[str, str | None]) -> Iterator[None]:
             faults.append(f"{option}: {path or 'it'} is a folder: name a file")
         elif os.path.exists(path) and not os.path.isfile(path):
             faults.append(f"{option}: {path} is no regular file: name one, or - for the terminal")
-        elif not os.path.isdir(folder := find_nearest_existing(_find_folder(path))):
-            faults.append(f"{option}: {path}: {folder} is no folder: name a file in a folder")
+        elif not os.path.isdir(folder := os.path.dirname(os.path.abspath(path))):
+            faults.append(
+                f"{option}: {path}: {folder} is no folder: name a file in an existing one"
+            )
         elif reason := access.find_obstacle(folder):
             faults.append(f"{option}: {path}: {reason}: name another file")
     printed = [option for option, path in outputs.items() if path == "-"]
@@ -97,11 +98,6 @@ def reserve_outputs(outputs: Mapping[str, str | None]) -> Iterator[None]:
         raise UserError(*faults)
     with contextlib.redirect_stdout(sys.stderr) if printed else contextlib.nullcontext():
         yield
-
-
-def _find_folder(path: str) -> str:
-    """Return the absolute path of the folder that a file is in."""
-    return os.path.dirname(os.path.abspath(path))
 
 
 def write_output(path: str, text: str) -> None:

@@ -348,10 +348,10 @@ def decide(
 ) -> None:
     """Write a plan's decision after a round: the number of further blocks of each workload."""
     states = {load: {"again": [], "more": number} for load, number in more.items()}
-    rests_on = blocks.hash_decision_basis(experiment)
     found = {
         "round": round,
-        "rests_on": rests_on,
+        "rests_on": blocks.hash_decision_basis(experiment),
+        "blocks_rest_on": blocks.hash_block_basis(experiment),
         "enough": not any(more.values()),
         "workloads": states,
         **told,

@@ -364,6 +364,36 @@ def test_wrong_values_on_the_command_line_are_refused(folder, number):
         assert len(message) < 600
 
 
+SMALL = str(projects.ROOT / "docs/small.zip")
+[LIGHT, *_] = map(str, sorted((projects.ROOT / "docs/sessions").glob("*.zip")))
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "named"),
+    [
+        (1, ["plan", "--config", "image.docker=x"], "image={docker: x}"),
+        (1, ["plan", "--config", "seed=1", "scale=tiny", "seed=2"], "seed"),
+        (1, ["plan", "--config", "seed=1", "--config", "seed=2"], "seed"),
+        (1, ["plan", "--config", "moon=1", "--config", "seed=2"], "moon"),
+        (4, ["claim", "ibm-pxz-docker-similar", "--config", "repetitions=3"], "--budget"),
+        (2, ["reproduce", SMALL, "--dry-run", "--json", "-"], "--dry-run"),
+        (1, ["archive", "--out", "nosuch/x.zip"], "nosuch"),
+        (1, ["archive", "--light", "--out", "nosuch/x.zip"], "nosuch"),
+        (1, ["verify", "nosuch.zip"], "nosuch.zip"),
+        (1, ["verify", "config.yaml"], "config.yaml"),
+        (1, ["rebuild", LIGHT], "strata pool"),
+        (1, ["plan", "--decide", SMALL, "--width", "0%"], "above 0%"),
+    ],
+)
+def test_wrong_options_and_files_are_refused_before_anything_is_written(
+    folder, status, words, named
+):
+    before = sorted(folder.iterdir())
+    found, message = run_strata(folder, *words)
+    assert (found, named in message) == (status, True), message
+    assert sorted(folder.iterdir()) == before
+
+
 def test_any_value_in_a_merged_configuration_is_refused(folder):
     itself = {}
     itself["environments"] = {"a": itself}

@@ -272,3 +272,58 @@ def test_decisions_of_other_plans_are_ignored_and_damaged_ones_refused(tmp_path)
     (tmp_path / "precision/3.json").write_text("[")
     with pytest.raises(UserError, match=r"precision/3\.json: "):
         blocks.Order(planned, str(tmp_path))
+
+
+def with_budget(planned, seconds):
+    """Return a plan with another budget."""
+    return {**planned, "precision": {**planned["precision"], "budget": seconds}}
+
+
+def begin(folder, order, *rounds):
+    """Measure one cell of each of some rounds."""
+    for environment, load, number in (
+        next(cell for cell, place in order.places.items() if place[1] == round) for round in rounds
+    ):
+        log = folder / f"raw/{environment}/{load}/{number}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.touch()
+
+
+@pytest.mark.parametrize("budget", [50, 200])
+def test_rounds_that_were_begun_stay_under_another_budget_and_a_decision_is_due(budget, tmp_path):
+    planned = with_budget(experiment(repetitions=40, precision=3), 100)
+    decide(tmp_path, planned, 3, again={"c": [2]}, a=4, b=2)
+    first = blocks.Order(planned, str(tmp_path))
+    begin(tmp_path, first, 1, 2, 3, 5)
+    other = with_budget(planned, budget)
+    begun = blocks.Order(other, str(tmp_path))
+    assert (begun.last, begun.decided, begun.decision_rounds) == (5, False, [3, 5])
+    assert rows_of(begun) == [row for row in rows_of(first) if row[1] <= 5]
+    # Block 2 of c would have been replaced in a later round.
+    assert (begun.disturbed, begun.blocks) == (set(), {"a": 5, "b": 4, "c": 3})
+    # The next decision ends the rounds of the first one, also while its own are measured.
+    decide(tmp_path, other, 5, again={"c": [2]}, c=2)
+    then = blocks.Order(other, str(tmp_path))
+    begin(tmp_path, then, 6, 7, 8)
+    decide(tmp_path, other, 8)
+    last = blocks.Order(other, str(tmp_path))
+    assert (last.last, last.decided, last.decision_rounds) == (8, True, [3, 5, 8])
+    assert rows_of(last) == rows_of(then)
+    assert last.disturbed == {("c", 2)}
+    require_positions(last)
+    # Budgets that change again, or back, take nothing away.
+    for again in (planned, with_budget(planned, 1)):
+        order = blocks.Order(again, str(tmp_path))
+        assert (rows_of(order), order.decided) == (rows_of(last), False)
+
+
+@pytest.mark.parametrize(
+    "change", [{"scale": "small"}, {"leave_out": {"docker": ["a"]}}, {"precision": {"min": 2}}]
+)
+def test_begun_rounds_of_other_cells_do_not_stay(change, tmp_path):
+    planned = with_budget(experiment(repetitions=40, precision=3), 100)
+    decide(tmp_path, planned, 3, a=4)
+    begin(tmp_path, blocks.Order(planned, str(tmp_path)), *range(1, 8))
+    other = with_budget({**planned, **change}, 50)
+    order = blocks.Order(other, str(tmp_path))
+    assert order.decision_rounds == [order.last] == [other["precision"]["min"]]

@@ -35,7 +35,7 @@ def test_a_failure_has_its_exit_code_for_every_caller(project, caller):
     projects.plan(folder)
     assert status(folder, caller, "cell", "bare", "noop", "1") == 1
     assert status(folder, caller, "cell", "bare", "noop", "99") == 1
-    assert status(folder, caller, "verify", "no-such.zip") == 2
+    assert status(folder, caller, "verify", "no-such.zip") == 1
     assert status(folder, caller, "compare", "no-such.zip", "other.zip") == 2
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import measured
 import projects
 import pytest
+import yaml
 
 from strata.command_line import main
 from strata.experiment import blocks, plan, precision
@@ -474,3 +475,45 @@ def test_a_decision_that_is_not_due_is_refused_with_the_round_that_is(make):
     make()
     with pytest.raises(UserError, match=r"after round 2;.* 3"):
         main(["decide", "2"])
+
+
+def set_budget(folder, budget):
+    """Write another budget into a project's configuration and plan."""
+    page = yaml.safe_load((folder / "config.yaml").read_text())
+    page["repetitions"]["budget"] = budget
+    (folder / "config.yaml").write_text(yaml.safe_dump(page))
+    plan.write_plan({**measured.planned(), "source": plan.read_plan()["source"]})
+
+
+def test_a_smaller_budget_leaves_no_measured_block_out(make, capsys):
+    # Three blocks of both workloads take 96 s.
+    folder = make(noise=0.05, budget="600s")
+    decide(3)
+    measure_on(folder)
+    measured_logs = {*Path("results/raw").rglob("*.log")}
+    assert len(measured_logs) > 12
+    set_budget(folder, "100s")
+    capsys.readouterr()
+    assert main(["plan"]) == 0
+    printed = capsys.readouterr().out
+    assert f"0 of {len(measured_logs)} cells are due" in printed
+    assert "the decision on further ones is due" in printed
+    order = blocks.Order(plan.read_plan())
+    assert decide(order.last)["enough"]
+    assert main(["plan"]) == 0
+    printed = capsys.readouterr().out
+    assert f"0 of {len(measured_logs)} cells are due at" in printed
+    assert "decision" not in printed
+    assert main(["tidy"]) == 0
+    rows = [
+        row for name in ("stream", "linpack") for row in projects.table(f"results/tidy/{name}.csv")
+    ]
+    assert {Path(row["log"]) for row in rows} == measured_logs
+
+
+def test_a_plan_names_measured_logs_that_it_leaves_out(make, capsys):
+    folder = make(min=5)
+    config_path = folder / "config.yaml"
+    config_path.write_text(config_path.read_text().replace("min: 5", "min: 3"))
+    assert main(["plan"]) == 0
+    assert "8 logs in results/raw are not in this plan" in capsys.readouterr().out

@@ -118,6 +118,10 @@ def test_a_published_claim_is_tested_by_the_results_that_are_there(folder):
         done = projects.run(folder, "strata", "plan", *options)
         assert (done.returncode, options[-2] in done.stderr) == (1, True), done.stderr
     assert not (folder / "results/sealed.json").exists()
+    # The ratio has an interval, so that its width is known.
+    done = projects.good(folder, "strata", "plan", "--decide", "--width", "1e-9%", *config)
+    assert "not here: over" in done.stdout
+    assert "not known yet" not in done.stdout
     status, printed = claim(folder, "equal", "--width", "1.5")
     assert (status, "--width: is '1.5'; must be a percentage" in printed) == (4, True), printed
 
@@ -144,8 +148,10 @@ def test_a_claim_takes_the_configuration_of_a_try(folder):
     (folder / "data.tar").write_text("data")
     tried = {"repetitions": {"min": 3, "margin": "2%"}, "workloads": {"noop": {"data": "data.tar"}}}
     projects.write_yaml(folder / "tried.yaml", tried)
-    status, printed = claim(folder, "equal", "--dry-run", "--configfile", "tried.yaml")
+    options = ("--dry-run", "--width", "3%", "--configfile", "tried.yaml")
+    status, printed = claim(folder, "equal", *options)
     assert (status, "10 of 10 cells are due" in printed) == (2, True), printed
+    assert "± 3 % is reached" in printed
     own = read_yaml(folder / "claim/equal/config.yaml")
     assert "margin" not in own["repetitions"]
     named = folder / "claim/equal" / own["workloads"]["noop"]["data"]

@@ -639,6 +639,18 @@ def test_another_target_decides_anew(adaptive):
     assert not adaptive.measured
 
 
+def test_a_smaller_budget_keeps_all_measured_blocks(adaptive):
+    planned = projects.planned(adaptive.folder)
+    smaller = ("--config", "repetitions={budget: 1s}", "--")
+    assert adaptive.run(*smaller, "light") != 0
+    assert "the decision on further blocks is due" in adaptive.said
+    for decisions in (1, 0):
+        adaptive.good(*smaller, TABLES)
+        assert adaptive.jobs["decide"] == decisions
+        assert not adaptive.measured
+        assert projects.planned(adaptive.folder) == planned
+
+
 def test_more_blocks_than_the_tables_hold_are_measured(adaptive):
     adaptive.good("--config", "repetitions={min: 7, max: 7}", "--", TABLES)
     assert adaptive.measured == [

@@ -44,6 +44,13 @@ test_that("a ratio's forecast tells what width, verdict and budget take", {
   expect_true(is.na(forecast_ratios(results, width = 0.5)$difference))
 })
 
+test_that("one cell that took long does not move the seconds of a block", {
+  results <- make_timed(make_values(native = 10, docker = 9.9, n = 20, noise = 0.03))
+  results$records <- c(rep(results$records, 3), lapply(results$records, modifyList,
+                                                       list(seconds = 1000)))
+  expect_equal(forecast_ratios(results, width = 0.005)$seconds, 20)
+})
+
 published <- list(
   publications = list(one = list(label = "One")),
   environments = list(native = list(label = "Native", measured_as = list("native")),
@@ -53,11 +60,11 @@ make_claim <- function(low, high) {
   list(id = "a", publication = "one", place = "p", statement = "s", workload = "stream",
        pairs = list(list("docker", "native")), tolerance = list(low = low, high = high))
 }
-forecast <- function(low, high, ratio, n = 10, noise = 0.03) {
+forecast <- function(low, high, ratio, n = 10, noise = 0.03, width = NA) {
   results <- make_timed(make_values(native = 10, docker = 10 * ratio, n = n, noise = noise))
   results$plan <- list(machine = list(cpus = 2))
   results$environments <- cbind(results$environments, emulated = FALSE, otherwise = FALSE)
-  forecast_claims(results, c(published, list(claims = list(make_claim(low, high)))))
+  forecast_claims(results, c(published, list(claims = list(make_claim(low, high)))), width)
 }
 
 test_that("a claim's forecast follows the distance from its limits", {
@@ -71,6 +78,14 @@ test_that("a claim's forecast follows the distance from its limits", {
   expect_gt(on_limit$more, 1000)
   decided <- forecast(0.8, 1.2, 1)
   expect_equal(c(decided$verdict, is.na(decided$more)), c("reproduced", "TRUE"))
+})
+
+test_that("a claim's forecast follows the width that is wanted", {
+  wide <- forecast(0.98, 1.02, 1, width = 0.01)
+  expect_gt(forecast(0.98, 1.02, 1, width = 0.005)$more, 3 * wide$more)
+  expect_equal(wide$seconds, 20 * wide$more)
+  expect_equal(forecast(0.98, 1.02, 1, width = 0.5)$more, 0)
+  expect_true(is.na(forecast(0.98, 1.02, 1, width = 1e-9)$more))
 })
 
 test_that("a forecast holds: so many blocks decide in most cases", {

@@ -147,7 +147,7 @@ class Experiment:
         if self._makes_files() and kvm_trial.is_trial_needed(self.plan, [environment]):
             # A cell that is its own target does not depend on the checkpoint `machine`.  The
             # new plan follows from the answer that the trial keeps.
-            kvm_trial.find_accelerator(self.settings["image"])
+            kvm_trial.determine_accelerator(self.settings["image"])
             self._build_plan()
         key = (environment, workload)
         if key not in self._fingerprints:
@@ -268,7 +268,7 @@ class Experiment:
                 "--configfile and --config to archive that"
             )
         raise UserError(
-            f"{reason}; `{run.format_command('cells')}` measures them, "
+            f"{reason}; `{run.format_target_command('cells')}` measures them, "
             "and partial=true (--config) archives the cells that exist"
         )
 
@@ -287,7 +287,7 @@ class Experiment:
 
         It is a parameter of the rule `machine`, and is only compared.
         """
-        return json.dumps(acceleration.read_circumstances())
+        return json.dumps(acceleration.read_trial_conditions())
 
     def describe_source(self) -> str:
         """Return a hash of the project's source, or an empty text if git does not list its files.
@@ -355,9 +355,9 @@ class Experiment:
         if sealed:
             complete["sealed"] = sealed
         plan.write_plan(complete)
-        client.write_connection(self.settings["client"])
+        client.write_client_connection(self.settings["client"])
         cells = blocks.Order(self.plan).list_cells()
-        progress.record_start(sum(not pending.is_due(self.plan, cell) for cell in cells))
+        progress.record_run_start(sum(not pending.is_due(self.plan, cell) for cell in cells))
 
     def finish_run(self, is_good: bool) -> None:
         """Clean up after the run, and print the cells that failed if not all jobs succeeded.
@@ -366,7 +366,7 @@ class Experiment:
         prints the torn blocks in whose place the next run for tables measures others.
         is_good: whether all jobs succeeded.
         """
-        lifecycle.clean_up_run(run.identify_run())
+        lifecycle.clean_up_after_run(run.identify_run_process())
         cells = self.order.list_cells()
         pending.remove_copied_results(self.plan, cells)
         if not self.partial:
@@ -397,7 +397,7 @@ def _prepare_process(project: str) -> None:
     project: the path of the project's folder.
     Raises UserError if Snakemake could not work in this folder.
     """
-    run.drop_steering_variables()
+    run.remove_steering_variables()
     signals.restore_child_signal()
     # The rules' commands find this interpreter and this package.
     os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
@@ -412,8 +412,8 @@ def _prepare_process(project: str) -> None:
             f"add `--directory {project}`, or in a workflow that imports this one "
             f'`workdir: "{project}"`'
         )
-    access.require_project()
-    run.declare_run(sys.argv)
+    access.require_writable_project()
+    run.declare_run_owner(sys.argv)
 
 
 def _list_records(logs: Iterable[str]) -> list[str]:
@@ -440,7 +440,7 @@ def list_code(*patterns: str) -> list[str]:
 
 def describe_error(error: UserError | OSError) -> str:
     """Return the message of an error that the user can correct, as one or more lines."""
-    return access.explain_error(error) if isinstance(error, OSError) else str(error)
+    return access.explain_os_error(error) if isinstance(error, OSError) else str(error)
 
 
 def exit_with_error(error: UserError | OSError) -> None:

@@ -74,7 +74,7 @@ def write_light(out: str, allowed: list[str] | None = None) -> None:
     if stale := {*light.FILES} & {*remake.list_edited_tables()}:
         names = ", ".join(sorted(stale))
         raise UserError(
-            f"{names}: missing or edited; `{run.format_command('light')}` makes it again"
+            f"{names}: missing or edited; `{run.format_target_command('light')}` makes it again"
         )
     with programs.create_temporary_folder("light", "results/tmp") as folder:
         _copy_files(folder, {name: name for name in light.FILES})
@@ -262,7 +262,9 @@ def _list_results(experiment: Plan, without_manifest: bool) -> list[str]:
     required = [*outputs.list_decision_paths(experiment), *outputs.list_output_paths(experiment)]
     for name in required:
         if not os.path.exists(name):
-            raise UserError(f"{name}: missing; `{run.format_command('archive')}` makes it first")
+            raise UserError(
+                f"{name}: missing; `{run.format_target_command('archive')}` makes it first"
+            )
     return [*filter(os.path.exists, optional), *measured, *required]
 
 

@@ -94,7 +94,9 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
     remake.copy_archived_code(folder, project)
     remake.copy_measurements(folder, project)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(programs.limit_time(remake.LIMIT, "rebuild: the archive's own code"))
+        stack.enter_context(
+            programs.limit_program_time(remake.LIMIT, "rebuild: the archive's own code")
+        )
         stack.enter_context(sandbox.end_processes())
         if sandboxed:
             sandbox.give_to_nobody(project)

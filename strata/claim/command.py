@@ -143,7 +143,7 @@ def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
     published claims names, if it names one, and then by the overrides.
     Raises UserError for mistakes in any of them.
     """
-    settings = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
+    settings = config.merge_mappings(yaml_files.read_yaml_mapping(config.FILE), overrides)
     # The result is not needed: an error comes before the sections of the file are read.
     config.read_config(overrides)
     environments = {
@@ -151,7 +151,7 @@ def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
     }
     published = claims.read_claim(claim, environments)
     if "configuration" in published:
-        base = yaml_files.read_mapping(published["configuration"])
+        base = yaml_files.read_yaml_mapping(published["configuration"])
         settings = config.merge_mappings(config.merge_mappings(settings, base), overrides)
     dropped = (*config.DESCRIPTIONS, "repetitions")
     claim_settings = {key: settings[key] for key in settings if key not in dropped}

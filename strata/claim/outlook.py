@@ -14,7 +14,7 @@ from strata.util.constants import get_result_path
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.progress import format_duration
-from strata.util.units import parse_amount
+from strata.util.units import parse_quantity
 
 # The half-width that is wanted unless the command or the configuration names one.
 DEFAULT_WIDTH = "2%"
@@ -39,7 +39,7 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
     share = compare.parse_share(width, "--width")
     if share == 0:
         raise UserError(f"--width: is {width!r}; no number of blocks gives an interval of no width")
-    budget = parse_amount(rule.get("budget"))
+    budget = parse_quantity(rule.get("budget"))
     script = os.path.join(paths.PROJECT, "analysis/outlook.R")
     seconds = repr(budget) if budget else "NA"
     results = compare.open_results(side, needs_tables=False)

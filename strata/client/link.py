@@ -29,7 +29,7 @@ BURSTS_PER_SECOND, LEAST_BURST = 250, 131072
 class Link(Layer):
     """A layer of the client's stack that joins the client and this host.
 
-    Its options are those of :func:`strata.client.resolve_options`.
+    Its options are those of :func:`strata.client.resolve_client_options`.
 
     Attributes of a link that is up:
     host: this host's IP address on the link.
@@ -74,8 +74,10 @@ class Link(Layer):
         Raises UserError if an interface already has a configured queueing discipline.
         """
         if rate := self.options["rate"]:
-            capture_output(wrap_as_root(limit_command(self.host_interface, rate)))
-            capture_output(self.wrap_for_client_host(limit_command(self.client_interface, rate)))
+            capture_output(wrap_as_root(build_rate_limit_command(self.host_interface, rate)))
+            capture_output(
+                self.wrap_for_client_host(build_rate_limit_command(self.client_interface, rate))
+            )
 
     def join_systems(self, systems: Sequence[Layer]) -> None:
         """Give the client a network path to the systems' virtual machines, if there are any.
@@ -90,9 +92,9 @@ class Link(Layer):
             return
         # All machines are in one network, a /24, so the first one's address tells it.
         address = machines[0].get_address()
-        card = machines[0].find_passed_card()
+        card = machines[0].find_passthrough_card()
         if card is None:
-            subnet = addresses.compute_address(f"{address}/24", 0) + "/24"
+            subnet = addresses.compute_nth_address(f"{address}/24", 0) + "/24"
             self.join_bridge(machines, paths.get_name_prefix(), subnet)
         elif self.options["rate"]:
             raise UserError(
@@ -123,7 +125,7 @@ class Link(Layer):
         """
 
 
-def limit_command(device: str, rate: str) -> list[str]:
+def build_rate_limit_command(device: str, rate: str) -> list[str]:
     """Return the command that limits the rate at which a network interface sends.
 
     device: the interface's name.

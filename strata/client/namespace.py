@@ -37,7 +37,7 @@ def _run_ip(*arguments: str, check: bool = True) -> None:
     capture_output(wrap_as_root(["ip", *arguments]), check=check)
 
 
-def _set_address(address: str, interface: str, *namespace: str) -> None:
+def _set_interface_address(address: str, interface: str, *namespace: str) -> None:
     """Give a network interface this IP address and no other, and switch the interface on.
 
     address: the IP address, in a /24 network.
@@ -55,8 +55,8 @@ def _set_client_address(subnet: str) -> None:
     subnet: the network, as ADDRESS/24.
     The namespace and the client's end of the veth pair must exist.
     """
-    address = addresses.compute_address(subnet, CLIENT_NUMBER)
-    _set_address(address, CLIENT_INTERFACE, "-n", get_name_prefix())
+    address = addresses.compute_nth_address(subnet, CLIENT_NUMBER)
+    _set_interface_address(address, CLIENT_INTERFACE, "-n", get_name_prefix())
 
 
 class Namespace(Link):
@@ -74,12 +74,12 @@ class Namespace(Link):
         remove_namespace()
         self.context.note_cleanup({"kind": "namespace", "id": get_name_prefix()})
         subnet = addresses.find_free_subnet(addresses.read_host_routes())
-        self.host = addresses.compute_address(subnet, 1)
+        self.host = addresses.compute_nth_address(subnet, 1)
         self.host_interface = get_interface_name()
         client_end = ["name", CLIENT_INTERFACE, "netns", get_name_prefix()]
         _run_ip("netns", "add", get_name_prefix())
         _run_ip("link", "add", self.host_interface, "type", "veth", "peer", *client_end)
-        _set_address(self.host, self.host_interface)
+        _set_interface_address(self.host, self.host_interface)
         _set_client_address(subnet)
         _run_ip("-n", get_name_prefix(), "link", "set", "lo", "up")
         self.limit_rate()
@@ -123,10 +123,10 @@ class Namespace(Link):
         """
         return wrap_as_root(["nsenter", f"--net=/run/netns/{get_name_prefix()}", "--", *argv])
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in the network namespace, as root.
 
-        fed: not used; the command always passes its standard input on.
+        reads_stdin: not used; the command always passes its standard input on.
         """
         return self.wrap_for_client_host(argv)
 

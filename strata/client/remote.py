@@ -51,7 +51,7 @@ grep -q " $1/" /proc/mounts || rm -rf --one-file-system -- "$1"
 """
 
 
-def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
+def read_connection_facts(ssh: list[str]) -> tuple[Fields, Fields]:
     """Log in to the second machine, and return the facts of both ends of the connection.
 
     ssh: the command that logs in to the second machine; its last argument is that machine's name.
@@ -94,7 +94,7 @@ class Remote(Link):
     kind = "network of a second machine"
     shares_host = False
 
-    def _note_removal(self, *commands: list[str]) -> None:
+    def _record_removal(self, *commands: list[str]) -> None:
         """Write into the journal the host's commands that remove the thing to be made next.
 
         commands: they are run in this order, and must be harmless if they run twice.
@@ -142,19 +142,19 @@ class Remote(Link):
         ssh connection is noted first, and so is run last.  Sets `host` and both interfaces.
         Raises UserError if the machine cannot be the client.
         """
-        self._note_removal(self._build_ssh_command("-O", "exit"))
-        host_end, client_end = examine_machines(self._build_ssh_command())
+        self._record_removal(self._build_ssh_command("-O", "exit"))
+        host_end, client_end = read_connection_facts(self._build_ssh_command())
         self._root = [] if client_end["root"] == "yes" else ["sudo", "-n", "--"]
         self.host, self._client = client_end["from"], client_end["address"]
         self.host_interface, self.client_interface = host_end["device"], client_end["device"]
         if self.options["rate"]:
-            here = _build_unlimit_command(self.host_interface)
-            there = _build_unlimit_command(self.client_interface)
-            self._note_removal(wrap_as_root(here), self.wrap_for_client_host(there))
+            here = _build_limit_removal_command(self.host_interface)
+            there = _build_limit_removal_command(self.client_interface)
+            self._record_removal(wrap_as_root(here), self.wrap_for_client_host(there))
             self.limit_rate()
-        self._mount_tree(self._ensure_tree_on_client())
+        self._mount_image_on_client(self._ensure_image_on_client())
 
-    def _mount_tree(self, tree: str) -> None:
+    def _mount_image_on_client(self, tree: str) -> None:
         """Mount the image's files, a data folder and a temporary folder on the second machine.
 
         tree: the path of the image's files there.  Notes the removal in the journal first.
@@ -162,7 +162,7 @@ class Remote(Link):
         """
         self._folder = f"{CACHE}/systems/{self.context.id}"
         unmount = ["sh", "-uc", UNMOUNT, "strata", self._folder]
-        self._note_removal(self.wrap_for_client_host(unmount))
+        self._record_removal(self.wrap_for_client_host(unmount))
         root, data, temporary = (f"{self._folder}/{name}" for name in ("root", "data", "tmp"))
         # Programs of any user may write to the /tmp below; other users cannot enter this folder.
         self._run_on_client(["mkdir", "-p", "-m", "0700", self._folder])
@@ -170,7 +170,7 @@ class Remote(Link):
         self._run_on_client(["mkdir", "-m", "1777", temporary])
         self._run_on_client(["sh", "-euc", MOUNT, "strata", root, tree, data, temporary])
 
-    def _ensure_tree_on_client(self) -> str:
+    def _ensure_image_on_client(self) -> str:
         """Copy the image's files to the second machine, if missing, and return their path there.
 
         The copy stays for later runs.  A folder of this name is always complete: the copy gets its
@@ -187,7 +187,7 @@ class Remote(Link):
             return tree
         # The ID is in the name because another home or host may be copying the same files.
         part = f"{tree}.{self.context.id}.part"
-        self._note_removal(
+        self._record_removal(
             self.wrap_for_client_host(["rm", "-rf", "--one-file-system", "--", part])
         )
         self._run_on_client(["mkdir", "-p", part])
@@ -210,17 +210,17 @@ class Remote(Link):
         virtual machines end with them.
         Raises UserError if a command fails.
         """
-        firewall.allow_packets(
+        firewall.allow_forwarded_packets(
             self.context,
             ["-i", self.host_interface, "-o", bridge, "-s", self._client, "-d", subnet],
             ["-i", bridge, "-o", self.host_interface, "-s", subnet, "-d", self._client],
         )
         # The journal has the removal before the route exists.
         removal = ["ip", "route", "del", subnet, "via", self.host]
-        self._note_removal(self.wrap_for_client_host(removal))
+        self._record_removal(self.wrap_for_client_host(removal))
         route = [subnet, "via", self.host, "dev", self.client_interface]
         self._run_on_client(["ip", "route", "replace", *route])
-        gateway = addresses.compute_address(subnet, 1)
+        gateway = addresses.compute_nth_address(subnet, 1)
         route = ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
         for machine in machines:
             capture_output(machine.build_plain_command(route))
@@ -244,15 +244,15 @@ class Remote(Link):
             )
         self.client_interface = route.split(" dev ", 1)[1].split()[0]
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in the image's files on the second machine.
 
-        It runs as root.  fed: not used; ssh always passes its standard input on.
+        It runs as root.  reads_stdin: not used; ssh always passes its standard input on.
         """
         return self.wrap_for_client_host(["chroot", f"{self._folder}/root", *argv])
 
 
-def _build_unlimit_command(device: str) -> list[str]:
+def _build_limit_removal_command(device: str) -> list[str]:
     """Return the command that removes the limit of a network interface's rate.
 
     It fails for a queueing discipline that is not Strata's, whose handle differs, so it can be run

@@ -72,6 +72,6 @@ class Layer(layer.Layer):
         start = ["sh", "-euc", layer.START_IN_BACKGROUND, "strata", *join_command, *brake]
         capture_output(wrap_as_root(start))
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the command unchanged: it runs in the layer below."""
         return argv

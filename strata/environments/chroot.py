@@ -130,7 +130,7 @@ class Layer(layer.Layer):
             os.chmod(self.context.data, 0o1777)
         cgroups.create_groups(self.context.id, self.context.mask)
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the command that runs `argv` in the new root and in the system's control group.
 
         The options `numactl` and `huge_pages` apply to the command.  It runs as the image's user,

@@ -22,8 +22,8 @@ from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Any, Fields, HostFacts
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
-from strata.util.process import DOCKER_GROUP, ROOT_NEEDED, capture_output, has_root
-from strata.util.progress import count_one_off
+from strata.util.process import DOCKER_GROUP, ROOT_NEEDED, can_run_as_root, capture_output
+from strata.util.progress import count_one_off_time
 
 # The kernel's name of a kind of processor → Docker's.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
@@ -58,7 +58,7 @@ def inspect_image(reference: str) -> Fields:
     result = capture_output(["docker", "image", "inspect", reference], check=False)
     if result.returncode != 0:
         remedy = f"Docker has no such image here: `docker pull {reference}` fetches it"
-        if not docker_daemon.read_info():
+        if not docker_daemon.read_daemon_info():
             remedy = "no Docker daemon answers: `scripts/dockerd.sh` starts one"
         raise UserError(location + remedy)
     inspected: Fields = json.loads(result.stdout)[0]
@@ -71,7 +71,7 @@ def inspect_image(reference: str) -> Fields:
     return {**inspected, "reference": reference}
 
 
-def _resolve_image(reference: str, image: Fields) -> Fields:
+def _resolve_image_version(reference: str, image: Fields) -> Fields:
     """Return ``{name, id}`` of another version of the user's own image, for the plan.
 
     reference: its name or ID.  image: the configuration's ``image``.
@@ -87,7 +87,7 @@ def _resolve_image(reference: str, image: Fields) -> Fields:
     except UserError as error:
         return {"name": reference, "id": None, "refused": str(error)}
     for key, instruction in SETTINGS.items():
-        if _read_setting(native_version, key) != _read_setting(version, key):
+        if _normalize_image_setting(native_version, key) != _normalize_image_setting(version, key):
             reason = (
                 f"image: its {instruction} is not that of {image['docker']}, as which its programs "
                 f"run: make it equal in {reference}"
@@ -96,7 +96,7 @@ def _resolve_image(reference: str, image: Fields) -> Fields:
     return {"name": reference, "id": version["Id"]}
 
 
-def _read_setting(inspected: Fields, key: str) -> Any:
+def _normalize_image_setting(inspected: Fields, key: str) -> Any:
     """Return one of :data:`SETTINGS` of an image, normalized: equal settings compare as equal.
 
     inspected: what :func:`inspect_image` returns.  None if the image does not set it.
@@ -113,10 +113,10 @@ def format_runtime_name(resolved: Fields) -> str:
     write_gvisor_runtimes in scripts/dockerd.sh adds the sandbox's runtimes under these names; the
     name of another program's runtime ends with 12 digits of the program's SHA-256.
     """
-    if not gvisor.is_requested(resolved) and "program" not in resolved:
+    if not gvisor.is_gvisor_requested(resolved) and "program" not in resolved:
         return "runc"
     name_parts = ["strata", resolved.get("runtime", "runc")]
-    if gvisor.is_requested(resolved):
+    if gvisor.is_gvisor_requested(resolved):
         name_parts.append(resolved["sandbox"]["stack"])
         if "files" in resolved["sandbox"]:
             name_parts.append(gvisor.GOFER)
@@ -201,7 +201,7 @@ class Layer(engine.Container):
         """
         if reason := super().explain_unavailability():
             return reason
-        if docker_daemon.is_reachable() or find_program("dockerd"):
+        if docker_daemon.is_daemon_reachable() or find_program("dockerd"):
             return None
         return "no Docker daemon answers and none is installed: start it, or run `make setup`"
 
@@ -212,13 +212,13 @@ class Layer(engine.Container):
         None, too, if no daemon runs yet and DOCKER_HOST names none.
         """
         socket = docker_daemon.find_usual_socket()
-        if socket and daemons.is_listening(socket):
+        if socket and daemons.has_listener(socket):
             if os.access(socket, os.W_OK):
                 return None
             return f"this user may not use Docker at {socket}: {DOCKER_GROUP}"
         address = os.environ.get("DOCKER_HOST")
         # A socket where nobody listens needs no further question.
-        if address and (socket or not docker_daemon.read_info()):
+        if address and (socket or not docker_daemon.read_daemon_info()):
             return (
                 f"no Docker daemon answers at DOCKER_HOST, {address}: `unset DOCKER_HOST`, or "
                 "start that daemon"
@@ -231,7 +231,9 @@ class Layer(engine.Container):
 
         Programs that do not exist, and limits that no container can have, are returned, too.
         """
-        mistakes = super().check_options(options, below) + gvisor.check_options(options, below)
+        mistakes = super().check_options(options, below) + gvisor.find_gvisor_mistakes(
+            options, below
+        )
         if below != "host":
             for key in HOST_OPTIONS:
                 if key in options:
@@ -276,8 +278,8 @@ class Layer(engine.Container):
             if path:
                 resolved[key] = {"path": path, "sha256": _hash_program(path)}
         if "image" in options:
-            resolved["image"] = _resolve_image(options["image"], config["image"])
-        if gvisor.is_requested(options):
+            resolved["image"] = _resolve_image_version(options["image"], config["image"])
+        if gvisor.is_gvisor_requested(options):
             resolved["sandbox"] = gvisor.plan_sandbox(resolved)
             for key in ("stack", "directfs"):
                 resolved.pop(key, None)
@@ -298,7 +300,7 @@ class Layer(engine.Container):
         if passed_options.find_network(options):
             options.pop("network", None)
         if "sandbox" in resolved:
-            options |= gvisor.restore_options(resolved["sandbox"])
+            options |= gvisor.restore_gvisor_options(resolved["sandbox"])
         return options
 
     @classmethod
@@ -307,7 +309,7 @@ class Layer(engine.Container):
 
         The list is empty if the usual daemon does not answer or this user may not use it.
         """
-        if not docker_daemon.is_reachable() or cls.explain_missing_permission():
+        if not docker_daemon.is_daemon_reachable() or cls.explain_missing_permission():
             return []
         sockets = docker_daemon.list_second_sockets()
         return [docker_daemon.build_client_command(socket) for socket in (None, *sockets)]
@@ -325,10 +327,10 @@ class Layer(engine.Container):
         foreign.
         """
         socket = docker_daemon.find_second_socket(resolved)
-        info = docker_daemon.read_info(socket) if below == "host" else {}
+        info = docker_daemon.read_daemon_info(socket) if below == "host" else {}
         if not info or docker_daemon.explain_foreign_daemon(info, socket):
             return resolved
-        differences = docker_daemon.list_differences(resolved, info)
+        differences = docker_daemon.find_daemon_differences(resolved, info)
         return {**resolved, "daemon": differences} if differences else resolved
 
     @classmethod
@@ -350,7 +352,7 @@ class Layer(engine.Container):
         if resolved.get("runtime") == "crun" and (reason := engine.explain_missing_runtime("crun")):
             return reason
         socket = docker_daemon.find_second_socket(resolved)
-        info = docker_daemon.read_info(socket)
+        info = docker_daemon.read_daemon_info(socket)
         if not info and socket:
             program = resolved["dockerd"]["path"]
             return (
@@ -389,7 +391,7 @@ class Layer(engine.Container):
         title = cls.title
         in_title = {key: differences[key] for key in ("users", "seccomp") if key in differences}
         if in_title:
-            title += f", {docker_daemon.format_differences(in_title)}"
+            title += f", {docker_daemon.format_daemon_differences(in_title)}"
         if resolved.get("runtime") == "crun":
             title += " by crun"
         if "dockerd" in resolved:
@@ -398,12 +400,12 @@ class Layer(engine.Container):
             title += f", image {resolved['image']['name']}"
         if "options" in resolved:
             title += f" with {' '.join(resolved['options'])}"
-        if gvisor.is_requested(resolved):
-            return gvisor.add_labels(labels, resolved["sandbox"], title)
+        if gvisor.is_gvisor_requested(resolved):
+            return gvisor.add_sandbox_labels(labels, resolved["sandbox"], title)
         return labels if title == cls.title else {**labels, "title": title}
 
     @classmethod
-    def describe(cls, resolved: Fields) -> Fields:
+    def describe_for_plan(cls, resolved: Fields) -> Fields:
         """Return ``{otherwise}``, the passed options and what is unusual about the daemon.
 
         The key is missing if there is neither.  A sandbox is also ``doubtful``, because it lacks
@@ -412,12 +414,12 @@ class Layer(engine.Container):
         facts: Fields = {}
         endings = []
         if "options" in resolved:
-            endings.append(passed_options.shorten_for_label(resolved["options"]))
+            endings.append(passed_options.format_options_for_label(resolved["options"]))
         if "daemon" in resolved:
-            endings.append(docker_daemon.format_differences(resolved["daemon"]))
+            endings.append(docker_daemon.format_daemon_differences(resolved["daemon"]))
         if endings:
             facts["otherwise"] = ", ".join(endings)
-        if gvisor.is_requested(resolved):
+        if gvisor.is_gvisor_requested(resolved):
             facts["doubtful"] = True
         return facts
 
@@ -429,7 +431,7 @@ class Layer(engine.Container):
         """
         if reason := cls.explain_unavailability() or cls.explain_missing_permission():
             return "Docker", False, reason
-        info = docker_daemon.read_info()
+        info = docker_daemon.read_daemon_info()
         if not info:
             return "Docker", False, "no daemon answers: `scripts/dockerd.sh` starts one"
         text = f"version {info['ServerVersion']}"
@@ -437,8 +439,8 @@ class Layer(engine.Container):
             return "Docker", False, f"{text}: {reason}"
         # A container with these options shows all differences.
         options = {"network": "bridge", "data": "layered"}
-        if differences := docker_daemon.list_differences(options, info):
-            text += f"; other than usual: {docker_daemon.format_differences(differences)}"
+        if differences := docker_daemon.find_daemon_differences(options, info):
+            text += f"; other than usual: {docker_daemon.format_daemon_differences(differences)}"
         return "Docker", True, text
 
     def observe_engine(self) -> None:
@@ -448,14 +450,14 @@ class Layer(engine.Container):
         is not as the plan expects.
         """
         if self.below.name == "host" and "dockerd" not in self.options:
-            start_daemon()
+            start_docker_daemon()
         super().observe_engine()
         if self.find_virtual_machine() is None:
             self._require_planned_daemon()
 
     def select_engine_facts(self, info: Fields) -> Fields:
         """Return the daemon's facts for the records, from the output of ``docker info``."""
-        return docker_daemon.select_facts(info)
+        return docker_daemon.select_daemon_facts(info)
 
     def list_run_options(self) -> list[str]:
         """Return the options for the parent of the container's control group and for the runtime.
@@ -476,7 +478,7 @@ class Layer(engine.Container):
     def list_cleanups(self) -> list[Fields]:
         """Return the journal's entries that remove the container and what else may be left.
 
-        Further entries remove the container of :meth:`_read_state`, if options are passed on, and
+        Further entries remove the container of :meth:`_read_container_state`, if options are passed on, and
         end the processes that a failed sandbox leaves.  Containers survive their daemon: clean-up
         starts the usual daemon, if necessary, to remove them.  The list is empty in a virtual
         machine.
@@ -487,7 +489,7 @@ class Layer(engine.Container):
         if "dockerd" not in self.options:
             # The script starts the usual daemon, and no second one.
             entries = [{**entry, "start": "scripts/dockerd.sh"} for entry in entries]
-        if gvisor.is_requested(self.options):
+        if gvisor.is_gvisor_requested(self.options):
             # The first entry is carried out last, when the container is gone.  The file holds the
             # container's id, which names the group.
             entries.insert(0, {"kind": "group", "id": self.id_file})
@@ -497,12 +499,12 @@ class Layer(engine.Container):
         """Start the container, and make the packet filter's rules that its options request.
 
         The journal gets an entry that removes each rule.
-        Raises UserError as :meth:`Container.up` does; with passed options, it names only these and
+        Raises UserError as :meth:`Container.bring_up` does; with passed options, it names only these and
         Docker's reason.  If a sandbox with its own network stack fails, the error also suggests the
         host's stack.
         """
         if self.options.get("port") == "proxy":
-            firewall.skip_translation(self.context, self.below.get_listen_address())
+            firewall.add_untranslated_port_rules(self.context, self.below.get_listen_address())
         try:
             super().start()
         except UserError as error:
@@ -511,7 +513,10 @@ class Layer(engine.Container):
             match = re.search("Error response from daemon: (.*)", text)
             if passed and match:
                 text = f"Docker starts no container with {passed}: {match[1]}"
-            if gvisor.is_requested(self.options) and self.options["sandbox"]["stack"] == "sandbox":
+            if (
+                gvisor.is_gvisor_requested(self.options)
+                and self.options["sandbox"]["stack"] == "sandbox"
+            ):
                 text += "\nif gVisor's own network stack is the reason, set stack: host"
             raise type(error)(text) from None
         if "rules" in self.options:
@@ -525,7 +530,7 @@ class Layer(engine.Container):
 
         None if the system has neither.
         """
-        if not gvisor.is_requested(self.options):
+        if not gvisor.is_gvisor_requested(self.options):
             return super().find_kernel_process()
         # The sandbox's command line begins so, whatever the path of runsc is.
         processes = cgroups.list_program_processes(self.find_cgroup() or "", "runsc-sandbox")
@@ -546,11 +551,11 @@ class Layer(engine.Container):
         checks_rules = not self.list_publish_options()
         if not checks_rules:
             planned.pop("ports", None)
-        with count_one_off():
-            current = docker_daemon.list_differences(self.options, self.info, checks_rules)
+        with count_one_off_time():
+            current = docker_daemon.find_daemon_differences(self.options, self.info, checks_rules)
         if current != planned:
-            current_text = docker_daemon.format_differences(current) or "as usual"
-            planned_text = docker_daemon.format_differences(planned) or "as usual"
+            current_text = docker_daemon.format_daemon_differences(current) or "as usual"
+            planned_text = docker_daemon.format_daemon_differences(planned) or "as usual"
             raise UserError(
                 "the Docker daemon is not as when the plan was made, perhaps while none answered "
                 f"(now: {current_text}; planned: {planned_text}): run again, and the plan is made "
@@ -565,10 +570,10 @@ class Layer(engine.Container):
         """
         super().observe_container()
         if self.list_passed_options():
-            self._observe_effects()
+            self._observe_option_effects()
         if self.list_publish_options():
             self._require_planned_ports()
-        if gvisor.is_requested(self.options):
+        if gvisor.is_gvisor_requested(self.options):
             self._require_planned_sandbox()
 
     @property
@@ -579,20 +584,22 @@ class Layer(engine.Container):
         """
         return f"{self.context.id}-state"
 
-    def _observe_effects(self) -> None:
+    def _observe_option_effects(self) -> None:
         """Observe how the container differs from one without the passed options.
 
         Adds the effects to the settings in the facts for the records, and sets
         `observed_differences`, which registry.collect_declared_differences reads.
         """
         argv = self.wrap_command(option_effects.build_container_state_command())
-        state = option_effects.parse_state(self.run_below(argv, check=False))
-        rows, self.observed_differences = option_effects.explain_state(
-            self.list_passed_options(), state, self._read_state
+        state = option_effects.parse_container_state(self.run_in_layer_below(argv, check=False))
+        rows, self.observed_differences = option_effects.explain_state_differences(
+            self.list_passed_options(), state, self._read_container_state
         )
         self._facts["settings"] = [*self._facts.get("settings", []), *rows]
 
-    def _read_state(self, passed: Sequence[str], number: int) -> option_effects.ContainerState:
+    def _read_container_state(
+        self, passed: Sequence[str], number: int
+    ) -> option_effects.ContainerState:
         """Return the state inside a container with some of the passed options.
 
         passed: the options.  number: distinguishes equal containers.
@@ -607,7 +614,7 @@ class Layer(engine.Container):
             options, passed, option_effects.build_container_state_command()
         )
         if not passed and number == 0:
-            return option_effects.parse_state(self.run_below(argv))
+            return option_effects.parse_container_state(self.run_in_layer_below(argv))
         versions = [self.info.get(key) for key in ("ServerVersion", "KernelVersion")]
         text = json.dumps([number, self.below.name, *versions, *argv])
         # These differ for each system, and decide nothing.
@@ -616,7 +623,7 @@ class Layer(engine.Container):
         path = os.path.join(self.image["folder"], "states", f"{digest}.json")
         state: option_effects.ContainerState | None = read_json(path)
         if state is None:
-            state = option_effects.parse_state(self.run_below(argv))
+            state = option_effects.parse_container_state(self.run_in_layer_below(argv))
             os.makedirs(os.path.dirname(path), exist_ok=True)
             write_json(path, state)
         return state
@@ -658,7 +665,7 @@ class Layer(engine.Container):
         command_lines = cgroups.list_command_lines(self.find_cgroup() or "")
         sandbox = gvisor.observe_sandbox(command_lines, gvisor.find_runsc(self.options))
         self._facts["sandbox"] = sandbox
-        if difference := gvisor.find_mismatch(self.options["sandbox"], sandbox):
+        if difference := gvisor.find_sandbox_mismatch(self.options["sandbox"], sandbox):
             raise UserError(
                 f"the container is not in the sandbox that was planned: {difference}; run again, "
                 "so that the plan says it"
@@ -686,7 +693,7 @@ def _explain_closed_ports(resolved: Fields) -> str | None:
     if resolved.get("port") == "proxy" or "rules" in resolved:
         if not find_program("iptables"):
             return "iptables is not installed: install the distribution’s package of that name"
-        if not has_root():
+        if not can_run_as_root():
             return f"root is needed for rules of the packet filter: {ROOT_NEEDED}"
     return None
 
@@ -704,7 +711,7 @@ def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
     # For runc and crun, too, this is the path: under another name than runc, they have `program`.
     program = gvisor.find_runsc(resolved)
     command, arguments = "scripts/dockerd.sh runtimes", []
-    if gvisor.is_requested(resolved):
+    if gvisor.is_gvisor_requested(resolved):
         if resolved["sandbox"]["version"] is None:
             return (
                 "gVisor (runsc) is not installed: `make setup` installs it on Debian 12 and newer"
@@ -715,7 +722,7 @@ def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
     planned = " ".join([program, *arguments])
     if "program" in resolved:
         command = f"scripts/dockerd.sh runtime {name} {planned}"
-    runtime = engine.find_value(info, "Runtimes", name)
+    runtime = engine.get_nested_value(info, "Runtimes", name)
     if runtime is None:
         return f"the Docker daemon does not know {planned} as {name}: `{command}` adds it"
     path = runtime.get("path", "another program")
@@ -731,9 +738,11 @@ def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
     return None
 
 
-def start_daemon() -> None:
+def start_docker_daemon() -> None:
     """Start the usual Docker daemon by scripts/dockerd.sh, unless it answers.
 
     Raises UserError if it does not answer then.
     """
-    daemons.start_daemon("no Docker daemon answers", "dockerd.sh", docker_daemon.is_reachable)
+    daemons.start_daemon_by_script(
+        "no Docker daemon answers", "dockerd.sh", docker_daemon.is_daemon_reachable
+    )

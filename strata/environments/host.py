@@ -43,7 +43,7 @@ class Layer(layer.Layer):
         for name in sorted(os.listdir(parent)) if os.path.isdir(parent) else ():
             folder = os.path.join(parent, name)
             cgroups.remove_groups(name)
-            holders.end_holders(folder)
+            holders.kill_folder_holders(folder)
             remove_tree(folder, unmount=True)
             removed.append(f"folder {folder}")
         return removed
@@ -78,14 +78,18 @@ class Layer(layer.Layer):
                 wrap_as_root(["chown", f"{os.getuid()}:{os.getgid()}", self.context.data])
             )
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the command that runs `argv` on the host.
 
         With a layer above it is `argv` itself: that layer ends its own programs.  Otherwise the
         command also keeps the system's folder open, since clean-up ends the programs that do.
-        fed: not used here; other layers pass standard input on only then.
+        reads_stdin: not used here; other layers pass standard input on only then.
         """
-        return argv if self.above else [*holders.build_holding_command(self.context.folder), *argv]
+        return (
+            argv
+            if self.above
+            else [*holders.build_folder_holding_command(self.context.folder), *argv]
+        )
 
     def get_address(self) -> str:
         """Return the host's address where the client reaches it."""

@@ -39,7 +39,7 @@ class Layer(chroot.Layer):
     options_schema = layer.build_options_schema()
 
     @property
-    def monitor(self) -> str:
+    def monitor_group(self) -> str:
         """The name of the control group of LXC's own process, which runs the container."""
         return f"{self.context.id}-monitor"
 
@@ -49,7 +49,10 @@ class Layer(chroot.Layer):
         Their order binds: clean-up goes from the last to the first, and the monitor must end first,
         since it then tidies up after itself.
         """
-        return [{"kind": "group", "id": self.context.id}, {"kind": "group", "id": self.monitor}]
+        return [
+            {"kind": "group", "id": self.context.id},
+            {"kind": "group", "id": self.monitor_group},
+        ]
 
     def start(self) -> None:
         """Mount the image's files under a writable overlay, and start the container.
@@ -72,7 +75,7 @@ class Layer(chroot.Layer):
             f"lxc.mount.entry = {data} data none bind 0 0",
             "lxc.net.0.type = none",
             f"lxc.cgroup.dir.container = {cgroups.get_group_path(self.context.id)}",
-            f"lxc.cgroup.dir.monitor = {cgroups.get_group_path(self.monitor)}",
+            f"lxc.cgroup.dir.monitor = {cgroups.get_group_path(self.monitor_group)}",
             f"lxc.init.cmd = {' '.join(cgroups.HOLDER)}",
         ]
         if self.context.mask:
@@ -91,11 +94,11 @@ class Layer(chroot.Layer):
             )
             raise UserError(f"LXC did not start a container:\n{reason}")
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the lxc-attach command that runs `argv` in the container.
 
         The command gets none of the caller's environment variables, and always its standard input:
-        `fed` has no effect.
+        `reads_stdin` has no effect.
         """
         return self._build_lxc_command("lxc-attach", "--clear-env", "--", *argv)
 
@@ -109,7 +112,7 @@ class Layer(chroot.Layer):
 
     def list_memory_processes(self) -> list[int]:
         """Return the ids of the processes in the container's control group, sorted."""
-        return sorted(cgroups.list_processes(self.context.id))
+        return sorted(cgroups.list_group_processes(self.context.id))
 
     def _build_lxc_command(self, program: str, *options: str) -> list[str]:
         """Return the command that runs a program of LXC, as root, for this container."""

@@ -19,7 +19,7 @@ class Layer(UserNetwork):
 
         namespace: path of the network namespace.  Raises UserError if pasta fails.
         """
-        gateway = addresses.compute_address(self.network, 1)
+        gateway = addresses.compute_nth_address(self.network, 1)
         address = ["--address", self.guest_address, "--netmask", "24", "--gateway", gateway]
         interface = ["--config-net", "--ns-ifname", "eth0", "--mtu", str(self.options["mtu"])]
         # The gateway's address does not lead to the host.
@@ -30,4 +30,6 @@ class Layer(UserNetwork):
         published = f"{self.below.get_listen_address()}/{ports}" if ports else "none"
         forwards += ["--tcp-ports", published, "--udp-ports", published]
         joined = ["--netns-only", "--netns", namespace, "--runas", "0"]
-        self.run_below(["pasta", "--quiet", "-4", *joined, *interface, *address, *forwards])
+        self.run_in_layer_below(
+            ["pasta", "--quiet", "-4", *joined, *interface, *address, *forwards]
+        )

@@ -22,7 +22,7 @@ BRIDGE_MAKERS = (
 
 def _build_podman_command(*arguments: str) -> list[str]:
     """Return the command of Podman with these arguments and this host's control group driver."""
-    return ["podman", "--cgroup-manager", cgroups.find_driver_name(), *arguments]
+    return ["podman", "--cgroup-manager", cgroups.get_driver_name(), *arguments]
 
 
 class Layer(engine.Container):
@@ -96,16 +96,18 @@ class Layer(engine.Container):
         """
         host = info["host"]
         store = info["store"]
-        security = engine.find_value(host, "security") or {}
+        security = engine.get_nested_value(host, "security") or {}
         confined = [
             name for name in ("seccomp", "apparmor", "selinux") if security.get(f"{name}Enabled")
         ]
         return {
             "version": info["version"]["Version"],
-            "runtime": engine.find_value(host, "ociRuntime", "version"),
-            "conmon": engine.find_value(host, "conmon", "version"),
+            "runtime": engine.get_nested_value(host, "ociRuntime", "version"),
+            "conmon": engine.get_nested_value(host, "conmon", "version"),
             "storage_driver": store.get("graphDriverName"),
-            "backing_filesystem": engine.find_value(store, "graphStatus", "Backing Filesystem"),
+            "backing_filesystem": engine.get_nested_value(
+                store, "graphStatus", "Backing Filesystem"
+            ),
             "log_driver": host.get("logDriver"),
             "network_backend": host.get("networkBackend"),
             "cgroup_driver": host.get("cgroupManager"),
@@ -119,19 +121,19 @@ class Layer(engine.Container):
         """Allow packets to the published ports through the firewall, and start the container.
 
         The journal gets an entry that removes the firewall's rule.  Raises UserError as
-        :meth:`Container.up` does.
+        :meth:`Container.bring_up` does.
         """
         if self.list_publish_options():
             # Netavark itself accepts only packets of established connections.
             match = ["--match", "conntrack", "--ctstate", "DNAT"]
-            firewall.allow_packets(
+            firewall.allow_forwarded_packets(
                 self.context, [*match, "--ctorigdst", self.below.get_listen_address()]
             )
         super().start()
 
     def list_run_options(self) -> list[str]:
         """Return the options for the init program and for the container's control group."""
-        parent = cgroups.get_parent_group(cgroups.find_driver_name())
+        parent = cgroups.get_parent_group(cgroups.get_driver_name())
         # --replace: a failed start may have left a container of this name, and is tried again.
         options = ["--init-path", find_program(*INITS) or INITS[0], "--replace"]
         options += ["--cgroups", "no-conmon", "--cgroup-parent", parent]
@@ -140,7 +142,7 @@ class Layer(engine.Container):
             options += [f"--group-add={group}" for group in self.context.user["groups"]]
         return options
 
-    def complete_command(self, argv: list[str]) -> list[str]:
+    def wrap_uninterruptibly(self, argv: list[str]) -> list[str]:
         """Return Podman's command in a form that no signal interrupts and that others wait for.
 
         An interrupted command leaves an unknown state.  All commands of this form take one lock, a

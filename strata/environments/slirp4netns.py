@@ -51,7 +51,7 @@ class Layer(UserNetwork):
         options = ["--configure", f"--mtu={self.options['mtu']}", f"--cidr={self.network}"]
         options += ["--disable-host-loopback", "--disable-dns", f"--api-socket={SOCKET}"]
         argv = ["slirp4netns", *options, "--netns-type=path", namespace, "eth0"]
-        self.run_below(["sh", "-c", layer.START_IN_BACKGROUND, "strata", *argv])
+        self.run_in_layer_below(["sh", "-c", layer.START_IN_BACKGROUND, "strata", *argv])
         # This request changes nothing; without ports, its answer shows that slirp4netns runs.
         requests = ['{"execute": "list_hostfwd"}']
         for port in self.context.ports:

@@ -103,7 +103,7 @@ class Layer(layer.Layer):
         return {}
 
     @classmethod
-    def describe(cls, resolved: Fields) -> Fields:
+    def describe_for_plan(cls, resolved: Fields) -> Fields:
         """Return ``{accelerator, accelerator_reason, shown}`` for the plan.
 
         The planner replaces {vm} in the environment's label by ``shown``, and drops that key.
@@ -119,7 +119,7 @@ class Layer(layer.Layer):
 
         Returns a phrase for each removed thing.  Without an answer of libvirt, only snapshots go.
         """
-        machines = libvirt.remove_objects()
+        machines = libvirt.remove_libvirt_objects()
         return machines + [f"snapshots of run {name}" for name in snapshot.remove_snapshots()]
 
     def list_cleanups(self) -> list[Fields]:
@@ -145,12 +145,12 @@ class Layer(layer.Layer):
         """
         return {"vm": self._facts}
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the ssh command that runs `argv` in the machine.
 
         It ends with ssh's own exit code, ssh.CONNECTION_LOST, if the machine is gone.
         """
-        return ssh.wrap_command(self.context.folder, argv)
+        return ssh.build_ssh_command(self.context.folder, argv)
 
     def get_address(self) -> str:
         """Return the machine's IP address, on its own network card if it has one."""
@@ -162,7 +162,7 @@ class Layer(layer.Layer):
         """Return the machine's IP address: no address is translated."""
         return self.get_address()
 
-    def find_passed_card(self) -> tuple[str, str | None] | None:
+    def find_passthrough_card(self) -> tuple[str, str | None] | None:
         """Return (PCI address, client's IP address or None) of the machine's own network card.
 
         None if clients do not reach the machine by such a card.  The client's link decides by it

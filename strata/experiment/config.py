@@ -12,7 +12,7 @@ from strata.experiment import workload
 from strata.util import paths, validation, yaml_files
 from strata.util.data_types import Any, Fields, Interference, Stack
 from strata.util.errors import UserError
-from strata.util.units import parse_amount
+from strata.util.units import parse_quantity
 from strata.util.validation import Finding, describe_value
 
 FILE = "config.yaml"
@@ -42,7 +42,7 @@ def read_nearest() -> tuple[str, Fields]:
     mapping in YAML.
     """
     path = FILE if os.path.exists(FILE) else os.path.join(paths.PROJECT, FILE)
-    return path, yaml_files.read_mapping(path)
+    return path, yaml_files.read_yaml_mapping(path)
 
 
 class Overrides(dict[str, Any]):
@@ -68,7 +68,7 @@ def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
     words: texts ``KEY=VALUE``, which win over the files.
     Raises UserError that names the file and its line, or the word.
     """
-    mappings: list[Fields] = [*map(yaml_files.read_mapping, names)]
+    mappings: list[Fields] = [*map(yaml_files.read_yaml_mapping, names)]
     for word in words:
         key, equals, text = word.partition("=")
         if not equals:
@@ -76,7 +76,7 @@ def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
                 f"--config: {word[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in quotes "
                 "if it has spaces"
             )
-        mappings.append({key: yaml_files.parse_text(f"--config {key}", text)})
+        mappings.append({key: yaml_files.parse_yaml(f"--config {key}", text)})
     options: list[str] = []
     if names:
         options += ["--configfile", *names]
@@ -96,7 +96,7 @@ def _create_source_finder(path: str, over: Fields) -> Callable[[str], str]:
     if not isinstance(over, Overrides):
         return lambda key: path
     names = [path, *over.files]
-    contents = [*map(yaml_files.read_mapping, names)]
+    contents = [*map(yaml_files.read_yaml_mapping, names)]
     values_of_files = functools.reduce(merge_mappings, contents)
     values = merge_mappings(contents[0], over)
 
@@ -148,9 +148,9 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
         raise UserError(f"{path}: missing in {os.getcwd()}: {remedy}")
     schema = validation.load_schema("config")
     over = over or {}
-    content = yaml_files.read_mapping(path)
+    content = yaml_files.read_yaml_mapping(path)
     source = _create_source_finder(path, over)
-    settings = validation.convert_texts(schema, merge_mappings(content, over))
+    settings = validation.convert_text_values(schema, merge_mappings(content, over))
     _check_and_normalize_settings(settings, schema, source)
     image = {**settings.get("image", {}), "workloads": list(settings["workloads"])}
     if packages := _list_packages_of_layers(settings["environments"]):
@@ -200,16 +200,16 @@ def _check_and_normalize_settings(
         "kinds": registry.list_layer_names(),
     }
     # Without `names` the second call leaves out unknown workloads and layers.
-    mistakes = validation.find_faults(schema, settings, names=names)
+    mistakes = validation.find_schema_faults(schema, settings, names=names)
     # With wrong types or missing keys, no further check can read the settings.
-    if mistakes and validation.find_faults(schema, settings):
-        validation.raise_findings(source, mistakes)
+    if mistakes and validation.find_schema_faults(schema, settings):
+        validation.raise_for_findings(source, mistakes)
     for name, environment in settings["environments"].items():
         layers = [_normalize_layer(layer) for layer in environment["layers"]]
         label = environment.get("label", name)
         settings["environments"][name] = {**environment, "label": label, "layers": layers}
-    validation.check_all(
-        lambda: validation.raise_findings(source, [*mistakes, *_list_mistakes(settings)]),
+    validation.run_all_checks(
+        lambda: validation.raise_for_findings(source, [*mistakes, *_list_mistakes(settings)]),
         *(functools.partial(workload.read_declaration, name) for name in present),
     )
 
@@ -250,7 +250,7 @@ def plan_interference(interference_settings: Fields, again: bool = False) -> Int
     action = values.pop("action")
     return {
         "action": action,
-        "thresholds": {key: parse_amount(value) for key, value in values.items()},
+        "thresholds": {key: parse_quantity(value) for key, value in values.items()},
     }
 
 
@@ -266,7 +266,7 @@ def _normalize_layer(layer: str | Fields) -> Fields:
     if name not in registry.list_layer_names():
         return {name: options}
     accepted = validation.build_validator(registry.load_layer_class(name).options_schema)
-    return {name: validation.convert_texts(accepted, options)}
+    return {name: validation.convert_text_values(accepted, options)}
 
 
 def _list_mistakes(settings: Fields) -> Iterator[Finding]:
@@ -345,7 +345,7 @@ def _list_stack_mistakes(key: str, stack: Stack, settings: Fields) -> Iterator[F
         layer_key = f"{key}.{number}"
         layer_class = registry.load_layer_class(name)
         accepted = validation.build_validator(layer_class.options_schema)
-        mistakes = validation.find_faults(accepted, options, f"{layer_key}.{name}", profiles)
+        mistakes = validation.find_schema_faults(accepted, options, f"{layer_key}.{name}", profiles)
         if not mistakes:
             mistakes = [
                 (f"{layer_key}.{name}.{option}", sentence)

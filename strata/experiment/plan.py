@@ -322,7 +322,7 @@ def find_mistakes(plan: Plan) -> list[str]:
             f"{paths.PLAN}: is of another version of Strata (format {version}, and this one reads "
             f"{FORMAT}): use the version that made it, such as the source in its archive"
         ]
-    mistakes = validation.find_faults(validation.load_schema("plan"), plan)
+    mistakes = validation.find_schema_faults(validation.load_schema("plan"), plan)
     if not mistakes:
         mistakes = [*_list_parameter_mistakes(plan["workloads"])]
     return [f"{paths.PLAN}: {key}: {sentence}" for key, sentence in mistakes]

@@ -46,7 +46,7 @@ def find_free_subnet(routes: str, first: int = 120) -> str:
     )
 
 
-def compute_address(subnet: str, number: int) -> str:
+def compute_nth_address(subnet: str, number: int) -> str:
     """Return the address that has a number in a network, such as 192.168.120.2 for number 2.
 
     subnet: the network or any address in it, with its prefix length, such as 192.168.120.10/24.

@@ -12,7 +12,7 @@ from strata.util.units import format_ranges
 def list_usable_cpus() -> set[int]:
     """Return the numbers of the CPUs that measurements may use: this process's CPU affinity.
 
-    In a cell, :func:`strata.host.starting_state.declare_state` must have set that affinity before.
+    In a cell, :func:`strata.host.starting_state.apply_declared_state` must have set that affinity before.
     """
     return os.sched_getaffinity(0)
 

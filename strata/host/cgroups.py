@@ -34,7 +34,7 @@ _IO_BYTES_V1 = "blkio.throttle.io_service_bytes_recursive"
 _IO_OPERATIONS_V1 = "blkio.throttle.io_serviced_recursive"
 _CPU_V1 = ("cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys")
 _PEAK_V1 = "memory.max_usage_in_bytes"
-# The files of both versions that parse_counters() reads.
+# The files of both versions that parse_group_counters() reads.
 COUNTERS = (*_CPU_V1, "cpu.stat", "memory.stat", "io.stat", _IO_BYTES_V1, _IO_OPERATIONS_V1)
 # The files of a group with its memory and its limit, in version 1 and in version 2.
 _MEMORY_AND_LIMIT = (
@@ -82,7 +82,7 @@ def is_managed_by_systemd() -> bool:
     return is_unified() and os.path.isdir("/run/systemd/system")
 
 
-def find_driver_name() -> str:
+def get_driver_name() -> str:
     """Return the name of the control group driver, as container engines spell it.
 
     Podman is started with it.  Docker's daemon may have the other driver.
@@ -94,7 +94,7 @@ def get_parent_group(driver: str) -> str:
     """Return the value of ``docker run --cgroup-parent``: the parent group of native systems.
 
     Containers must get that parent: in a group of another standing, they would get another share of
-    the CPU.  :func:`find_groups` looks for them there.
+    the CPU.  :func:`find_group_folders` looks for them there.
     driver: the engine's control group driver, "systemd" or "cgroupfs".
     """
     return SLICE if driver == "systemd" else f"/{GROUP}"
@@ -119,7 +119,7 @@ def list_hierarchies() -> list[str]:
 def get_group_path(system_id: str) -> str:
     """Return the path of a native system's control group, relative to the top of each hierarchy.
 
-    :func:`find_groups` must find a group with this path.
+    :func:`find_group_folders` must find a group with this path.
     """
     return f"{SLICE}/{system_id}.scope" if is_managed_by_systemd() else f"{GROUP}/{system_id}"
 
@@ -170,7 +170,7 @@ def build_join_command(system_id: str) -> list[str]:
     return ["sh", "-euc", JOIN, "strata", *list_group_folders(system_id), "--"]
 
 
-def find_groups(name: str) -> list[str]:
+def find_group_folders(name: str) -> list[str]:
     """Return the existing folders of a native system's or a container's control groups.
 
     name: as a layer's `find_cgroup` returns it: the ID of the system or of the container; "" gives
@@ -186,26 +186,26 @@ def find_groups(name: str) -> list[str]:
 
 
 def _list_nested_folders(name: str) -> list[str]:
-    """Return the folders of :func:`find_groups` and of all groups in them, inner ones first."""
+    """Return the folders of :func:`find_group_folders` and of all groups in them, inner ones first."""
     folders: list[str] = []
-    for group in find_groups(name):
+    for group in find_group_folders(name):
         folders += [folder for folder, _, _ in os.walk(group, topdown=False)]
     return folders
 
 
-def list_processes(name: str) -> set[int]:
+def list_group_processes(name: str) -> set[int]:
     """Return the IDs of the processes in a system's control groups, nested groups included."""
     files = observe.read_files([f"{folder}/cgroup.procs" for folder in _list_nested_folders(name)])
     return set(map(int, " ".join(files.values()).split()))
 
 
-def list_processes_and_parents(name: str) -> list[int]:
+def list_group_processes_and_parents(name: str) -> list[int]:
     """Return the sorted IDs of the processes in a container's control groups and of their parents.
 
     A parent is a process of the engine, such as containerd-shim.  Process 1 is left out, and 0, the
     parent of processes from another namespace of IDs.
     """
-    processes = list_processes(name)
+    processes = list_group_processes(name)
     parents = set()
     for process in processes:
         text = observe.read_file(f"/proc/{process}/stat") or ""
@@ -244,18 +244,18 @@ def _read_command_lines(name: str) -> dict[int, str]:
     Processes are in the order of their IDs; those that have ended meanwhile are left out.
     """
     texts = {}
-    for process in sorted(list_processes(name)):
+    for process in sorted(list_group_processes(name)):
         text = observe.read_file(f"/proc/{process}/cmdline")
         if text is not None:
             texts[process] = text
     return texts
 
 
-def read_usage(names: Sequence[str]) -> Fields:
+def read_group_usage(names: Sequence[str]) -> Fields:
     """Return what systems' control groups have used so far, as logs hold it.
 
     The parsers of the workloads `command` and `quota` rely on the keys.
-    names: see :func:`find_groups`.
+    names: see :func:`find_group_folders`.
     The keys are ``observed`` (the word "group"), ``user_seconds`` and ``system_seconds`` of CPU
     time, ``peak_bytes``, the most memory at once, with the page cache of files that were read first
     there, and ``throttled``, the periods in which a quota of CPU time was used up; None if the
@@ -267,9 +267,9 @@ def read_usage(names: Sequence[str]) -> Fields:
     peak: int | None = None
     throttled: int | None = None
     for name in names:
-        folders = find_groups(name)
+        folders = find_group_folders(name)
         files = observe.read_files([f"{folder}/{file}" for folder in folders for file in COUNTERS])
-        used = parse_counters((path.rpartition("/")[2], text) for path, text in files.items())
+        used = parse_group_counters((path.rpartition("/")[2], text) for path, text in files.items())
         cpu_time = split_cpu_time(used)
         if cpu_time:
             user = (user or 0) + cpu_time["user_seconds"]
@@ -281,7 +281,7 @@ def read_usage(names: Sequence[str]) -> Fields:
             peak = (peak or 0) + int(text)
             if path.endswith(_PEAK_V1):
                 # Writing resets version 1's peak.
-                _write_word(path, "0")
+                _write_group_file(path, "0")
     return {
         "observed": "group",
         "user_seconds": user,
@@ -291,7 +291,7 @@ def read_usage(names: Sequence[str]) -> Fields:
     }
 
 
-def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
+def parse_group_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
     """Return what one system has used so far, from the files of its control groups.
 
     files: (name of one of :data:`COUNTERS`, text) of each file that could be read.  Both versions
@@ -343,7 +343,7 @@ def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
 def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
     """Split a CPU time into ``user_seconds`` and ``system_seconds``; empty if it is not known.
 
-    used: counts of :func:`parse_counters`, or their growth: ``cpu`` in seconds, and ``user`` and
+    used: counts of :func:`parse_group_counters`, or their growth: ``cpu`` in seconds, and ``user`` and
     ``system`` in a common unit.
     The kernel counts the sum exactly.  Version 1 of control groups counts the two parts in ticks
     only, so these give the shares.
@@ -357,17 +357,17 @@ def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
     return {"user_seconds": user_seconds, "system_seconds": used["cpu"] - user_seconds}
 
 
-def read_memory(names: Sequence[str]) -> Fields:
+def read_group_memory(names: Sequence[str]) -> Fields:
     """Return the memory that systems' control groups hold now, and the limit of the first of them.
 
     The parser of the workload `density` relies on the keys.
-    names: see :func:`find_groups`.
+    names: see :func:`find_group_folders`.
     The keys are ``group_bytes``, for all of them together, page cache included, and
     ``limit_bytes``; None if the kernel does not count it, and without a limit.
     """
     sizes: list[int] = []
     limits: list[int] = []
-    folders = [folder for name in names for folder in find_groups(name)]
+    folders = [folder for name in names for folder in find_group_folders(name)]
     for folder in folders:
         for memory_file, limit_file in _MEMORY_AND_LIMIT:
             size = observe.read_file(f"{folder}/{memory_file}")
@@ -384,25 +384,25 @@ def read_memory(names: Sequence[str]) -> Fields:
     }
 
 
-def set_burst(name: str, milliseconds: int) -> None:
+def set_cpu_burst(name: str, milliseconds: int) -> None:
     """Let a system use later as much of its quota of CPU time as it left unused before.
 
-    name: see :func:`find_groups`.
+    name: see :func:`find_group_folders`.
     milliseconds: the CPU time that can be saved up at most.
     Raises UserError if the kernel has no file for it, as before Linux 5.14.
     """
-    paths = [f"{folder}/{file}" for folder in find_groups(name) for file in _BURST_FILES]
+    paths = [f"{folder}/{file}" for folder in find_group_folders(name) for file in _BURST_FILES]
     existing = [path for path in paths if os.path.exists(path)]
     if not existing:
         raise UserError("cpu-burst cannot be set: it needs Linux 5.14 or newer; leave it out")
     for path in existing:
-        _write_word(path, str(1000 * milliseconds))
+        _write_group_file(path, str(1000 * milliseconds))
 
 
 def remove_groups(name: str) -> None:
     """Kill every process in a system's control groups, and remove the groups.
 
-    name: see :func:`find_groups`, or the absolute path of a file that holds that name.
+    name: see :func:`find_group_folders`, or the absolute path of a file that holds that name.
     Thaws the groups first.  Groups that do not exist are no error.
     Raises UserError if a group cannot be thawed, or, unless systemd manages the groups, cannot
     be removed because a process did not end within :data:`KILL_PATIENCE`.
@@ -412,7 +412,7 @@ def remove_groups(name: str) -> None:
     # A frozen process does not end.
     set_groups_frozen(find_freezable_folders(name), False)
     deadline = time.monotonic() + KILL_PATIENCE
-    while (processes := list_processes(name)) and time.monotonic() < deadline:
+    while (processes := list_group_processes(name)) and time.monotonic() < deadline:
         capture_output(wrap_as_root(["kill", "-KILL", *map(str, processes)]), check=False)
         time.sleep(0.02)
     # systemd removes the groups that it made, so that removing them here may fail; other makers,
@@ -426,12 +426,12 @@ def remove_groups(name: str) -> None:
 
 
 def find_freezable_folders(name: str) -> list[str]:
-    """Return the folders of :func:`find_groups` that can be frozen.
+    """Return the folders of :func:`find_group_folders` that can be frozen.
 
     They are those of version 1 if there are any, otherwise those of version 2.  The list is for
     :func:`set_groups_frozen`; a caller may keep it while the groups exist.
     """
-    groups = find_groups(name)
+    groups = find_group_folders(name)
     for file in (FREEZER_V1, FREEZER_V2):
         if folders := [group for group in groups if os.path.exists(f"{group}/{file}")]:
             return folders
@@ -451,19 +451,19 @@ def set_groups_frozen(folders: Sequence[str], frozen: bool = True) -> None:
             path = f"{folder}/{FREEZER_V2}"
             word = "1" if frozen else "0"
         deadline = time.monotonic() + FREEZE_PATIENCE
-        while not _has_state(folder, frozen):
+        while not _has_freezer_state(folder, frozen):
             if time.monotonic() > deadline:
                 verb = "frozen" if frozen else "thawed"
                 raise UserError(f"{folder}: the programs in this group could not be {verb}")
-            _write_word(path, word)
+            _write_group_file(path, word)
             # A process within a system call freezes once that returns: look often, since a slice
             # waits for it, and write again after 50 ms.
             retry = time.monotonic() + 0.05
-            while not _has_state(folder, frozen) and time.monotonic() < retry:
+            while not _has_freezer_state(folder, frozen) and time.monotonic() < retry:
                 time.sleep(0.0002)
 
 
-def _has_state(folder: str, frozen: bool) -> bool:
+def _has_freezer_state(folder: str, frozen: bool) -> bool:
     """Return whether a whole control group is frozen (or thawed); true for a removed group.
 
     A group that is still freezing is in neither state in version 1, and thawed in version 2.
@@ -477,7 +477,7 @@ def _has_state(folder: str, frozen: bool) -> bool:
     return state_v1 in text or state_v2 in text
 
 
-def _write_word(path: str, word: str) -> None:
+def _write_group_file(path: str, word: str) -> None:
     """Write a word to a control group's file, as root where this user may not.
 
     Raises OSError if the kernel refuses the word or the file is gone, UserError for root.

@@ -25,7 +25,7 @@ def find_program(*programs: str) -> str | None:
     return None
 
 
-def is_listening(path: str) -> bool:
+def has_listener(path: str) -> bool:
     """Return whether a process listens on a Unix socket, even if this user may not connect.
 
     path: the socket's path; where there is no such socket, nobody listens.
@@ -40,7 +40,7 @@ def is_listening(path: str) -> bool:
             return False
 
 
-def is_in_other_network(path: str) -> bool:
+def has_listener_in_other_network(path: str) -> bool:
     """Return whether a Unix socket's listener has another network namespace than this process.
 
     False if that cannot be determined: only root sees the namespace of root's processes.
@@ -57,7 +57,7 @@ def is_in_other_network(path: str) -> bool:
     return False
 
 
-def start_daemon(complaint: str, script: str, answers: Callable[[], bool]) -> None:
+def start_daemon_by_script(complaint: str, script: str, answers: Callable[[], bool]) -> None:
     """Start a daemon by one of the project's scripts, unless the daemon answers already.
 
     The daemon stays when this process ends: the script's argument `stop` ends it.

@@ -40,7 +40,7 @@ FIND_RULES = """
 """
 
 
-def allow_packets(context: Context, *matches: list[str]) -> None:
+def allow_forwarded_packets(context: Context, *matches: list[str]) -> None:
     """Add firewall rules that accept forwarded packets, which stay until the system is removed.
 
     matches: options of iptables, one list for each rule.
@@ -50,7 +50,7 @@ def allow_packets(context: Context, *matches: list[str]) -> None:
         _insert_rules(context, "filter", "FORWARD", "ACCEPT", *matches)
 
 
-def skip_translation(context: Context, address: str) -> None:
+def add_untranslated_port_rules(context: Context, address: str) -> None:
     """Add rules that keep the context's ports at an address from being translated to others.
 
     They stay until the system is removed.  :meth:`PacketFilter.is_port_translated` recognizes them.
@@ -72,7 +72,7 @@ def add_idle_rules(context: Context, address: str, count: int) -> None:
     Raises UserError if iptables is not installed or refuses a rule.
     """
     iptables = _find_iptables()
-    _note_removal(context, REMOVE_CHAIN, "filter")
+    _record_rule_removal(context, REMOVE_CHAIN, "filter")
     capture_output(
         wrap_as_root(["sh", "-euc", FILL_CHAIN, "strata", iptables, context.id, str(count)])
     )
@@ -85,7 +85,7 @@ def _find_iptables() -> str:
     return find_program("iptables") or "iptables"
 
 
-def _note_removal(context: Context, script: str, table: str, *arguments: str) -> None:
+def _record_rule_removal(context: Context, script: str, table: str, *arguments: str) -> None:
     """Write into the journal how root finds and removes the rules that are made next.
 
     script: the removal, for `sh`, whose arguments are iptables, the system's ID, the table, and the
@@ -109,7 +109,7 @@ def _insert_rules(
     matches: options of iptables, one list for each rule.
     """
     iptables = _find_iptables()
-    _note_removal(context, REMOVE_RULES, table, chain)
+    _record_rule_removal(context, REMOVE_RULES, table, chain)
     mark = ["--match", "comment", "--comment", context.id, "--jump", target]
     for match in matches:
         argv = [iptables, "--wait", "--table", table, "--insert", chain, *match, *mark]
@@ -140,7 +140,7 @@ class PacketFilter:
 
     def __init__(self, printed: str) -> None:
         """Sort the printed rules by the back end that has them."""
-        self._files = observe.split_files(printed)
+        self._files = observe.split_printed_files(printed)
         self.known = "/iptables-save" in self._files or "/nft" in self._files
         self._nft = self._files.get("/nft", "")
         # The rules of iptables' two back ends, nf_tables and legacy.
@@ -196,7 +196,7 @@ class PacketFilter:
         """Return whether a rule translates a published port to a container's address and port.
 
         None if that is not known.  address, port: the container's own.
-        exempt: ID of a system whose rules of :func:`skip_translation` come before iptables' rule;
+        exempt: ID of a system whose rules of :func:`add_untranslated_port_rules` come before iptables' rule;
         empty: none.
         """
         if not self.known:

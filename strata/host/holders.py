@@ -19,24 +19,24 @@ HOLD = f'exec {DESCRIPTOR}<"$1"; shift; exec "$@"'
 PATIENCE = 10.0
 
 
-def build_holding_command(folder: str) -> list[str]:
+def build_folder_holding_command(folder: str) -> list[str]:
     """Return the command prefix that runs a command while it keeps a folder open.
 
     The open folder, at file descriptor :data:`DESCRIPTOR`, marks the processes for
-    :func:`end_holders`.
+    :func:`kill_folder_holders`.
     """
     return ["sh", "-euc", HOLD, "strata", folder]
 
 
-def end_holders(folder: str) -> None:
+def kill_folder_holders(folder: str) -> None:
     """Kill the processes that keep a folder open, and the members of the sessions that they lead.
 
-    folder: as given to :func:`build_holding_command`.
+    folder: as given to :func:`build_folder_holding_command`.
     Raises UserError if a process does not end within :data:`PATIENCE`, or belongs to root and
     this user lacks root's rights.
     """
     deadline = time.monotonic() + PATIENCE
-    while processes := _find_next_to_kill(folder):
+    while processes := _find_processes_to_kill(folder):
         if time.monotonic() > deadline:
             pids = ", ".join(map(str, sorted(processes)))
             raise UserError(f"{folder}: its programs (processes {pids}) cannot be ended")
@@ -45,8 +45,8 @@ def end_holders(folder: str) -> None:
         time.sleep(0.01)
 
 
-def _find_next_to_kill(folder: str) -> set[int]:
-    """Return the IDs of the processes that :func:`end_holders` kills next.
+def _find_processes_to_kill(folder: str) -> set[int]:
+    """Return the IDs of the processes that :func:`kill_folder_holders` kills next.
 
     Session leaders come last: while the leader lives, members of its session that closed the folder
     can still be found.

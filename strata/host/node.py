@@ -40,7 +40,7 @@ def identify_node() -> Fields:
     """
     name = os.environ.get(SLURM) or os.uname().nodename
     installation = observe.read_file(INSTALLATION) or ""
-    parts = ["strata machine", installation, name, *_list_processors()]
+    parts = ["strata machine", installation, name, *_describe_processors()]
     machine = sha256("\n".join(parts).encode()).hexdigest()[:12]
     mark = sha256(name.encode()).hexdigest()[:6]
     return {
@@ -51,7 +51,7 @@ def identify_node() -> Fields:
     }
 
 
-def _list_processors() -> list[str]:
+def _describe_processors() -> list[str]:
     """Return the number of processors, and the distinct lines that tell their models, sorted."""
     text = observe.read_file(PROCESSORS) or ""
     count = len(re.findall(r"(?m)^processor\b", text))

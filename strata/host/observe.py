@@ -42,16 +42,16 @@ TEMPERATURE = "/sys/class/thermal/thermal_zone0/temp"
 FREED_BYTES = 2_000_000
 
 
-def build_print_command() -> list[str]:
+def build_file_print_command() -> list[str]:
     """Return the command that prints those of :data:`FILES` that exist, each after its path.
 
-    :func:`split_files` relies on this format.
+    :func:`split_printed_files` relies on this format.
     """
     return ["tail", "-v", "-n", "+1", *FILES]
 
 
-def split_files(text: str) -> dict[str, str]:
-    """Return path → content of the files in the output of :func:`build_print_command`.
+def split_printed_files(text: str) -> dict[str, str]:
+    """Return path → content of the files in the output of :func:`build_file_print_command`.
 
     Other commands print in that form, too: a line ``==> PATH <==`` before each content.
     """
@@ -109,7 +109,7 @@ def replace_unprintable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def parse_fields(text: str) -> dict[str, str]:
+def parse_named_values(text: str) -> dict[str, str]:
     """Return name → value from lines ``name: value`` or ``name=value``.
 
     Of several lines with one name, the first non-empty value counts.
@@ -122,7 +122,7 @@ def parse_fields(text: str) -> dict[str, str]:
     return values
 
 
-def parse_facts(files: dict[str, str]) -> Fields:
+def parse_system_facts(files: dict[str, str]) -> Fields:
     """Return the facts of ``observed.inside`` in a record (docs/files.md); records hold these keys.
 
     files: path → content of :data:`FILES`.
@@ -130,7 +130,7 @@ def parse_facts(files: dict[str, str]) -> Fields:
     """
     cpuinfo = files.get("/proc/cpuinfo", "")
     # The entry of the first CPU; an empty line ends it.
-    cpu = parse_fields(cpuinfo.partition("\n\n")[0])
+    cpu = parse_named_values(cpuinfo.partition("\n\n")[0])
     flags = cpu.get("flags", "").split()
     sockets = {*re.findall("^physical id.*", cpuinfo, re.MULTILINE)}
     cores = parse_number(cpu.get("cpu cores"))
@@ -146,9 +146,10 @@ def parse_facts(files: dict[str, str]) -> Fields:
     clock = files.get("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     facts = {
         "kernel": version[2] if len(version) > 2 else None,
-        "os": parse_fields(files.get("/etc/os-release", "")).get("PRETTY_NAME"),
+        "os": parse_named_values(files.get("/etc/os-release", "")).get("PRETTY_NAME"),
         "cpu_model": cpu.get("model name"),
-        "cpus": _count_cpus(cpuinfo, parse_fields(files.get("/proc/self/status", ""))) or None,
+        "cpus": _count_cpus(cpuinfo, parse_named_values(files.get("/proc/self/status", "")))
+        or None,
         "sockets": len(sockets) or None,
         "cores_per_socket": cores or None,
         "threads_per_core": threads // cores if cores and threads else None,
@@ -191,7 +192,7 @@ def parse_kib_as_bytes(text: str | None, name: str) -> int | None:
     "MemTotal".
     Returns None if text is None, or if the entry is missing or no number.
     """
-    size = parse_number(parse_fields(text or "").get(name))
+    size = parse_number(parse_named_values(text or "").get(name))
     return None if size is None else size * 1024
 
 
@@ -199,12 +200,12 @@ def observe_host(cpus: set[int]) -> Fields:
     """Return the host's constant facts, for records.
 
     cpus: the CPUs whose caches and frequency governor are included.
-    The keys are those of :func:`parse_facts` without ``versions``, and ``cache_bytes``,
+    The keys are those of :func:`parse_system_facts` without ``versions``, and ``cache_bytes``,
     ``governor``, ``turbo`` and ``vulnerabilities`` (name → the kernel's text).  Records hold them
     as ``observed.host.static``, where the scripts in analysis/ read them.
     A fact that the kernel does not give is :data:`NOT_AVAILABLE`.
     """
-    facts = parse_facts(read_files(FILES))
+    facts = parse_system_facts(read_files(FILES))
     facts.pop("versions")
     facts["cache_bytes"] = sum_last_level_caches(cpus) or NOT_AVAILABLE
     governor = read_file(_find_cpufreq_file(cpus, "scaling_governor"))
@@ -275,7 +276,7 @@ def find_emulated_host_mark() -> str | None:
     from strata.util import constants
 
     hosts = constants.read_constants("hosts")
-    machine = parse_facts(read_files(FILES))["machine"]
+    machine = parse_system_facts(read_files(FILES))["machine"]
     return hosts["mark"] if machine in hosts["emulated"] else None
 
 
@@ -304,7 +305,7 @@ def wait_for_freed_memory() -> None:
 def read_cpu_times(cpus: set[int]) -> tuple[int, ...]:
     """Return the ticks of these CPUs since the boot: user, nice, system, idle, iowait, irq, …
 
-    :func:`split_ticks` and :mod:`strata.measure.costs` rely on this order, which is that of
+    :func:`sum_busy_and_steal_ticks` and :mod:`strata.measure.costs` rely on this order, which is that of
     /proc/stat: softirq, steal and others may follow.
     The ticks are those of all CPUs where /proc/stat has a line for none of these.
     """
@@ -322,7 +323,7 @@ def read_cpu_times(cpus: set[int]) -> tuple[int, ...]:
     return tuple(map(sum, zip(*cpu_rows, strict=False)))
 
 
-def split_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
+def sum_busy_and_steal_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
     """Return the busy ticks and the steal ticks among ticks of CPUs; None if not known.
 
     ticks: see :func:`read_cpu_times`, or the growth of each number.
@@ -338,7 +339,7 @@ def split_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
     return sum(counted) - sum(counted[3:5]) - (steal or 0), steal
 
 
-def count_context_switches() -> int | None:
+def read_context_switch_count() -> int | None:
     """Return how often the machine has switched between tasks since the boot.
 
     None if the kernel does not count it.
@@ -347,7 +348,7 @@ def count_context_switches() -> int | None:
     return int(count[1]) if count else None
 
 
-def compute_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
+def compute_cpu_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
     """Return ``{steal_share, busy_share}`` of the CPUs' time between two readings, from 0 to 1.
 
     before, after: see :func:`read_cpu_times`.
@@ -355,8 +356,8 @@ def compute_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fiel
     """
     # Some of these counters, such as iowait, sometimes go back.
     growth = tuple(max(0, late - early) for early, late in zip(before, after, strict=False))
-    busy_and_steal = split_ticks(growth)
-    # As in split_ticks(): the columns after steal are parts of others.
+    busy_and_steal = sum_busy_and_steal_ticks(growth)
+    # As in sum_busy_and_steal_ticks(): the columns after steal are parts of others.
     total = sum(growth[:8])
     if busy_and_steal is None or total == 0:
         return {"steal_share": NOT_AVAILABLE, "busy_share": NOT_AVAILABLE}
@@ -367,7 +368,7 @@ def compute_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fiel
     }
 
 
-def observe_moment(cpus: set[int]) -> Fields:
+def observe_current_load(cpus: set[int]) -> Fields:
     """Return the host's current load, swap in use (bytes), temperature (°C) and frequency (MHz).
 
     The keys are ``load1``, ``swap_used_bytes``, ``temperature_c`` and ``frequency_mhz``; records

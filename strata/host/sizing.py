@@ -13,7 +13,7 @@ from typing import Any
 from strata.util.data_types import Fields
 
 
-def compute_power_of_two(
+def compute_table_exponent(
     machine: Fields, fraction: float, element_bytes: int
 ) -> tuple[int, str | None]:
     """Return the largest k such that 2^k elements fit in a fraction of memory, and no sentence.
@@ -61,7 +61,7 @@ def select_fitting_orders(
     return fitting_orders, f"Left out for want of memory ({memory}): {sizes}."
 
 
-def compute_laps(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
+def compute_lap_count(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
     """Return the number of laps, reduced in proportion to large caches, and a sentence on that.
 
     This is the rule ``by-cache``: workload.yaml has the parameters' names as keys.
@@ -81,9 +81,9 @@ def compute_laps(machine: Fields, most: int, mib: int) -> tuple[int, str | None]
 
 
 RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
-    "memory-power": compute_power_of_two,
+    "memory-power": compute_table_exponent,
     "fitting": select_fitting_orders,
-    "by-cache": compute_laps,
+    "by-cache": compute_lap_count,
 }
 
 # The smallest value that keeps the workload's size rules: strata.experiment.sizes.

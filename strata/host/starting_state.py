@@ -1,8 +1,8 @@
 """The state in which measured programs and the daemons that run them start.
 
 A process hands its priority, limits, masks and the like on to its children, so that those of the
-caller would reach every program.  :func:`declare_state` gives a process the declared state
-(:data:`LIMITS` and the constants after it), :func:`parse_state` reads a state from the output of
+caller would reach every program.  :func:`apply_declared_state` gives a process the declared state
+(:data:`LIMITS` and the constants after it), :func:`parse_process_state` reads a state from the output of
 :func:`build_state_command` in a system, and :func:`compare_states` compares two.
 
 As a program (``starting_state.py COMMAND…``, for scripts, without the rest of Strata) it runs a
@@ -83,7 +83,7 @@ POLICIES = {
 }
 
 # Prints the state of the process with the id of the first argument (self: of a program that starts
-# there), and the files of the other arguments, in the form of strata.host.observe.split_files.
+# there), and the files of the other arguments, in the form of strata.host.observe.split_printed_files.
 # The I/O class is in no file of the kernel's, and the memory policy in the first line of a long
 # file.
 _PRINT_STATE = """
@@ -121,12 +121,12 @@ def build_state_command(*files: str, process: int | str = "self") -> list[str]:
 
     process: its process ID; "self": a program that starts where the command runs.
     files: absolute paths; those that do not exist are left out.
-    :func:`strata.host.observe.split_files` parses the output, for :func:`parse_state`.
+    :func:`strata.host.observe.split_printed_files` parses the output, for :func:`parse_process_state`.
     """
     return ["sh", "-c", _PRINT_STATE, "strata", str(process), *files]
 
 
-def parse_state(files: dict[str, str]) -> dict[str, str]:
+def parse_process_state(files: dict[str, str]) -> dict[str, str]:
     """Return name → value of a process's state, without the values that a system does not show.
 
     files: path → content, as :func:`build_state_command` prints them.
@@ -189,7 +189,7 @@ def _parse_status(text: str) -> dict[str, str]:
 def compare_states(observed: dict[str, str], native: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Return name → (native value, observed value) for each value that differs.
 
-    observed, native: states, see :func:`parse_state`; names that only one of them has are skipped.
+    observed, native: states, see :func:`parse_process_state`; names that only one of them has are skipped.
     """
     return {
         name: (native[name], observed[name])
@@ -198,7 +198,7 @@ def compare_states(observed: dict[str, str], native: dict[str, str]) -> dict[str
     }
 
 
-# The declared state, as parse_state() returns it.
+# The declared state, as parse_process_state() returns it.
 DECLARED_STATE = {
     "limit as": "unlimited",
     "umask": f"{UMASK:04o}",
@@ -231,7 +231,7 @@ HOST_PROCESS_STATE = (
 def find_undeclared_values(state: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Return name → (declared value, value in `state`) for each value that is not as declared.
 
-    state: see :func:`parse_state`; values that it lacks are skipped.
+    state: see :func:`parse_process_state`; values that it lacks are skipped.
     """
     return compare_states(state, DECLARED_STATE)
 
@@ -256,7 +256,7 @@ def build_prlimit_options() -> list[str]:
     return [f"--{name}={'unlimited' if limit is None else limit}" for name, limit in LIMITS.items()]
 
 
-def declare_state(processors: set[int]) -> None:
+def apply_declared_state(processors: set[int]) -> None:
     """Give this process the declared state, which every child process then inherits.
 
     processors: the numbers of the CPUs that the process is restricted to.
@@ -264,7 +264,7 @@ def declare_state(processors: set[int]) -> None:
     Raises nothing if root's rights are missing: that part of the state stays, and
     :func:`find_undeclared_values` must be called to find it.
     """
-    _set_own_state(processors)
+    _set_state_of_this_process(processors)
     set_process_state(os.getpid())
     if os.geteuid() != 0:
         # Anybody may lower limits; with sudo this file raises them, and gives back priority.
@@ -278,7 +278,7 @@ def _run_quietly(argv: list[str]) -> None:
         subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
-def _set_own_state(processors: set[int]) -> None:
+def _set_state_of_this_process(processors: set[int]) -> None:
     """Set those parts of this process's state that need no root, or that no other process can set.
 
     processors: the numbers of the CPUs that the process is restricted to.  Errors are ignored.
@@ -299,15 +299,17 @@ def _set_own_state(processors: set[int]) -> None:
         # Root keeps none of the groups of the caller's login.
         with contextlib.suppress(OSError):
             os.setgroups([0])
-    state = parse_state({f"/proc/self/{name}": _read_process_file(name) for name in _OWN_FILES})
+    state = parse_process_state(
+        {f"/proc/self/{name}": _read_process_file(name) for name in _OWN_FILES}
+    )
     declared = {name: DECLARED_STATE[name] for name in _OWN_VALUES}
     # The slice of time should be that of the machine's first process.
-    declared |= parse_state({"/proc/self/sched": _read_process_file("sched", "1")})
+    declared |= parse_process_state({"/proc/self/sched": _read_process_file("sched", "1")})
     if compare_states(state, declared):
-        _reset_by_system_calls()
+        _reset_kernel_settings()
 
 
-def _reset_by_system_calls() -> None:
+def _reset_kernel_settings() -> None:
     """Reset this process's personality, memory policy, huge and merged pages, and time slice.
 
     Errors of these system calls are ignored.
@@ -336,7 +338,7 @@ def set_process_state(pid: int) -> None:
     """Set a process's limits, scheduling, priority, timer slack, I/O class and out-of-memory score.
 
     What this user may not set stays as it is.
-    pid: this process's own ID; or any, where root runs this file for :func:`declare_state`.
+    pid: this process's own ID; or any, where root runs this file for :func:`apply_declared_state`.
     """
     for name, limit in LIMITS.items():
         number = _LIMIT_NUMBERS.get(name, getattr(resource, f"RLIMIT_{name.upper()}", None))
@@ -396,7 +398,7 @@ def list_online_cpus() -> set[int]:
     return set(range(os.cpu_count() or 1))
 
 
-def _leave_groups() -> None:
+def _leave_control_groups() -> None:
     """Move this process from its control groups to the top group of each hierarchy.
 
     Does nothing where systemd manages the groups.  What this user may not change stays.
@@ -421,8 +423,8 @@ def main(argv: list[str]) -> None:
     if argv[:1] == ["--process"]:
         set_process_state(int(argv[1]))
         return
-    _leave_groups()
-    _set_own_state(list_online_cpus())
+    _leave_control_groups()
+    _set_state_of_this_process(list_online_cpus())
     set_process_state(os.getpid())
     # A program inherits no handler, and Python ignored these.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):

@@ -23,7 +23,7 @@ from strata.image import cache, manifest, own_image
 from strata.util import paths, programs
 from strata.util.data_types import Described, Fields, Image
 from strata.util.errors import MachineError, UserError
-from strata.util.files import remove_at_once, remove_tree, write_json, write_text
+from strata.util.files import remove_atomically, remove_tree, write_json, write_text
 from strata.util.process import capture_output, find_remedy, wrap_as_root
 from strata.util.progress import print_topic, report_step
 from strata.vm import vagrant_box
@@ -95,7 +95,9 @@ def _build_box(image: Image) -> None:
     with _create_build_folder(f"box-{recipe_hash[:12]}") as work, report_step("vm", description):
         sources = [os.path.join(image["folder"], source) for source in ("tree", "image.tar")]
         script = os.path.abspath("packer/box.sh")
-        capture_output(_mark_command(work, [script, *sources, work], root=True), timeout=1800)
+        capture_output(
+            _build_marked_command(work, [script, *sources, work], root=True), timeout=1800
+        )
         vagrant_box.install_box(recipe_hash, work)
 
 
@@ -129,7 +131,7 @@ def _remove_build_folder(work: str) -> None:
 def _end_build_processes() -> None:
     """Kill the processes that killed builds left running, found by their environment variable.
 
-    :func:`_mark_command` sets the variable.  Those that cannot be ended stay, without a message.
+    :func:`_build_marked_command` sets the variable.  Those that cannot be ended stay, without a message.
     """
     end = ["sh", "-uc", END_PROCESSES, "strata", f"{BUILDING}={paths.compute_home_mark()}"]
     capture_output(end, check=False)
@@ -138,7 +140,7 @@ def _end_build_processes() -> None:
         capture_output(wrap_as_root(end), check=False)
 
 
-def _mark_command(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
+def _build_marked_command(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
     """Return the command that runs `argv` as a part of a build.
 
     work: the folder of the build, in which temporary files are put.  root: whether to run as root.
@@ -161,7 +163,7 @@ def _build_image(config: Fields, described: Described) -> Image:
     image change meanwhile.
     """
     recipe_hash = described["recipe"]
-    docker.start_daemon()
+    docker.start_docker_daemon()
     _remove_builds()
     try:
         with _create_build_folder(recipe_hash[:12]) as work:
@@ -177,7 +179,7 @@ def _build_image(config: Fields, described: Described) -> Image:
         _remove_builds()
         # Removed are Docker's image of a failed build, and an image that lost its name to this one.
         # The base stays for later builds.
-        _discard_images(engine.format_base_name(described["base"]))
+        _remove_unneeded_engine_images(engine.format_base_name(described["base"]))
     print_topic("image", f"{recipe_hash[:12]} is {'taken over' if 'docker' in config else 'built'}")
     return cache.require_image(recipe_hash)
 
@@ -196,7 +198,7 @@ def _build_image_files(config: Fields, described: Described, work: str) -> None:
         inspected = docker.inspect_image(config["docker"])
         name = inspected["Id"]
         archive = _save_image_files(name, work)
-        run = own_image.describe_run(inspected, tree)
+        run = own_image.prepare_run_settings(inspected, tree)
         workloads = recipe.list_portable_workloads(config)
         program_hashes = own_image.build_programs(workloads, os.path.join(work, "programs"))
         own_facts = {
@@ -241,13 +243,13 @@ def _provision_image(config: Fields, described: Described, work: str) -> str:
     recipe in the name.
     """
     name = engine.format_image_name(described)
-    base = _provide_base(config, described)
+    base = _ensure_base_image(config, described)
     with report_step("image", "provisioning with Packer"):
         _run_packer(config, work, {"base": base, "tag": name, "home": paths.compute_home_mark()})
     return name
 
 
-def _provide_base(config: Fields, described: Described) -> str:
+def _ensure_base_image(config: Fields, described: Described) -> str:
     """Return Docker's name of the base root filesystem; make it, in about a minute, if missing.
 
     config: the configuration's ``image``.  described: its recipe.
@@ -264,7 +266,7 @@ def _provide_base(config: Fields, described: Described) -> str:
         with report_step("image", "importing the base root filesystem into Docker"):
             label = f"LABEL strata.image={paths.compute_home_mark()}"
             command = ["docker", "import", "--change", label, archive, name]
-            capture_output(_mark_command(work, command), timeout=600)
+            capture_output(_build_marked_command(work, command), timeout=600)
     return name
 
 
@@ -296,7 +298,9 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
     archive = os.path.join(work, "base.tar")
     # The kernel's package makes no initial root file system, since base.sh makes a smaller one.
     command = ["env", "INITRD=No", "mmdebstrap", *options, described["release"], archive, sources]
-    result = capture_output(_mark_command(work, command, root=True), timeout=3600, check=False)
+    result = capture_output(
+        _build_marked_command(work, command, root=True), timeout=3600, check=False
+    )
     if result.returncode != 0:
         raise _build_bootstrap_error(described, mirror, result.stderr)
     return archive
@@ -339,7 +343,7 @@ def _save_image_files(name: str, work: str) -> str:
     # By the label a later process finds the container, should this one be killed.
     label = f"{engine.BUILDING}={paths.compute_home_mark()}"
     create = ["docker", "create", "--label", label, name, "true"]
-    container = capture_output(_mark_command(work, create)).stdout.strip()
+    container = capture_output(_build_marked_command(work, create)).stdout.strip()
     os.mkdir(tree)
     # By the first systemd would take a virtual machine for a container; the second is Packer's own.
     excluded = ["--anchored", "--exclude=.dockerenv", "--exclude=packer-files"]
@@ -348,7 +352,7 @@ def _save_image_files(name: str, work: str) -> str:
     saved = os.path.join(work, "image.tar")
     save = ["bash", "-euo", "pipefail", "-c", SAVE, "strata", name, saved, container, archive]
     try:
-        capture_output(_mark_command(work, [*save, *unpack]), timeout=1800)
+        capture_output(_build_marked_command(work, [*save, *unpack]), timeout=1800)
     finally:
         capture_output(["docker", "rm", "--volumes", container])
     return archive
@@ -379,7 +383,9 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     # Packer's plugins listen on sockets in TMPDIR.  The kernel limits the paths of sockets to 107
     # bytes, and a path in Strata's home may be longer.
     with programs.create_temporary_folder("packer", "/tmp") as socket_folder:
-        command = _mark_command(work, ["env", *settings, f"TMPDIR={socket_folder}", *packer])
+        command = _build_marked_command(
+            work, ["env", *settings, f"TMPDIR={socket_folder}", *packer]
+        )
         result = capture_output(command, timeout=3600, check=False)
     remove_tree(context)
     if result.returncode != 0:
@@ -408,7 +414,7 @@ def _remove_builds() -> list[str]:
     return removed + [f"container {container} of an unfinished image" for container in containers]
 
 
-def remove_leftovers() -> list[str]:
+def remove_killed_builds() -> list[str]:
     """Remove all that killed builds left, and return a phrase for each removed thing.
 
     Takes the cache's lock; removes nothing while another process holds it.
@@ -417,7 +423,7 @@ def remove_leftovers() -> list[str]:
         return _remove_builds() if is_held else []
 
 
-def publish_image(image: Image) -> None:
+def copy_image_facts_to_results(image: Image) -> None:
     """Write the image's facts and copy its manifest into the results of the working directory.
 
     These are results/image.json and image-manifest.json (docs/files.md).  The folder of the image,
@@ -454,15 +460,15 @@ def prune_images(keep: int = KEPT) -> list[str]:
                 built.append(recipe_hash)
         for recipe_hash in built[keep:] + taken_over[keep:]:
             vagrant_box.remove_box(recipe_hash)
-            remove_at_once(
+            remove_atomically(
                 cache.get_image_folder(recipe_hash), paths.get_unfinished_folder("removed")
             )
             removed.append(f"image {recipe_hash[:12]}")
         removed += [f"volume {name}" for name in vagrant_box.remove_orphaned_copies()]
-        return removed + _discard_images()
+        return removed + _remove_unneeded_engine_images()
 
 
-def _discard_images(*kept_names: str) -> list[str]:
+def _remove_unneeded_engine_images(*kept_names: str) -> list[str]:
     """Remove engines' images that belong to no image of the cache; return a phrase for each.
 
     kept_names: Docker's names of further images that stay.  The caller holds the cache's lock.

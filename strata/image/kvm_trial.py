@@ -27,29 +27,29 @@ def build_plan_after_trial(overrides: Fields) -> Plan:
 
     overrides: values that replace those of config.yaml.
     Some environments are available only if KVM runs a guest here.  If that is unknown,
-    :func:`find_accelerator` builds the image if necessary, which takes minutes, boots a guest, and
+    :func:`determine_accelerator` builds the image if necessary, which takes minutes, boots a guest, and
     keeps what it finds, which the second plan reads.
     """
     plan = planning.build_plan(config.read_config(overrides), capacity.read_host_facts())
     if is_trial_needed(plan, plan["environments"]):
-        find_accelerator(plan["image"]["settings"])
+        determine_accelerator(plan["image"]["settings"])
         plan = planning.build_plan(config.read_config(overrides), capacity.read_host_facts())
     return plan
 
 
-def find_accelerator(image: Fields) -> Fields:
+def determine_accelerator(image: Fields) -> Fields:
     """Return the accelerator of virtual machines on this host; try KVM if that is unknown.
 
     image: the configuration's ``image``, whose kernel is booted for the trial.  If necessary, the
     image is built first.
     Returns at least `accelerator`, "kvm" or "tcg", and `accelerator_reason`.
-    A trial prints its result, which :func:`strata.vm.acceleration.try_kvm` keeps for later calls.
+    A trial prints its result, which :func:`strata.vm.acceleration.run_kvm_trial` keeps for later calls.
     """
     finding = acceleration.read_known_accelerator()
     if finding["accelerator"] is None:
         box = vagrant_box.require_box(build.ensure_image(image, machines=True)["recipe"])
         with report_step("vm", "testing whether KVM runs a guest"):
-            finding = acceleration.try_kvm(os.path.join(box["folder"], "kernel"))
+            finding = acceleration.run_kvm_trial(os.path.join(box["folder"], "kernel"))
         machine_name = acceleration.MACHINE_NAMES[finding["accelerator"]]
         print_topic("vm", f"{machine_name}: {finding['accelerator_reason']}")
     return finding

@@ -50,7 +50,7 @@ def list_packages(tree: str) -> dict[str, str]:
     """
     database = os.path.join(tree, "var/lib/dpkg")
     if not os.path.exists(os.path.join(database, "status")):
-        return own_image.list_packages(tree)
+        return own_image.list_alpine_packages(tree)
     form = "${db:Status-Status} ${Package} ${Version}\n"
     query = ["dpkg-query", "--admindir", database, "--show", "--showformat", form]
     lines = capture_output(query).stdout.splitlines()

@@ -46,7 +46,7 @@ ls -A "$tree/data" | sed 's|^|/data/|;q'
 """
 
 
-def describe_run(inspected: Fields, tree: str) -> Fields:
+def prepare_run_settings(inspected: Fields, tree: str) -> Fields:
     """Return how programs of an image run, and make the folders of its files that are mounted over.
 
     inspected: the object that ``docker image inspect`` prints of the image, with its `reference`,
@@ -73,7 +73,9 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
             name, _read_image_file(tree, "/etc/passwd"), _read_image_file(tree, "/etc/group")
         )
         if user is None:
-            raise _build_refusal(reference, f"USER {name}: the image has no such user or group")
+            raise _build_refusal_error(
+                reference, f"USER {name}: the image has no such user or group"
+            )
     is_root = user is None or (user["uid"], user["gid"], user["groups"]) == (0, 0, [0])
     variables = dict(entry.partition("=")[::2] for entry in settings.get("Env") or ())
     # Docker sets these variables if the image does not.
@@ -124,7 +126,7 @@ def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
     return hashes
 
 
-def _build_refusal(reference: str, reason: str) -> UserError:
+def _build_refusal_error(reference: str, reason: str) -> UserError:
     """Return the error for an image that cannot be taken over.
 
     reference: the image's name, as configured.  reason: with its remedy, without a full stop.
@@ -163,7 +165,7 @@ def _require_programs(reference: str, tree: str) -> None:
     if exit_code != 0:
         missing = ["a shell (sh) that runs here"]
     if missing:
-        raise _build_refusal(
+        raise _build_refusal_error(
             reference,
             f"it lacks {', '.join(missing)}, which Strata runs in every system: add a package such "
             "as busybox or coreutils to the image",
@@ -180,10 +182,12 @@ def _create_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> 
     argv = ["sh", "-euc", MAKE_FOLDERS, "strata", tree, *MOUNTED, *volumes]
     path = capture_output(wrap_as_root(argv)).stdout.strip()
     if path.startswith("/data/"):
-        raise _build_refusal(reference, f"it has {path}, and Strata keeps data in /data: move it")
+        raise _build_refusal_error(
+            reference, f"it has {path}, and Strata keeps data in /data: move it"
+        )
     if path:
         kind = f"VOLUME {path}" if path in volumes else path
-        raise _build_refusal(
+        raise _build_refusal_error(
             reference, f"{kind} is not a folder, or is behind a symbolic link: make it a folder"
         )
 
@@ -196,8 +200,8 @@ def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
     unknown.  A number without an entry in passwd gets group 0 and the home ``/``.
     """
     user_name, _, group_name = text.partition(":")
-    groups = _split_entries(group, 4)
-    user = _find_entry(user_name, _split_entries(passwd, 7))
+    groups = _split_account_entries(group, 4)
+    user = _find_account_entry(user_name, _split_account_entries(passwd, 7))
     if user:
         # The columns of passwd are name, password, user, group, comment, home and shell.
         user_id, group_id, home = int(user[2]), int(user[3]), user[5]
@@ -207,7 +211,7 @@ def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
         return None
     group_ids: set[int] = set()
     if group_name:
-        group_entry = _find_entry(group_name, groups)
+        group_entry = _find_account_entry(group_name, groups)
         if group_entry is None and not group_name.isdecimal():
             return None
         group_id = int(group_entry[2] if group_entry else group_name)
@@ -223,7 +227,7 @@ def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
     }
 
 
-def _split_entries(text: str, count: int) -> list[list[str]]:
+def _split_account_entries(text: str, count: int) -> list[list[str]]:
     """Return the entries of /etc/passwd or /etc/group, without lines of fewer than `count` columns.
 
     text: the text of the file.
@@ -232,7 +236,7 @@ def _split_entries(text: str, count: int) -> list[list[str]]:
     return [entry for entry in entries if len(entry) >= count]
 
 
-def _find_entry(name: str, entries: list[list[str]]) -> list[str] | None:
+def _find_account_entry(name: str, entries: list[list[str]]) -> list[str] | None:
     """Return the first entry whose name or ID is `name`; None if there is none.
 
     entries: of /etc/passwd or /etc/group, which both have the name first and the ID third.
@@ -240,7 +244,7 @@ def _find_entry(name: str, entries: list[list[str]]) -> list[str] | None:
     return next((entry for entry in entries if name in (entry[0], entry[2])), None)
 
 
-def list_packages(tree: str) -> dict[str, str]:
+def list_alpine_packages(tree: str) -> dict[str, str]:
     """Return the packages of an Alpine image, name → version; empty for other images.
 
     tree: the folder of the image's files.

@@ -58,7 +58,7 @@ def parse_cells(cells: Iterable[LoggedCell], folder: str, named: bool = True) ->
             except BrokenLogError as broken:
                 yield {"broken": str(broken)[: bounded.REASON]}
 
-    return bounded.run_bounded(parse_logs)
+    return bounded.run_in_bounded_process(parse_logs)
 
 
 def require_parser(workload: str, folder: str) -> None:
@@ -78,7 +78,7 @@ def require_parser(workload: str, folder: str) -> None:
         yield None
 
     # The iterator does its work only while it is read.
-    list(bounded.run_bounded(load_named_parser))
+    list(bounded.run_in_bounded_process(load_named_parser))
 
 
 def find_program(log: bytes) -> Fields:

@@ -7,7 +7,7 @@ before that part is made.  The file is removed once all parts are.
 A cleanup ``{kind, id, find, remove}`` needs no code of the layer or client that wrote it.  The
 command `find` prints something while the part exists, and the commands `remove` remove it.  With
 ``root: true`` all of them run as root; ``start`` is the path of the project's script that starts
-the daemon which `find` needs.  A few kinds, named in :func:`remove_part`, are removed by functions,
+the daemon which `find` needs.  A few kinds, named in :func:`run_cleanup`, are removed by functions,
 and need only kind and id.  Other versions of Strata read these files: the keys must stay.
 """
 
@@ -53,7 +53,7 @@ def get_entry_path(system_id: str) -> str:
     return os.path.join(ensure_journal_folder(), f"{system_id}.up")
 
 
-def begin_entry(system_id: str, environment: str, owner: Fields) -> None:
+def create_entry(system_id: str, environment: str, owner: Fields) -> None:
     """Write the journal file of a system or client, before any part of it is made.
 
     environment: the environment's name, or the client's (:data:`strata.testbed.lifecycle.CLIENT`).
@@ -75,8 +75,8 @@ def note_cleanup(system_id: str, cleanup: Fields) -> None:
     """Append a cleanup to the journal file of a system or client.
 
     Call this before the part is made, so that the part is removed even after a kill.  The file must
-    have been begun (:func:`begin_entry`).  Parts are removed in the reverse order of these calls.
-    cleanup: ``{kind, id, …}`` as the module describes; :func:`remove_part` relies on its keys.
+    have been begun (:func:`create_entry`).  Parts are removed in the reverse order of these calls.
+    cleanup: ``{kind, id, …}`` as the module describes; :func:`run_cleanup` relies on its keys.
     """
     with open(get_entry_path(system_id), "a", encoding="utf-8") as file:
         file.write(json.dumps(cleanup) + "\n")
@@ -124,7 +124,7 @@ def remove_unfinished_files() -> list[str]:
     return unfinished
 
 
-def remove_part(cleanup: Fields) -> None:
+def run_cleanup(cleanup: Fields) -> None:
     """Remove the part that a cleanup describes; a part that does not exist is not an error.
 
     A cleanup of an unknown kind removes nothing, and a message is printed: another version of
@@ -135,11 +135,11 @@ def remove_part(cleanup: Fields) -> None:
     """
     kind, name = cleanup["kind"], cleanup["id"]
     if "remove" in cleanup:
-        _remove_by_commands(cleanup)
+        _run_removal_commands(cleanup)
     elif kind == "folder":
         remove_tree(name, unmount=True)
     elif kind == "programs":
-        holders.end_holders(name)
+        holders.kill_folder_holders(name)
     elif kind == "group":
         cgroups.remove_groups(name)
     elif kind == "frozen":
@@ -158,7 +158,7 @@ def remove_part(cleanup: Fields) -> None:
         print_topic("testbed", f"{kind} {name}: {message}")
 
 
-def _remove_by_commands(cleanup: Fields) -> None:
+def _run_removal_commands(cleanup: Fields) -> None:
     """Remove a part by the commands of its cleanup.
 
     If the daemon that the cleanup names does not answer, it is started.  The removal is tried twice
@@ -176,7 +176,7 @@ def _remove_by_commands(cleanup: Fields) -> None:
         codes = [run_command(argv).returncode for argv in cleanup["remove"]]
         return not any(codes)
 
-    def has_part() -> bool:
+    def is_part_present() -> bool:
         """Return whether the part still exists."""
         return bool(run_command(cleanup["find"], check=True).stdout.strip())
 
@@ -185,5 +185,5 @@ def _remove_by_commands(cleanup: Fields) -> None:
         return
     if "start" in cleanup and run_command(cleanup["find"]).returncode:
         capture_output([os.path.join(paths.PROJECT, cleanup["start"])], timeout=90)
-    if has_part() and not run_removals() and has_part():
+    if is_part_present() and not run_removals() and is_part_present():
         raise UserError(f"{cleanup['kind']} {cleanup['id']} could not be removed")

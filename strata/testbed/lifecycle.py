@@ -24,9 +24,9 @@ from strata.testbed import journal
 from strata.util import locks, paths
 from strata.util.data_types import Fields, Image, Stack
 from strata.util.errors import CellFailed, UserError
-from strata.util.locks import hold_machine
+from strata.util.locks import hold_machine_lock
 from strata.util.process import capture_output, identify_process, is_alive, wrap_as_root
-from strata.util.progress import print_topic, read_one_off_seconds
+from strata.util.progress import get_one_off_seconds, print_topic
 from strata.util.units import format_ranges
 
 # The state in which programs start: name → value.
@@ -35,7 +35,7 @@ States = dict[str, str]
 CLIENT = "(client)"
 
 
-def _begin_entry(environment: str, image: Image | None) -> str:
+def _create_journal_entry(environment: str, image: Image | None) -> str:
     """Begin the journal entry of a system or client before it is made, and return its new ID.
 
     Clean-up finds what belongs to a system by this ID, ``strata-`` and ten hexadecimal digits.
@@ -47,7 +47,7 @@ def _begin_entry(environment: str, image: Image | None) -> str:
             "STRATA_TEST_LOCK is set, which is only for tests on the bare host: unset it to measure"
         )
     system_id = f"strata-{os.urandom(5).hex()}"
-    journal.begin_entry(system_id, environment, identify_process(os.getpid()))
+    journal.create_entry(system_id, environment, identify_process(os.getpid()))
     return system_id
 
 
@@ -73,9 +73,9 @@ def observe_system(top: Layer) -> tuple[Fields, States]:
     example ``0-3``).
     """
     command = top.build_plain_command(starting_state.build_state_command(*observe.FILES))
-    files = observe.split_files(capture_output(command, check=False).stdout)
-    facts = observe.parse_facts(files)
-    state = starting_state.parse_state(files)
+    files = observe.split_printed_files(capture_output(command, check=False).stdout)
+    facts = observe.parse_system_facts(files)
+    state = starting_state.parse_process_state(files)
     if "processors" in state:
         facts["processors"] = state["processors"]
     elif facts["cpus"] == NOT_AVAILABLE:
@@ -92,11 +92,11 @@ def read_native_state(mask: str | None) -> States:
 
     This is the native state; the states of all systems are compared with it.  It is read once.
     mask: a list of the CPUs that everything is restricted to; None: all that are online.
-    :func:`strata.host.starting_state.declare_state` must have been called before.
+    :func:`strata.host.starting_state.apply_declared_state` must have been called before.
     Raises CellFailed if the state is not the declared one.
     """
     printed = capture_output(wrap_as_root(starting_state.build_state_command()), check=False).stdout
-    state = starting_state.parse_state(observe.split_files(printed))
+    state = starting_state.parse_process_state(observe.split_printed_files(printed))
     undeclared_values = starting_state.find_undeclared_values(state)
     processors = mask or format_ranges(starting_state.list_online_cpus())
     if "processors" in state and state["processors"] != processors:
@@ -114,7 +114,7 @@ def read_native_state(mask: str | None) -> States:
     return state
 
 
-def check_native_differences(top: Layer, inside: States, native: States) -> Fields:
+def check_starting_state(top: Layer, inside: States, native: States) -> Fields:
     """Check that programs start in the native state here, apart from declared differences.
 
     top: the system's top layer.
@@ -165,8 +165,8 @@ def _read_host_process_state(top: Layer) -> States:
     if not host_process:
         return {}
     command = wrap_as_root(starting_state.build_state_command(process=host_process))
-    state = starting_state.parse_state(
-        observe.split_files(capture_output(command, check=False).stdout)
+    state = starting_state.parse_process_state(
+        observe.split_printed_files(capture_output(command, check=False).stdout)
     )
     names = [name for name in starting_state.HOST_PROCESS_STATE if name in state]
     return {f"{name} on the host": state[name] for name in names}
@@ -175,7 +175,7 @@ def _read_host_process_state(top: Layer) -> States:
 class Client:
     """The client; creating the object brings the client up.
 
-    resolved: the options, as from :func:`strata.client.resolve_options`.
+    resolved: the options, as from :func:`strata.client.resolve_client_options`.
     image: the image of its stack; None if no layer needs one.
     mask: a list of the CPUs that the client is restricted to; None: all.
 
@@ -188,11 +188,11 @@ class Client:
 
     def __init__(self, resolved: Fields, image: Image | None, mask: str | None) -> None:
         """Bring the client up, after its entry in the journal; no system is joined to it yet."""
-        client_id = _begin_entry(CLIENT, image)
+        client_id = _create_journal_entry(CLIENT, image)
         folder = os.path.join(paths.get_systems_folder(), client_id)
         note = functools.partial(journal.note_cleanup, client_id)
         context = Context(client_id, folder, image, mask=mask, note=note)
-        stack, self.layer = client_of.build_stack(resolved, context)
+        stack, self.layer = client_of.build_client_stack(resolved, context)
         _bring_up_layers(stack)
         self.client = stack[-1]
         self.address = self.layer.get_address()
@@ -243,7 +243,7 @@ class System:
         disk_bytes: int | None = None,
     ) -> None:
         """Bring the system up, after its entry in the journal, and join the client to it."""
-        self.id = _begin_entry(environment, image)
+        self.id = _create_journal_entry(environment, image)
         self.environment = environment
         self.link = link
         self.port_offset = shift
@@ -349,10 +349,10 @@ def _bring_up_parts(stacks: list[list[Layer]]) -> Fields:
     """
     up_started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     started = time.monotonic()
-    one_off_before = read_one_off_seconds()
+    one_off_before = get_one_off_seconds()
     facts = [_bring_up_layers(layers) for layers in stacks]
     # Work that is done only once in a run, for example loading an image, does not count.
-    one_off = read_one_off_seconds() - one_off_before
+    one_off = get_one_off_seconds() - one_off_before
     seconds = round(time.monotonic() - started - one_off, 3)
     system_facts = facts[0]
     if len(stacks) > 1:
@@ -379,7 +379,7 @@ def take_down_systems(environment: str | None = None) -> list[str]:
         errors_before = len(errors)
         for cleanup in reversed(entry["cleanups"]):
             try:
-                journal.remove_part(cleanup)
+                journal.run_cleanup(cleanup)
             except (UserError, OSError) as error:
                 errors.append(error)
         if len(errors) == errors_before:
@@ -390,7 +390,7 @@ def take_down_systems(environment: str | None = None) -> list[str]:
     return removed
 
 
-def clean_up_run(owner: Fields) -> None:
+def clean_up_after_run(owner: Fields) -> None:
     """Remove, at the end of a run, its snapshots and what killed cells and builds left.
 
     owner: the process of the run.
@@ -401,16 +401,16 @@ def clean_up_run(owner: Fields) -> None:
     from strata.vm import snapshot
 
     if any(not is_alive(entry["owner"]) for entry in journal.read_entries()):
-        with hold_machine(wait=False) as free:
+        with hold_machine_lock(wait=False) as free:
             if free:
                 # Under the machine's lock, no system in the journal is in use.
                 take_down_systems()
     snapshot.remove_snapshots(owner)
     if build.list_unfinished_builds():
-        build.remove_leftovers()
+        build.remove_killed_builds()
 
 
-def remove_leftovers() -> list[str]:
+def remove_marked_leftovers() -> list[str]:
     """Remove everything that Strata left on this machine; return a phrase for each removed thing.
 
     The things are found by their names and labels, without the journal, so that nothing stays if
@@ -421,13 +421,13 @@ def remove_leftovers() -> list[str]:
 
     # The host's folders go last: other layers find their own things by them.
     order = sorted(registry.list_layer_names(), key=lambda name: name == "host")
-    removed = build.remove_leftovers()
+    removed = build.remove_killed_builds()
     for name in order:
         removed += registry.load_layer_class(name).remove_systems()
     return removed + namespace.remove_namespace()
 
 
-def prune_images() -> None:
+def prune_unused_images() -> None:
     """Remove the images, with their boxes, that were not used recently, unless one may be in use.
 
     Prints a line for each removed thing.  Errors are only printed: no command requested this.
@@ -436,7 +436,7 @@ def prune_images() -> None:
     from strata.vm import snapshot
 
     try:
-        with hold_machine(wait=False) as free:
+        with hold_machine_lock(wait=False) as free:
             if free and not journal.read_entries() and not snapshot.list_runs_with_snapshots():
                 for phrase in build.prune_images():
                     print_topic(
@@ -464,7 +464,7 @@ def clean_machine(images: bool = False) -> list[str]:
             raise UserError("a run is active in this folder; wait for its end, or end it")
         removed = [
             *take_down_systems(),
-            *remove_leftovers(),
+            *remove_marked_leftovers(),
             *journal.remove_unfinished_files(),
             *programs.remove_abandoned_folders(),
         ]

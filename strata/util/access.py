@@ -22,12 +22,12 @@ def _find_user_name(user_id: int) -> str:
         return f"user {user_id}"
 
 
-def find_obstacle(path: str) -> str:
+def explain_denied_write(path: str) -> str:
     """Return why this user may not write a path, as a clause for a message; "" where he may.
 
     path: a file or folder; where it does not exist, its nearest existing parent folder decides.
     """
-    existing = paths.find_nearest_existing(os.path.abspath(path))
+    existing = paths.find_nearest_existing_path(os.path.abspath(path))
     needed = os.W_OK | os.X_OK if os.path.isdir(existing) else os.W_OK
     if os.access(existing, needed):
         return ""
@@ -61,7 +61,7 @@ def _find_access_remedy(closed_paths: Sequence[str]) -> str:
     return f"type `{command} {shlex.join(top_folders)}` in {os.getcwd()}, or {OTHER_CLONE}"
 
 
-def explain_error(error: OSError) -> str:
+def explain_os_error(error: OSError) -> str:
     """Return a message on an error: which file could not be used, why, and what the user can do.
 
     An error that names no file gives its own text.
@@ -83,7 +83,7 @@ def explain_write_error(error: OSError, path: str) -> str:
     reason = error.strerror or str(error)
     remedy = ""
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        reason = find_obstacle(path) or reason
+        reason = explain_denied_write(path) or reason
         if _is_in_folder(path, os.getcwd()):
             remedy = _find_access_remedy([path])
     if _is_in_folder(path, paths.get_home_folder()):
@@ -99,7 +99,7 @@ def _is_in_folder(path: str, folder: str) -> bool:
     return f"{os.path.realpath(path)}/".startswith(f"{folder}/")
 
 
-def require_project() -> None:
+def require_writable_project() -> None:
     """Check that a run can write to the project in the working directory; change nothing.
 
     Raises UserError, with the remedy, if this user may not write to one of its output folders,
@@ -113,6 +113,6 @@ def require_project() -> None:
     if ".snakemake" not in folders or "results" not in folders:
         # They are yet to be made in the project's folder.
         folders.append(".")
-    closed = [folder for folder in folders if find_obstacle(folder)]
+    closed = [folder for folder in folders if explain_denied_write(folder)]
     if closed:
-        raise UserError(f"{find_obstacle(closed[0])}; {_find_access_remedy(closed)}")
+        raise UserError(f"{explain_denied_write(closed[0])}; {_find_access_remedy(closed)}")

@@ -33,7 +33,7 @@ LEAST_DESCRIPTOR = 64
 NamePart = Callable[[str], None]
 
 
-def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
+def run_in_bounded_process(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
     """Run `work` in another process, and yield each of its values as soon as it is known.
 
     work: called with a function that names its parts; its values must be such as JSON holds.  What
@@ -57,7 +57,7 @@ def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
     part = "it"
     message: Fields = {}
     try:
-        for line in _receive_lines(messages, worker):
+        for line in _receive_worker_lines(messages, worker):
             message = json.loads(line)
             part = message.get("part", part)
             if "value" in message:
@@ -77,10 +77,10 @@ def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
     if "failed" in message:
         raise UserError(message["failed"])
     if "done" not in message:
-        raise UserError(f"{part} {_describe_end(status, limit)}")
+        raise UserError(f"{part} {_describe_worker_end(status, limit)}")
 
 
-def _describe_end(status: int, limit: float) -> str:
+def _describe_worker_end(status: int, limit: float) -> str:
     """Return how the worker ended before it sent all values, as the rest of a sentence.
 
     status: see :func:`_end_worker`.  limit: seconds for each part of the work.
@@ -95,7 +95,7 @@ def _describe_end(status: int, limit: float) -> str:
     )
 
 
-def _receive_lines(messages: int, worker: int) -> Iterator[bytes]:
+def _receive_worker_lines(messages: int, worker: int) -> Iterator[bytes]:
     """Yield each line that the worker sends, without its line end, until the worker has ended.
 
     messages: descriptor of the pipe from the worker.  worker: its process ID.
@@ -140,7 +140,7 @@ def _run_worker(
 ) -> None:
     """Run the work in this process, the worker, and send its parts, its values, and how it ended.
 
-    Each message is a line of JSON with one key: part, value, done or failed; :func:`run_bounded`
+    Each message is a line of JSON with one key: part, value, done or failed; :func:`run_in_bounded_process`
     relies on the keys.
     limit: seconds for each part of the work, after which SIGALRM ends the process.
     messages: descriptor of the pipe to the parent.  printed: descriptor of the file for all output.

@@ -6,7 +6,7 @@ import re
 _SPACES = "\t\u00a0\u202f"
 
 
-def escape_controls(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """Escape characters of a message that a terminal would obey: a message may quote foreign text.
 
     Control characters and changes of the writing direction become escape sequences.  Each line
@@ -34,7 +34,7 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         """Return all lines, with the control characters escaped."""
-        return "\n".join(map(escape_controls, self.args))
+        return "\n".join(map(escape_control_characters, self.args))
 
 
 class MachineError(UserError):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from strata.util import access, trees
 from strata.util.data_types import Any
 from strata.util.errors import MachineError, UserError
-from strata.util.paths import find_nearest_existing
+from strata.util.paths import find_nearest_existing_path
 from strata.util.process import capture_output, wrap_as_root
 
 
@@ -71,7 +71,7 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
 
 
 @contextlib.contextmanager
-def reserve_outputs(outputs: Mapping[str, str | None]) -> Iterator[None]:
+def prepare_outputs(outputs: Mapping[str, str | None]) -> Iterator[None]:
     """Check the files of options, and keep standard output free if one of them is ``-``.
 
     outputs: ``{option: path}``; None: no file.
@@ -86,9 +86,9 @@ def reserve_outputs(outputs: Mapping[str, str | None]) -> Iterator[None]:
             faults.append(f"{option}: {path or 'it'} is a folder: name a file")
         elif os.path.exists(path) and not os.path.isfile(path):
             faults.append(f"{option}: {path} is no regular file: name one, or - for the terminal")
-        elif not os.path.isdir(folder := find_nearest_existing(_find_folder(path))):
+        elif not os.path.isdir(folder := find_nearest_existing_path(_get_parent_folder(path))):
             faults.append(f"{option}: {path}: {folder} is no folder: name a file in a folder")
-        elif reason := access.find_obstacle(folder):
+        elif reason := access.explain_denied_write(folder):
             faults.append(f"{option}: {path}: {reason}: name another file")
     printed = [option for option, path in outputs.items() if path == "-"]
     if len(printed) > 1:
@@ -99,7 +99,7 @@ def reserve_outputs(outputs: Mapping[str, str | None]) -> Iterator[None]:
         yield
 
 
-def _find_folder(path: str) -> str:
+def _get_parent_folder(path: str) -> str:
     """Return the absolute path of the folder that a file is in."""
     return os.path.dirname(os.path.abspath(path))
 
@@ -166,7 +166,7 @@ def write_if_changed(path: str, text: str) -> None:
     write_text(path, text, lasting=True)
 
 
-def remove_at_once(path: str, aside: str) -> None:
+def remove_atomically(path: str, aside: str) -> None:
     """Remove a folder atomically: no process finds half of it at its path, not even after a kill.
 
     aside: the path on the same file system that the folder is moved to first.  A file or folder at

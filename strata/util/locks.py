@@ -18,7 +18,7 @@ WAITING = "; waiting"
 TEST_FOLDER = os.environ.get("STRATA_TEST_LOCK")
 
 
-def hold_machine(wait: bool = True) -> contextlib.AbstractContextManager[bool]:
+def hold_machine_lock(wait: bool = True) -> contextlib.AbstractContextManager[bool]:
     """Hold the machine's lock during the block, and yield whether it is held.
 
     See :func:`hold_lock`.

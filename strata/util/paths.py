@@ -49,14 +49,14 @@ def get_home_folder() -> str:
     if os.geteuid() == 0:
         cache = "/var/cache"
     folder = os.path.realpath(configured or os.path.join(cache, "strata"))
-    existing = find_nearest_existing(folder)
+    existing = find_nearest_existing_path(folder)
     if not os.path.isdir(existing):
         subject = "STRATA_HOME" if configured else folder
         raise UserError(f"{subject}: {existing} is a file, and must be a folder: {OTHER_HOME}")
     return folder
 
 
-def find_nearest_existing(path: str) -> str:
+def find_nearest_existing_path(path: str) -> str:
     """Return an absolute path if it exists, and otherwise its nearest parent folder that does."""
     while not os.path.lexists(path):
         path = os.path.dirname(path)

@@ -13,7 +13,7 @@ from strata.util.data_types import Any
 BUILT_IN = ("seed", "lap", "address", "listen", "part", "entrypoint")
 
 
-def find_parameter(word: str) -> str | None:
+def parse_placeholder(word: str) -> str | None:
     """Return the name in a placeholder, ``threads`` for ``{threads}``; None for any other word.
 
     word: one argument of a command.

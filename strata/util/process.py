@@ -121,10 +121,10 @@ def end_processes(*processes: subprocess.Popen[Any], patience: float = 5.0) -> N
         for process in running:
             if not wait_for_process(process.pid, deadline - time.monotonic()):
                 send_signal(-process.pid, signal.SIGKILL)
-            reap_child(process)
+            reap_process_group(process)
 
 
-def reap_child(process: subprocess.Popen[Any]) -> int:
+def reap_process_group(process: subprocess.Popen[Any]) -> int:
     """Wait until a child process ends, kill the rest of its group, and return its exit code.
 
     process: the leader of that process group.
@@ -189,7 +189,7 @@ def send_signal(target: int, number: signal.Signals) -> None:
         capture_output(wrap_as_root(["kill", f"-{number.value}", "--", str(target)]), check=False)
 
 
-def run_concurrently(
+def run_commands_concurrently(
     commands: Sequence[Sequence[str]],
     outputs: Sequence[Callable[[bytes], None]],
     timeout: float,
@@ -241,7 +241,7 @@ def run_concurrently(
                     del printing[descriptor]
             for pid in ended & running.keys():
                 number = running.pop(pid)
-                results[number] = (reap_child(processes[number]), now - starts[number])
+                results[number] = (reap_process_group(processes[number]), now - starts[number])
             # The exit code is None as long as a command runs.
             has_failed = any(exit_code for exit_code, _ in results)
             if seconds_left <= 0 or ended.intersection(needed) or has_failed:
@@ -344,7 +344,7 @@ def _read_until_end(
     return output, errors
 
 
-def has_root() -> bool:
+def can_run_as_root() -> bool:
     """Return whether this process can run commands as root, also by sudo without a password.
 
     Asks sudo in each call; :func:`wrap_as_root` makes the command lines.

@@ -32,9 +32,9 @@ _GIT_FIXED = {
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_NO_LAZY_FETCH": "1",
 }
-# Seconds that R or Python may take, unless `limit_time` bounds several of them together.
+# Seconds that R or Python may take, unless `limit_program_time` bounds several of them together.
 _PROGRAM_SECONDS = 3600
-# When the time of `limit_time` is over, by time.monotonic(); None outside of it.
+# When the time of `limit_program_time` is over, by time.monotonic(); None outside of it.
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
 # A command such as that of a sandbox: the command lines of R and Python are appended to it.
 _wrapper: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("wrapper", default=())
@@ -142,7 +142,7 @@ def create_clean_environment(**extra_variables: str) -> Iterator[Fields]:
 def wrap_programs(arguments: Sequence[str]) -> Iterator[None]:
     """Run R and Python through a command, such as a sandbox, during the block.
 
-    git and :func:`run_tool` are not wrapped.
+    git and :func:`run_in_clean_environment` are not wrapped.
     arguments: the command; the command lines of R and Python are appended to it.
     """
     token = _wrapper.set(tuple(arguments))
@@ -153,7 +153,7 @@ def wrap_programs(arguments: Sequence[str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def limit_time(seconds: float, task: str) -> Iterator[None]:
+def limit_program_time(seconds: float, task: str) -> Iterator[None]:
     """Limit the total time that R and Python may take during the block.
 
     seconds: the limit, which STRATA_PATIENCE multiplies.  task: the subject of the error's message.
@@ -179,7 +179,7 @@ def limit_time(seconds: float, task: str) -> Iterator[None]:
 def _compute_time_limit() -> float:
     """Return the seconds that R or Python may take now, before STRATA_PATIENCE multiplies them.
 
-    They are :data:`_PROGRAM_SECONDS` outside of :func:`limit_time`.
+    They are :data:`_PROGRAM_SECONDS` outside of :func:`limit_program_time`.
     """
     deadline = _deadline.get()
     if deadline is None:
@@ -188,7 +188,7 @@ def _compute_time_limit() -> float:
     return max(0, deadline - time.monotonic()) / timeouts.read_patience()
 
 
-def run_tool(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def run_in_clean_environment(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Run a command without the caller's variables, and return its exit code and output.
 
     :func:`create_clean_environment` says which variables it has.  A non-zero exit code is no error.

@@ -27,7 +27,7 @@ _STEERING = (
 )  # fmt: skip
 
 
-def drop_steering_variables() -> None:
+def remove_steering_variables() -> None:
     """Remove environment variables of this process that would change how programs behave.
 
     Call this before any program is started.
@@ -36,10 +36,10 @@ def drop_steering_variables() -> None:
         del os.environ[name]
 
 
-def format_command(target: str) -> str:
+def format_target_command(target: str) -> str:
     """Return the command that a person types to make a target of the same experiment.
 
-    The command comes from the variable that :func:`declare_run` has set; outside of a run it is a
+    The command comes from the variable that :func:`declare_run_owner` has set; outside of a run it is a
     plain call of Snakemake.
     target: a target of Snakemake.
     """
@@ -74,7 +74,7 @@ def format_rerun_command(argv: Sequence[str]) -> str:
     return shlex.join([program, "--cores", "1", *options])
 
 
-def declare_run(argv: Sequence[str]) -> None:
+def declare_run_owner(argv: Sequence[str]) -> None:
     """Declare this process the owner of a run, unless it belongs to a run that is active.
 
     Sets the environment variables :data:`OWNER` and :data:`COMMAND`, which child processes inherit:
@@ -90,14 +90,14 @@ def declare_run(argv: Sequence[str]) -> None:
 def _read_owner() -> Fields | None:
     """Return the process that STRATA_OWNER names as ``{pid, start}``, or None if it is unset.
 
-    Only :func:`declare_run` sets the variable, to PID:START.  START, the process's start time,
+    Only :func:`declare_run_owner` sets the variable, to PID:START.  START, the process's start time,
     tells it from a later process with the same PID.
     """
     pid, _, start = os.environ.get(OWNER, "").partition(":")
     return {"pid": int(pid), "start": start} if pid else None
 
 
-def identify_run() -> Fields:
+def identify_run_process() -> Fields:
     """Return the process that owns the run, ``{pid, start}``; this process where there is no run.
 
     Raises UserError if the run has ended.
@@ -112,7 +112,7 @@ def identify_run() -> Fields:
     return process
 
 
-def end_with_run() -> None:
+def watch_for_run_end() -> None:
     """Arrange that this thread gets the signal RUN_ENDED as soon as the run has ended.
 
     Starts a thread that waits for that, unless this process owns the run or there is none.
@@ -120,7 +120,7 @@ def end_with_run() -> None:
     signal would end this process without clean-up.
     Raises UserError if the run has ended already.
     """
-    process = identify_run()
+    process = identify_run_process()
     if process["pid"] == os.getpid():
         return
     import _thread

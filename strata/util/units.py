@@ -18,7 +18,7 @@ def parse_size(text: str) -> int:
     return int(text[:-3]) * UNITS[text[-3:]]
 
 
-def parse_amount(value: str | float | None) -> float | None:
+def parse_quantity(value: str | float | None) -> float | None:
     """Return the number that a text with a unit stands for.
 
     It is a share (0.05) for %, seconds for s, min and h, and bytes for KiB, MiB and GiB.

@@ -57,7 +57,7 @@ LIMITS = {
 }
 # Keywords of JSON Schema that a schema's type and description explain.
 OF_VALUES = ("type", "enum", "const", "pattern", "format", "oneOf", "anyOf", "not")
-# The texts that convert_texts() replaces: JSON's true, false, null and numbers of limited length.
+# The texts that convert_text_values() replaces: JSON's true, false, null and numbers of limited length.
 SPELLED_VALUE = re.compile(r"true|false|null|-?(0|[1-9][0-9]{0,39})(\.[0-9]{1,40})?")
 # The document that is checked, with the names that it may use of other files, for `known`.
 _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
@@ -72,7 +72,7 @@ def _check_known_name(
     keyword: ``{in, what, like}``: the section of the document that declares the name, or a list of
     sections; the kind of thing that the name stands for, for messages; and, where there is one, a
     schema that the name's declaration must fit.
-    The document is the one that :func:`find_faults` checks, and the sections that it adds.
+    The document is the one that :func:`find_schema_faults` checks, and the sections that it adds.
     No error is yielded where the value is not text, or the document has no such section.
     """
     if not isinstance(value, str):
@@ -93,7 +93,7 @@ def _check_known_name(
         for name, declaration in declarations:
             if isinstance(name, str) and declaration_validator.is_valid(declaration):
                 declared.append(name)
-    for _, sentence in find_unknown("", value, declared, keyword["what"]):
+    for _, sentence in find_unknown_name("", value, declared, keyword["what"]):
         yield jsonschema.ValidationError(sentence)
 
 
@@ -109,7 +109,7 @@ def _check_pattern(
     if not isinstance(value, str):
         return
     try:
-        with _limit_time():
+        with _limit_matching_time():
             matches = re.search(re.sub(r"\$$", r"\\Z", pattern), value)
     except TimeoutError:
         yield jsonschema.ValidationError(
@@ -123,7 +123,7 @@ def _check_pattern(
 
 
 @contextlib.contextmanager
-def _limit_time() -> Iterator[None]:
+def _limit_matching_time() -> Iterator[None]:
     """Raise TimeoutError where the block takes longer than PATTERN_SECONDS.
 
     Uses SIGALRM and its timer, which only the main thread may set: in others nothing is limited.
@@ -203,12 +203,12 @@ def load_schema(name: str) -> Any:
     return build_validator(schemas[f"{name}.schema.json"], registry=registry)
 
 
-def find_faults(
+def find_schema_faults(
     validator: Any, data: object, prefix: str = "", names: Mapping[str, Any] | None = None
 ) -> list[Finding]:
     """Return a finding for each key at which data break the schema of a validator, sorted by key.
 
-    The list is empty if the data are valid; :func:`raise_findings` makes an error of it.
+    The list is empty if the data are valid; :func:`raise_for_findings` makes an error of it.
     validator: see :func:`build_validator` or :func:`load_schema`.
     prefix: a text put before each key.
     names: sections that declare names for the keyword `known`, in addition to those of `data`.
@@ -307,7 +307,7 @@ def _describe_demand(schema: Fields) -> str:
     return f"; must be {demand} ({description})" if description else f"; must be {demand}"
 
 
-def convert_texts(validator: Any, data: Any) -> Any:
+def convert_text_values(validator: Any, data: Any) -> Any:
     """Return `data` with texts replaced by the number, true, false or null that they spell.
 
     Values of the command line are text.  A text is replaced only where the schema refuses the text
@@ -343,7 +343,7 @@ def suggest_name(word: str, known: list[str]) -> str:
     return "known are " + ", ".join(sorted(known)) if known else "none is known here"
 
 
-def find_unknown(key: str, name: str, known: Collection[str], kind: str) -> list[Finding]:
+def find_unknown_name(key: str, name: str, known: Collection[str], kind: str) -> list[Finding]:
     """Return a finding where a name is not among the known ones, otherwise an empty list.
 
     key: the key at which the name is in its file.
@@ -356,7 +356,7 @@ def find_unknown(key: str, name: str, known: Collection[str], kind: str) -> list
     ]
 
 
-def raise_findings(source: str | Callable[[str], str], findings: list[Finding]) -> None:
+def raise_for_findings(source: str | Callable[[str], str], findings: list[Finding]) -> None:
     """Raise UserError with a line for each finding; do nothing if there is none.
 
     Equal lines are written once.
@@ -373,7 +373,7 @@ def raise_findings(source: str | Callable[[str], str], findings: list[Finding]) 
         raise UserError(*dict.fromkeys(lines))
 
 
-def check_all(*checks: Callable[[], object]) -> None:
+def run_all_checks(*checks: Callable[[], object]) -> None:
     """Run all checks, and raise one UserError with the lines of all checks that raise UserError.
 
     Their results are ignored, so that no check may rely on an earlier one.  Equal lines are written

@@ -20,14 +20,14 @@ _Loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),),
 _Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
 
 
-def read_mapping(path: str) -> Fields:
+def read_yaml_mapping(path: str) -> Fields:
     """Return the mapping in a YAML file.
 
     Raises UserError, with file, line and reason, if the file is missing or is not a valid mapping.
     """
     try:
         with open(path, "rb") as file:
-            data = parse_text(path, file.read())
+            data = parse_yaml(path, file.read())
     except FileNotFoundError:
         raise UserError(f"{path}: there is no file {os.path.abspath(path)}") from None
     except OSError as error:
@@ -38,7 +38,7 @@ def read_mapping(path: str) -> Fields:
     return data
 
 
-def parse_text(source: str, text: str | bytes) -> Any:
+def parse_yaml(source: str, text: str | bytes) -> Any:
     """Return the value of a YAML text; None if the text is empty.
 
     source: the text's name in messages.
@@ -55,14 +55,14 @@ def parse_text(source: str, text: str | bytes) -> Any:
                 problem=f"its aliases stand for more than {MAX_VALUES:,} values: write fewer",
                 problem_mark=node.start_mark,
             )
-        _check_keys(node)
+        _require_unique_text_keys(node)
         return loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         lines = (text if isinstance(text, str) else text.decode(errors="replace")).splitlines()
         line = lines[mark.line] if mark and mark.line < len(lines) else ""
         location = f"line {mark.line + 1}: " if mark else ""
-        problem = _explain_problem(error, line)
+        problem = _explain_yaml_error(error, line)
         raise UserError(f"{source}: {location}not valid YAML: {problem}") from None
     except yaml.reader.ReaderError:
         raise UserError(
@@ -72,7 +72,7 @@ def parse_text(source: str, text: str | bytes) -> Any:
         raise UserError(f"{source}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
 
 
-def _explain_problem(error: yaml.MarkedYAMLError, line: str) -> str | None:
+def _explain_yaml_error(error: yaml.MarkedYAMLError, line: str) -> str | None:
     """Return the problem of a YAML error, in words that say what to write where the cause is known.
 
     The causes are recognized by PyYAML's own messages; any other is returned as it is.
@@ -111,7 +111,7 @@ def _count_values(node: yaml.Node, counts: dict[int, int]) -> int:
     return counts[id(node)]
 
 
-def _check_keys(node: yaml.Node) -> None:
+def _require_unique_text_keys(node: yaml.Node) -> None:
     """Check that each key in a node is text and appears once: YAML would silently take the last.
 
     Call this after :func:`_count_values`: it walks into an alias each time that it is used.
@@ -130,4 +130,4 @@ def _check_keys(node: yaml.Node) -> None:
             if problem:
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             names.append(key.value)
-        _check_keys(child)
+        _require_unique_text_keys(child)

@@ -31,7 +31,7 @@ GUEST = (
 )
 
 
-def get_finding_path() -> str:
+def get_trial_result_path() -> str:
     """Return the path of the file that keeps the finding of the last trial.
 
     The trial's output is in the same folder, in a file with the ending ``.log``.
@@ -39,7 +39,7 @@ def get_finding_path() -> str:
     return os.path.join(paths.get_home_folder(), "acceleration.json")
 
 
-def read_circumstances() -> Fields:
+def read_trial_conditions() -> Fields:
     """Return ``{boot, device}``: a finding about KVM holds while these stay the same.
 
     boot: the id of the host's boot.  device: whether /dev/kvm exists.
@@ -60,14 +60,14 @@ def read_known_accelerator() -> Fields:
             "accelerator": "tcg",
             "accelerator_reason": f"there is no {DEVICE}: the machine offers no KVM",
         }
-    stored: Fields = read_json(get_finding_path()) or {}
-    if stored.get("circumstances") == read_circumstances():
+    stored: Fields = read_json(get_trial_result_path()) or {}
+    if stored.get("circumstances") == read_trial_conditions():
         return dict(stored["finding"])
     reason = f"{DEVICE} exists; whether it runs a guest `python3 -m strata image` tests"
     return {"accelerator": None, "accelerator_reason": reason}
 
 
-def try_kvm(kernel: str) -> Fields:
+def run_kvm_trial(kernel: str) -> Fields:
     """Boot a short guest under KVM; keep and return ``{accelerator, accelerator_reason}``.
 
     kernel: the path of the guest's kernel, which is the image's.
@@ -88,6 +88,8 @@ def try_kvm(kernel: str) -> Fields:
         reason = f"{DEVICE} exists, but a short guest under KVM gave no report within {limit:g} s"
     finding = {"accelerator": accelerator, "accelerator_reason": reason}
     log = f"printed by QEMU:\n{result.stderr}\nthe guest's console:\n{result.stdout}\n"
-    write_text(f"{get_finding_path().removesuffix('.json')}.log", log)
-    write_json(get_finding_path(), {"circumstances": read_circumstances(), "finding": finding})
+    write_text(f"{get_trial_result_path().removesuffix('.json')}.log", log)
+    write_json(
+        get_trial_result_path(), {"circumstances": read_trial_conditions(), "finding": finding}
+    )
     return finding

@@ -60,7 +60,7 @@ def prepare_guest(folder: str) -> list[str]:
     reads them in this order.
     Raises UserError if the disk cannot be mounted.
     """
-    return ssh.run_command(folder, ["sh", "-c", _GUEST_SCRIPT]).splitlines()
+    return ssh.run_in_machine(folder, ["sh", "-c", _GUEST_SCRIPT]).splitlines()
 
 
 def observe_machine(
@@ -76,13 +76,15 @@ def observe_machine(
     Raises UserError if the machine may run on CPUs that the experiment does not use.
     """
     queues, nodes, *caches = prepare_guest(folder)
-    guest = observe.parse_facts(
-        observe.split_files(ssh.run_command(folder, observe.build_print_command(), check=False))
+    guest = observe.parse_system_facts(
+        observe.split_printed_files(
+            ssh.run_in_machine(folder, observe.build_file_print_command(), check=False)
+        )
     )
     host_caches = capture_output(["sh", "-c", _PRINT_CACHES]).stdout.splitlines()
     observed = {
-        **domain.read_settings(libvirt.run_virsh("dumpxml", requested["name"])),
-        **observe_process(libvirt.find_domain_process(requested["name"])),
+        **domain.parse_domain_settings(libvirt.run_virsh("dumpxml", requested["name"])),
+        **observe_qemu_process(libvirt.find_domain_process(requested["name"])),
         "cpus": guest["cpus"],
         "memory_bytes": guest["memory_bytes"],
         "shape": [guest[key] for key in ("sockets", "cores_per_socket", "threads_per_core")],
@@ -92,19 +94,19 @@ def observe_machine(
         "host_caches": ", ".join(host_caches),
         "card": passthrough.set_card_address(folder, requested) if requested["card"] else None,
     }
-    _require_mask(requested["extra"]["mask"], observed)
+    _require_cpus_within_mask(requested["extra"]["mask"], observed)
     return {
         "vcpus": guest["cpus"],
         "memory_bytes": requested["memory_mib"] * 2**20,
         "settings": compare_settings(profile, requested, observed, refused),
-        "versions": read_versions(),
+        "versions": read_libvirt_versions(),
     }
 
 
-def _require_mask(mask: str | None, observed: Fields) -> None:
+def _require_cpus_within_mask(mask: str | None, observed: Fields) -> None:
     """Raise UserError if QEMU's threads may run on CPUs outside the mask; None allows all.
 
-    observed: the result of :func:`observe_process`; unknown CPUs are not checked.
+    observed: the result of :func:`observe_qemu_process`; unknown CPUs are not checked.
     """
     allowed_cpus: set[int] = set()
     for cpus in [observed["emulator"], *observed["vcpus"].values()]:
@@ -116,7 +118,7 @@ def _require_mask(mask: str | None, observed: Fields) -> None:
         )
 
 
-def read_versions() -> dict[str, str]:
+def read_libvirt_versions() -> dict[str, str]:
     """Return ``{libvirt, qemu}``, their versions; "not available" if virsh does not print one."""
     printed = libvirt.run_virsh("version", check=False)
     # For example "Using library: libvirt 9.0.0" and "Running hypervisor: QEMU 7.2.9".
@@ -127,7 +129,7 @@ def read_versions() -> dict[str, str]:
     }
 
 
-def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
+def observe_qemu_process(pid: int | None, proc: str = "/proc") -> Fields:
     """Return what QEMU's process shows: ``{huge_mib, vcpus, emulator, vhost, bound}``.
 
     pid: None, or the ID of a process that ended, shows nothing: all values are None or empty.
@@ -141,7 +143,7 @@ def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
     folder = f"{proc}/{pid}"
     maps, status = f"{folder}/numa_maps", f"{folder}/status"
     texts = observe.read_files([status, maps, *glob.glob(f"{folder}/task/*/status")])
-    process = observe.parse_fields(texts.pop(status, ""))
+    process = observe.parse_named_values(texts.pop(status, ""))
     huge_kib = observe.parse_number(process.get("HugetlbPages"))
     facts: Fields = {
         "huge_mib": None if huge_kib is None else huge_kib // 1024,
@@ -150,7 +152,7 @@ def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
         "vhost": None,
         "bound": parse_bound_memory(texts.pop(maps, "")),
     }
-    for thread in map(observe.parse_fields, texts.values()):
+    for thread in map(observe.parse_named_values, texts.values()):
         # QEMU names the thread of a vCPU "CPU 0/KVM" or "CPU 0/TCG".
         if match := re.fullmatch(r"CPU (\d+)/(KVM|TCG)", thread.get("Name", "")):
             facts["vcpus"][match[1]] = thread.get("Cpus_allowed_list", NOT_AVAILABLE)
@@ -178,8 +180,8 @@ def compare_settings(
     """Return ``[{name, requested, observed, applied, why}, …]``, a row per request of the profile.
 
     profile: the complete profile of the machine.
-    requested: the result of :func:`strata.vm.settings.resolve_machine`.
-    observed: the results of :func:`strata.vm.domain.read_settings` and :func:`observe_process`, and
+    requested: the result of :func:`strata.vm.settings.resolve_machine_settings`.
+    observed: the results of :func:`strata.vm.domain.parse_domain_settings` and :func:`observe_qemu_process`, and
     the facts of the guest, ``{cpus, memory_bytes, shape: [sockets, cores of each, threads of each],
     queues, nodes, caches, host_caches, card}``.
     refused: key of the profile → why the setting was left out before the start.
@@ -203,7 +205,7 @@ def compare_settings(
     return rows
 
 
-def _build_row(
+def _build_setting_row(
     key: str,
     name: str,
     requested_text: object,
@@ -238,13 +240,13 @@ def _build_size_rows(
     The guest's kernel manages less memory than the machine has, since it keeps some for itself.
     Memory counts as applied if the kernel manages more than 85 % of it.
     """
-    yield _build_row("cpus", "vCPUs", requested["cpus"], observed["cpus"])
+    yield _build_setting_row("cpus", "vCPUs", requested["cpus"], observed["cpus"])
     mib = requested["memory_mib"]
     managed_mib, text = 0, None
     if observed["memory_bytes"] != NOT_AVAILABLE:
         managed_mib = observed["memory_bytes"] // 2**20
         text = f"{managed_mib} MiB that the guest's kernel manages"
-    yield _build_row("memory", "memory", f"{mib} MiB", text, 0.85 < managed_mib / mib <= 1)
+    yield _build_setting_row("memory", "memory", f"{mib} MiB", text, 0.85 < managed_mib / mib <= 1)
 
 
 def _build_huge_page_rows(
@@ -258,7 +260,9 @@ def _build_huge_page_rows(
         held_mib = observed["huge_mib"]
         text = None if held_mib is None else f"{held_mib} MiB in use"
         requested_text = f"{requested['memory_mib']} MiB"
-        yield _build_row("huge_pages", "memory in huge pages", requested_text, text, bool(held_mib))
+        yield _build_setting_row(
+            "huge_pages", "memory in huge pages", requested_text, text, bool(held_mib)
+        )
 
 
 def _build_topology_rows(
@@ -271,19 +275,21 @@ def _build_topology_rows(
     if profile["pin"]:
         requested_pins = _format_pairs("{}→{}", requested["affinity"])
         observed_pins = _format_pairs("{}→{}", observed["vcpus"])
-        yield _build_row("pin", "vCPUs pinned one to one", requested_pins, observed_pins)
+        yield _build_setting_row("pin", "vCPUs pinned one to one", requested_pins, observed_pins)
     if profile["topology"] != "host":
         return
     requested_shape, why = "the host's", "the host's is uneven, or there are more vCPUs than CPUs"
     if shape := requested["topology"]:
-        # The order of the values is that of settings.count_shape and of observe_machine.
+        # The order of the values is that of settings.compute_cpu_topology and of observe_machine.
         requested_shape, why = _format_topology(*shape.values()), ""
     observed_shape = None
     if NOT_AVAILABLE not in observed["shape"]:
         observed_shape = _format_topology(*observed["shape"])
-    yield _build_row("topology", "topology of the host", requested_shape, observed_shape, why=why)
+    yield _build_setting_row(
+        "topology", "topology of the host", requested_shape, observed_shape, why=why
+    )
     shares = [cell["memory"] for cell in requested["numa"] or [{"memory": requested["memory_mib"]}]]
-    yield _build_row("topology", "memory nodes", len(shares), observed["nodes"])
+    yield _build_setting_row("topology", "memory nodes", len(shares), observed["nodes"])
     if nodes := requested["extra"]["memory_nodes"]:
         by_node = {str(node): share for node, share in zip(nodes, shares, strict=True)}
         template = "{1} MiB on node {0}"
@@ -292,10 +298,12 @@ def _build_topology_rows(
         # The amounts are not compared: only memory in use is bound.
         are_equal = by_node.keys() == observed["bound"].keys()
         name = "memory beside its vCPUs"
-        yield _build_row("topology", name, requested_nodes, observed_nodes, are_equal)
+        yield _build_setting_row("topology", name, requested_nodes, observed_nodes, are_equal)
     caches = observed["host_caches"] or NOT_AVAILABLE
-    why = _explain_emulation(requested)
-    yield _build_row("topology", "caches of the host", caches, observed["caches"] or None, why=why)
+    why = _explain_missing_kvm(requested)
+    yield _build_setting_row(
+        "topology", "caches of the host", caches, observed["caches"] or None, why=why
+    )
 
 
 def _build_disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
@@ -304,11 +312,11 @@ def _build_disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
     for key, name in (("disk_cache", "cache mode of the disks"), ("disk_io", "disk I/O")):
         if profile[key] != "default":
             modes = {disk[key.removeprefix("disk_")] or "default" for disk in disks}
-            yield _build_row(key, name, profile[key], ", ".join(sorted(modes)))
+            yield _build_setting_row(key, name, profile[key], ", ".join(sorted(modes)))
     if profile["iothread"]:
         served = sum(bool(disk["iothread"]) for disk in disks)
         name = "thread of its own for disk I/O"
-        yield _build_row("iothread", name, f"for {len(disks)} disks", f"for {served} disks")
+        yield _build_setting_row("iothread", name, f"for {len(disks)} disks", f"for {served} disks")
 
 
 def _build_thread_rows(
@@ -318,7 +326,9 @@ def _build_thread_rows(
     if profile["pin_emulator"]:
         requested_cpus, cpus = requested["extra"]["emulator"], observed["emulator"]
         are_equal = parse_ranges(cpus or "") == parse_ranges(requested_cpus)
-        yield _build_row("pin_emulator", "QEMU's other threads", requested_cpus, cpus, are_equal)
+        yield _build_setting_row(
+            "pin_emulator", "QEMU's other threads", requested_cpus, cpus, are_equal
+        )
 
 
 def _build_device_rows(
@@ -330,21 +340,21 @@ def _build_device_rows(
     """
     if profile["vhost"]:
         device_state = {True: "open", False: "not open", None: None}[observed["vhost"]]
-        why = _explain_emulation(requested)
-        yield _build_row("vhost", "vhost-net", "open", device_state, why=why)
+        why = _explain_missing_kvm(requested)
+        yield _build_setting_row("vhost", "vhost-net", "open", device_state, why=why)
     if profile["queues"] != 1:
         queues = requested["extra"]["queues"] or 1
-        yield _build_row("queues", "queues of the network card", queues, observed["queues"])
+        yield _build_setting_row("queues", "queues of the network card", queues, observed["queues"])
     for address in profile["passthrough"]:
         state = "in the domain" if address in observed["devices"] else "missing"
-        yield _build_row("passthrough", f"device {address}", "in the domain", state)
+        yield _build_setting_row("passthrough", f"device {address}", "in the domain", state)
     if profile.get("card"):
-        yield _build_row(
+        yield _build_setting_row(
             "card", "address of its card", profile["card"]["address"], observed["card"]
         )
 
 
-def _explain_emulation(requested: WantedMachine) -> str:
+def _explain_missing_kvm(requested: WantedMachine) -> str:
     """Return why a setting that needs KVM is not applied under emulation; empty under KVM."""
     return "emulation does not offer it" if requested["driver"] == "qemu" else ""
 

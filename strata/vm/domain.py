@@ -18,11 +18,11 @@ def _ensure_child(parent: Element, tag: str, /, **attributes: str) -> Element:
     return child
 
 
-def add_settings(xml: str, extra: Fields) -> str:
+def add_domain_settings(xml: str, extra: Fields) -> str:
     """Return a domain's XML with the settings that Vagrant cannot write.
 
     xml: the domain as Vagrant defined it.
-    extra: the key `extra` of the result of :func:`strata.vm.settings.resolve_machine`.
+    extra: the key `extra` of the result of :func:`strata.vm.settings.resolve_machine_settings`.
     A value that is None or false adds nothing; `arguments` is Vagrant's.
     """
     domain = ElementTree.fromstring(xml)
@@ -51,7 +51,7 @@ def add_settings(xml: str, extra: Fields) -> str:
     return ElementTree.tostring(domain, encoding="unicode")
 
 
-def read_settings(xml: str) -> Fields:
+def parse_domain_settings(xml: str) -> Fields:
     """Return ``{disks: [{cache, io, iothread}, …], devices: [PCI address, …]}`` of a domain's XML.
 
     A disk's value is None if the domain does not set it.  The devices are those passed through, as

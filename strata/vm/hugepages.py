@@ -12,7 +12,7 @@ NODE = "/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB"
 COMPACT_MEMORY = ["sh", "-c", "echo 1 >/proc/sys/vm/compact_memory"]
 
 
-def _count_pages(folder: str, counter: str) -> int:
+def _read_page_count(folder: str, counter: str) -> int:
     """Read a number of huge pages (2 MiB each) from one of the kernel's folders.
 
     counter: nr (all reserved pages) or free.  Raises OSError if the kernel has no such pages.
@@ -60,7 +60,7 @@ def reserve_huge_pages(machines: list[WantedMachine], context: Context) -> str |
     """
     needed = _count_needed_pages(machines)
     try:
-        before = {folder: _count_pages(folder, "nr") for folder in needed}
+        before = {folder: _read_page_count(folder, "nr") for folder in needed}
     except OSError:
         return "the host's kernel has no huge pages of 2 MiB"
     undo_commands = [_build_reserve_command(folder, count) for folder, count in before.items()]
@@ -70,11 +70,11 @@ def reserve_huge_pages(machines: list[WantedMachine], context: Context) -> str |
     # Only contiguous memory becomes huge pages.  Whether all this worked is counted below.
     capture_output(wrap_as_root(COMPACT_MEMORY), check=False)
     for folder, count in needed.items():
-        missing = max(0, count - _count_pages(folder, "free"))
+        missing = max(0, count - _read_page_count(folder, "free"))
         capture_output(
             wrap_as_root(_build_reserve_command(folder, before[folder] + missing)), check=False
         )
-    reserved = sum(min(_count_pages(folder, "free"), count) for folder, count in needed.items())
+    reserved = sum(min(_read_page_count(folder, "free"), count) for folder, count in needed.items())
     if reserved == needed.total():
         return None
     for command in undo_commands:

@@ -27,17 +27,17 @@ PROCESSES = "/run/libvirt/qemu"
 FIRST_SUBNET = 185
 
 
-def is_answering() -> bool:
+def is_libvirt_answering() -> bool:
     """Return whether libvirt's daemon, or systemd for it, listens at its socket."""
-    return daemons.is_listening(SOCKET)
+    return daemons.has_listener(SOCKET)
 
 
-def start_daemon() -> None:
+def start_libvirt_daemon() -> None:
     """Start libvirt's daemon if it does not answer and no service manager starts it.
 
     Raises UserError if the daemon does not answer then.
     """
-    daemons.start_daemon("libvirt does not answer", "libvirtd.sh", is_answering)
+    daemons.start_daemon_by_script("libvirt does not answer", "libvirtd.sh", is_libvirt_answering)
 
 
 def run_virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
@@ -99,7 +99,7 @@ def create_network(machines: int = 1) -> str:
     # It fails if there is no earlier network.
     run_virsh("net-destroy", get_name_prefix(), check=False)
     subnet = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
-    create_object("net-create", format_network_xml(subnet, machines))
+    create_libvirt_object("net-create", format_network_xml(subnet, machines))
     pool = vagrant_box.get_cache_path("pool")
     os.makedirs(pool, exist_ok=True)
     if get_name_prefix() not in run_virsh("pool-list", "--name").split():
@@ -107,7 +107,7 @@ def create_network(machines: int = 1) -> str:
     return subnet
 
 
-def create_object(command: str, xml: str) -> None:
+def create_libvirt_object(command: str, xml: str) -> None:
     """Create a libvirt object from its XML.
 
     command: the virsh command that creates it, for example net-create.
@@ -160,13 +160,13 @@ def find_domain_process(name: str) -> int | None:
     return int(pid) if f"guest={name}," in command_line else None
 
 
-def remove_objects() -> list[str]:
+def remove_libvirt_objects() -> list[str]:
     """Remove Strata's domains, volumes, network and storage pool; return a phrase for each.
 
     The pool's folder stays, with the disks of boxes.  Nothing is removed if libvirt does not
     answer.  A second call removes nothing.
     """
-    if not is_answering():
+    if not is_libvirt_answering():
         return []
     removed = remove_domains()
     for kind, description in (("net", "network"), ("pool", "storage pool")):

@@ -13,7 +13,7 @@ from strata.util.data_types import Fields, Image, WantedMachine
 from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree, write_json, write_text
 from strata.util.process import capture_output, wait_for_process, wrap_as_root
-from strata.util.progress import count_one_off, print_topic, report_step
+from strata.util.progress import count_one_off_time, print_topic, report_step
 from strata.util.timeouts import scale_timeout
 from strata.vm import (
     acceleration,
@@ -73,8 +73,8 @@ class Machine:
         Raises UserError if the machine does not start, or may run on other CPUs than the
         experiment's.
         """
-        owner = run.identify_run()
-        with count_one_off():
+        owner = run.identify_run_process()
+        with count_one_off_time():
             self.wanted = self.prepare_machine()
         is_restored = (
             self.options["fresh"] == "snapshot"
@@ -85,12 +85,12 @@ class Machine:
         )
         restore_seconds = None
         if is_restored:
-            with count_one_off():
+            with count_one_off_time():
                 name = self._ensure_snapshot(owner)
-            restore_seconds = self._restore(name, owner)
+            restore_seconds = self._restore_snapshot(name, owner)
         else:
-            self._boot()
-        with count_one_off():
+            self._boot_machine()
+        with count_one_off_time():
             if not is_restored:
                 self._run_warmup()
             profile = self.options["settings"]
@@ -121,11 +121,11 @@ class Machine:
             )
         part, parts = self.context.part, self.context.parts
         box = vagrant_box.require_box(self.image["recipe"])
-        machines = self._resolve_machines()
+        machines = self._resolve_all_machines()
         inputs = [self.options, machines[part], part, parts, box["box"], box["host_key"]]
         digest = sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:8]
         name = f"{paths.get_name_prefix()}-{digest}"
-        libvirt.start_daemon()
+        libvirt.start_libvirt_daemon()
         subnet, refusal = self._prepare_shared_host(machines)
         if refusal:
             self.refused["huge_pages"] = refusal
@@ -145,7 +145,7 @@ class Machine:
             "address": address,
         }
         key = os.path.join(box["folder"], "key")
-        ssh.write_configuration(self.folder, address, key, box["host_key"])
+        ssh.write_ssh_configuration(self.folder, address, key, box["host_key"])
         write_json(os.path.join(self.folder, "vm.json"), requested)
         return requested
 
@@ -166,7 +166,7 @@ class Machine:
             refusal = hugepages.reserve_huge_pages(machines, self.context)
         return subnet, refusal
 
-    def _resolve_machines(self) -> list[WantedMachine]:
+    def _resolve_all_machines(self) -> list[WantedMachine]:
         """Return the settings of each of the equal machines, in the order of their numbers.
 
         Adds to `refused` the devices that no machine can have; the machines start without them.
@@ -179,7 +179,7 @@ class Machine:
             profile |= {"passthrough": [], "card": None}
         memory_bytes = capacity.read_host_facts()["memory_bytes"]
         machines = [
-            settings.resolve_machine(
+            settings.resolve_machine_settings(
                 profile,
                 capacity.read_topology(),
                 memory_bytes,
@@ -207,7 +207,7 @@ class Machine:
         if devices and self.context.parts > 1:
             return "a device can be in one machine only"
         accelerator = self.options["accelerator"]
-        reasons = [passthrough.find_obstacle(device, accelerator) for device in devices]
+        reasons = [passthrough.explain_unusable_device(device, accelerator) for device in devices]
         return "; ".join(filter(None, reasons)) or None
 
     def _ensure_snapshot(self, owner: Fields) -> str:
@@ -228,13 +228,13 @@ class Machine:
         if snapshot.has_snapshot(warm, owner):
             return warm
         if not snapshot.has_snapshot(plain, owner):
-            self._boot()
+            self._boot_machine()
             # A restored machine then has its data disk mounted, and the programs of the guest's
             # script in its page cache.
             applied.prepare_guest(self.folder)
             self._save_snapshot(plain, owner)
         if self.warmup:
-            self._restore(plain, owner)
+            self._restore_snapshot(plain, owner)
             self._run_warmup()
             self._save_snapshot(warm, owner)
         return warm
@@ -246,7 +246,7 @@ class Machine:
         Raises UserError if the machine cannot be saved.
         """
         # A restored machine would not know this connection of ssh.
-        ssh.close_connection(self.folder)
+        ssh.close_ssh_connection(self.folder)
         with report_step("vm", "saving the machine, from which later ones are restored"):
             snapshot.save_snapshot(name, owner, self.wanted["name"])
 
@@ -258,11 +258,11 @@ class Machine:
         for name, commands in self.warmup.items():
             with report_step("vm", f"starting {name} in the machine"):
                 for argv in commands:
-                    ssh.run_command(
+                    ssh.run_in_machine(
                         self.folder, argv, timeout=BOOT_TIMEOUT[self.options["accelerator"]]
                     )
 
-    def _restore(self, name: str, owner: Fields) -> float:
+    def _restore_snapshot(self, name: str, owner: Fields) -> float:
         """Restore the machine from a snapshot of this run, and set its clock to the host's.
 
         name: the name of the snapshot.  owner: the process of the run.
@@ -272,10 +272,12 @@ class Machine:
         started = time.monotonic()
         snapshot.restore_snapshot(name, owner)
         # The clock stood still since the machine was saved.
-        ssh.run_command(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
+        ssh.run_in_machine(
+            self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120
+        )
         return round(time.monotonic() - started, 3)
 
-    def _boot(self) -> None:
+    def _boot_machine(self) -> None:
         """Define the machine and boot it; remove it and try again if that fails.
 
         There are at most :data:`ATTEMPTS` attempts, and the reason of each failure is printed.
@@ -285,13 +287,13 @@ class Machine:
         name, console = self.wanted["name"], self.wanted["console"]
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                with count_one_off(), report_step("vm", "making the machine with Vagrant"):
+                with count_one_off_time(), report_step("vm", "making the machine with Vagrant"):
                     define_machine(self.folder, self.wanted)
                 started = time.monotonic()
                 with report_step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
                     libvirt.run_virsh("start", name)
                     self._wait_for_ssh()
-                    ssh.run_command(self.folder, ["true"], timeout=60)
+                    ssh.run_in_machine(self.folder, ["true"], timeout=60)
                 seconds = round(time.monotonic() - started, 3)
                 self.booted = {"attempts": attempt, "boot_seconds": seconds}
                 return
@@ -300,7 +302,7 @@ class Machine:
                 reason += f"; its console: {console}"
                 print_topic("vm", reason)
                 # The next attempt begins with nothing of this one.
-                ssh.close_connection(self.folder)
+                ssh.close_ssh_connection(self.folder)
                 libvirt.remove_domains(name)
                 remove_vagrant_files(self.folder)
         raise UserError(f"the virtual machine did not boot: {reason}")
@@ -348,7 +350,7 @@ def define_machine(folder: str, requested: WantedMachine) -> None:
     write_text(complete, "")
     # Vagrant's definition is replaced by itself with the settings that it cannot write.
     xml = libvirt.run_virsh("dumpxml", "--inactive", requested["name"])
-    libvirt.create_object("define", domain.add_settings(xml, requested["extra"]))
+    libvirt.create_libvirt_object("define", domain.add_domain_settings(xml, requested["extra"]))
 
 
 def _create_console(path: str) -> None:
@@ -419,9 +421,9 @@ def remove_machine(folder: str) -> None:
     removed, too. libvirt is started if it does not answer.  A second call is not an error.
     The journal's entries of the kind "machine" call this, also for several equal machines.
     """
-    ssh.close_connection(folder)
-    libvirt.start_daemon()
-    libvirt.remove_objects()
+    ssh.close_ssh_connection(folder)
+    libvirt.start_libvirt_daemon()
+    libvirt.remove_libvirt_objects()
     remove_vagrant_files(folder)
 
 

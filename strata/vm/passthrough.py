@@ -42,7 +42,7 @@ ip -4 -o address show dev "$2" | sed -n 's/.* inet \\([^ ]*\\) .*/\\1/p'
 """
 
 
-def find_obstacle(address: str, accelerator: str) -> str | None:
+def explain_unusable_device(address: str, accelerator: str) -> str | None:
     """Return why a PCI device cannot be passed to a guest here; None if it can.
 
     The sentence has a remedy if there is one.
@@ -76,7 +76,7 @@ def set_card_address(folder: str, requested: WantedMachine) -> str:
     script = ["sh", "-c", _SET_ADDRESS, "strata", requested["mac"], address]
     # The names of the cards, then the address if there is one card and it has a link.  A call waits
     # for the link longer than the script does.
-    cards, *addresses = ssh.run_command(folder, script, timeout=180).splitlines()
+    cards, *addresses = ssh.run_in_machine(folder, script, timeout=180).splitlines()
     if not addresses:
         raise UserError(
             f"the guest has no card with {address}: of {', '.join(requested['passthrough'])} it "

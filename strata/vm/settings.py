@@ -74,7 +74,7 @@ def compute_spare_memory(total: int) -> int:
     return max(total - host_bytes, total // 2) // (64 * MIB) * (64 * MIB)
 
 
-def count_shape(cpus: list[Fields]) -> dict[str, int] | None:
+def compute_cpu_topology(cpus: list[Fields]) -> dict[str, int] | None:
     """Return ``{sockets, cores, threads}``: sockets, cores of each socket, threads of each core.
 
     cpus: CPUs of the host, as :func:`strata.host.capacity.read_topology` returns them; their keys
@@ -131,7 +131,7 @@ def _count_cpus_per_machine(topology: list[Fields], machine_count: int) -> int:
     return max(1, len(topology) // machine_count)
 
 
-def resolve_machine(
+def resolve_machine_settings(
     profile: Fields,
     topology: list[Fields],
     memory_bytes: int,
@@ -150,7 +150,7 @@ def resolve_machine(
     mask: the CPUs that the experiment is restricted to; None: all.
     A setting that does not apply is None or empty.  vagrant/Vagrantfile relies on the keys, and a
     snapshot fits only machines with all values equal.
-    `extra` is for :func:`strata.vm.domain.add_settings`, except the kernel's `arguments`.
+    `extra` is for :func:`strata.vm.domain.add_domain_settings`, except the kernel's `arguments`.
     """
     is_kvm = accelerator == "kvm"
     vcpus = _count_cpus_per_machine(topology, of)
@@ -161,7 +161,7 @@ def resolve_machine(
     # The guest has the host's topology and memory nodes only if it has a shape.
     guest_shape, nodes, host_nodes = None, None, None
     if profile["topology"] == "host" and vcpus <= len(topology):
-        guest_shape = count_shape(cpus)
+        guest_shape = compute_cpu_topology(cpus)
     if guest_shape:
         nodes = _divide_memory(cpus, memory_mib)
         host_nodes = _list_host_nodes(cpus, topology) if profile["pin"] else None

@@ -1,7 +1,7 @@
 """Snapshots of booted machines: saved once in a run, restored for each of its systems.
 
 The snapshots of a run are in a folder that is named after the run's process, and are removed at the
-run's end.  An `owner` is that process: ``{pid, start}``, as :func:`strata.util.run.identify_run`
+run's end.  An `owner` is that process: ``{pid, start}``, as :func:`strata.util.run.identify_run_process`
 returns it.
 """
 

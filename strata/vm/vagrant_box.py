@@ -10,7 +10,7 @@ import os
 from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.files import remove_at_once
+from strata.util.files import remove_atomically
 from strata.util.process import capture_output, wrap_as_root
 
 # Vagrant names the copy of a box's disk in the storage pool "BOX_vagrant_box_image_…".
@@ -92,7 +92,7 @@ def remove_box(recipe: str) -> None:
 
     recipe: the hash of the image's recipe.  A missing box is not an error.
     """
-    remove_at_once(
+    remove_atomically(
         get_cache_path("vagrant", "boxes", get_box_name(recipe)),
         paths.get_unfinished_folder("removed-box"),
     )

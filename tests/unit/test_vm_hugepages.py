@@ -75,5 +75,5 @@ def test_pages_are_reserved_and_given_back_or_refused(
     assert reason is None if refusal is None else refusal in reason
     assert count_pages() == reserved
     for entry in [*entries, *entries]:
-        journal.remove_part(entry)
+        journal.run_cleanup(entry)
         assert count_pages() == BEFORE

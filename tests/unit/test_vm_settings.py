@@ -21,7 +21,7 @@ TUNED = {**tuned.PROFILE, "memory": "host", "passthrough": []}
 
 
 def resolve(profile, topology=None, accelerator="kvm", memory=256 * GIB, **more):
-    return settings.resolve_machine(
+    return settings.resolve_machine_settings(
         settings.complete_profile(profile, "paper"), topology or cpus(), memory, accelerator, **more
     )
 
@@ -90,16 +90,16 @@ def test_the_topology_is_as_lscpu_tells_it():
     cpus_found = capacity.parse_topology(LSCPU, set(range(8)))
     assert [cpu["cpu"] for cpu in cpus_found] == [0, 4, 2, 6, 1, 5, 3, 7]
     assert [cpu["node"] for cpu in cpus_found] == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert settings.count_shape(cpus_found) == {"sockets": 2, "cores": 2, "threads": 2}
-    assert settings.count_shape(cpus_found[:3]) is None
-    assert settings.count_shape(capacity.parse_topology("0,,,\n1,,,\n", {0, 1})) == {
+    assert settings.compute_cpu_topology(cpus_found) == {"sockets": 2, "cores": 2, "threads": 2}
+    assert settings.compute_cpu_topology(cpus_found[:3]) is None
+    assert settings.compute_cpu_topology(capacity.parse_topology("0,,,\n1,,,\n", {0, 1})) == {
         "sockets": 1,
         "cores": 2,
         "threads": 1,
     }
     # Where lscpu prints nothing usable, each CPU is a core of its own.
     for text in ("", "0\n1,1\n", "0,-,x,\n1,0,1,0\n", "words\n\0,\n1,,,\n"):
-        assert settings.count_shape(capacity.parse_topology(text, {0, 1})) == {
+        assert settings.compute_cpu_topology(capacity.parse_topology(text, {0, 1})) == {
             "sockets": 1,
             "cores": 2,
             "threads": 1,

@@ -29,7 +29,7 @@ REFUSAL = re.compile(
 )
 # Docker's storage drivers that use the kernel's overlay file system.
 OVERLAY_DRIVERS = ("overlay", "overlay2", "overlayfs")
-# The text that ends a label for each key that `list_differences` returns; {} is the value.
+# The text that ends a label for each key that `find_daemon_differences` returns; {} is the value.
 DIFFERENCE_LABELS = {
     "ports": "user-land proxy",
     "users": "users remapped",
@@ -57,7 +57,7 @@ def list_second_sockets() -> list[str]:
     return [
         path
         for path in sorted(glob.glob("/run/strata-dockerd-*.sock"))
-        if os.access(path, os.W_OK) and daemons.is_listening(path)
+        if os.access(path, os.W_OK) and daemons.has_listener(path)
     ]
 
 
@@ -79,19 +79,19 @@ def find_usual_socket() -> str:
     return address.removeprefix("unix://") if address.startswith("unix://") else ""
 
 
-def is_reachable(socket: str | None = None) -> bool:
+def is_daemon_reachable(socket: str | None = None) -> bool:
     """Return whether a daemon listens where the Docker client would connect.
 
     socket: the socket of a second daemon; None for the usual daemon.
     A daemon that is not reached by a Unix socket counts as listening.  False without the client.
     """
     socket = find_usual_socket() if socket is None else socket
-    is_listening = not socket or daemons.is_listening(socket)
+    is_listening = not socket or daemons.has_listener(socket)
     return is_listening and find_program("docker") is not None
 
 
 @functools.cache
-def _read_info(socket: str | None) -> Fields:
+def _query_daemon_info(socket: str | None) -> Fields:
     """Return the object that ``docker info`` prints; empty if no daemon answers within 20 seconds.
 
     socket: the socket of a second daemon; None for the usual daemon.
@@ -107,13 +107,13 @@ def _read_info(socket: str | None) -> Fields:
     return info if isinstance(info, dict) and info.get("ServerVersion") else {}
 
 
-def read_info(socket: str | None = None) -> Fields:
+def read_daemon_info(socket: str | None = None) -> Fields:
     """Return the object that ``docker info`` prints; empty if the daemon does not answer.
 
     socket: the socket of a second daemon; None for the usual daemon.
     A process asks a daemon once, but not before the daemon is reachable: it may be started later.
     """
-    return _read_info(socket) if is_reachable(socket) else {}
+    return _query_daemon_info(socket) if is_daemon_reachable(socket) else {}
 
 
 def parse_security_options(info: Fields) -> dict[str, str]:
@@ -156,7 +156,7 @@ def read_bridge_options(network: str, socket: str | None) -> Fields:
     return {BRIDGE: f"br-{description['Id'][:12]}", **(description["Options"] or {})}
 
 
-def has_nat(network: str, socket: str | None) -> bool | None:
+def has_nat_rules(network: str, socket: str | None) -> bool | None:
     """Return whether the kernel translates addresses for a bridge network of a daemon.
 
     socket: the socket of a second daemon; None for the usual daemon.
@@ -168,7 +168,9 @@ def has_nat(network: str, socket: str | None) -> bool | None:
     return firewall.read_packet_filter().has_rules_for_bridge(options[BRIDGE])
 
 
-def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> dict[str, str]:
+def find_daemon_differences(
+    options: Fields, info: Fields, read_rules: bool = True
+) -> dict[str, str]:
     """Return how the host's daemon makes a container differ from what its options' label says.
 
     options: the options of the container, resolved.  info: the output of ``docker info``.
@@ -180,7 +182,7 @@ def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> 
     network = options["network"]
     needs_nat = network != "host" and options.get("port") != "proxy"
     # None, if it cannot be seen, is not a difference.
-    if read_rules and needs_nat and has_nat(network, find_second_socket(options)) is False:
+    if read_rules and needs_nat and has_nat_rules(network, find_second_socket(options)) is False:
         differences["ports"] = "docker-proxy"
     profiles = parse_security_options(info)
     if "userns" in profiles:
@@ -196,15 +198,15 @@ def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> 
     return differences
 
 
-def format_differences(differences: Fields) -> str:
-    """Return the text that ends a label, for what :func:`list_differences` returned.
+def format_daemon_differences(differences: Fields) -> str:
+    """Return the text that ends a label, for what :func:`find_daemon_differences` returned.
 
     It is empty for no differences.
     """
     return ", ".join(DIFFERENCE_LABELS[key].format(value) for key, value in differences.items())
 
 
-def select_facts(info: Fields) -> Fields:
+def select_daemon_facts(info: Fields) -> Fields:
     """Return the daemon's facts for the records, from the output of ``docker info``.
 
     A value that the daemon does not give is None.  ENGINE_ROWS of analysis/markdown_tables.R and
@@ -218,8 +220,8 @@ def select_facts(info: Fields) -> Fields:
     status = dict(pair for pair in info.get("DriverStatus") or () if len(pair) == 2)
     return {
         "engine": info.get("ServerVersion"),
-        "containerd": engine.find_value(info, "ContainerdCommit", "ID"),
-        "runc": engine.find_value(info, "RuncCommit", "ID"),
+        "containerd": engine.get_nested_value(info, "ContainerdCommit", "ID"),
+        "runc": engine.get_nested_value(info, "RuncCommit", "ID"),
         "storage_driver": info.get("Driver"),
         "backing_filesystem": status.get("Backing Filesystem"),
         "log_driver": info.get("LoggingDriver"),
@@ -245,7 +247,7 @@ def explain_foreign_daemon(info: Fields, socket: str | None = None) -> str | Non
         location = (
             f"on another machine or in a virtual one ({info.get('Name')}, kernel {daemon_kernel})"
         )
-    elif daemons.is_in_other_network(find_usual_socket() if socket is None else socket):
+    elif daemons.has_listener_in_other_network(find_usual_socket() if socket is None else socket):
         location = (
             "in another network namespace than this process, whose rules and addresses are others"
         )
@@ -262,7 +264,7 @@ def explain_missing_log_driver(options: Fields, info: Fields) -> str | None:
     options: the options of the container, resolved.  info: the output of ``docker info``; the
     driver is not checked if it lists none.
     """
-    known = engine.find_value(info, "Plugins", "Log") or ()
+    known = engine.get_nested_value(info, "Plugins", "Log") or ()
     for name, driver in map(passed_options.split_option, options.get("options", ())):
         if name != "log-driver":
             continue
@@ -276,7 +278,7 @@ def explain_missing_log_driver(options: Fields, info: Fields) -> str | None:
 def explain_mapped_users(options: Fields) -> str | None:
     """Return why a daemon that maps users cannot provide the container; None if it can.
 
-    options: the options of the container, resolved, with the result of :func:`list_differences` as
+    options: the options of the container, resolved, with the result of :func:`find_daemon_differences` as
     ``daemon``.
     """
     if "users" not in options.get("daemon", {}):

@@ -20,7 +20,7 @@ from strata.util import paths
 from strata.util.data_types import Any, Described, Fields, HostFacts, Image
 from strata.util.errors import UserError
 from strata.util.process import capture_output
-from strata.util.progress import count_one_off, report_step
+from strata.util.progress import count_one_off_time, report_step
 
 # Argument: the mode of /data.  Makes /data and /tmp where the user's own image lacks them,
 # and lets the user as whom programs run write to /data.
@@ -63,18 +63,18 @@ def format_base_name(base: str) -> str:
 
 
 @functools.cache
-def _read_engine_info(*argv: str) -> Fields:
+def _query_engine_info(*argv: str) -> Fields:
     """Return the object that an engine's command ``info`` prints as JSON.
 
     argv: the host's whole command.  A process runs each command once, because it takes time.
     Raises UserError if the command fails.
     """
-    with count_one_off():
+    with count_one_off_time():
         info: Fields = json.loads(capture_output(argv).stdout)
     return info
 
 
-def find_value(mapping: Any, *keys: str) -> Any:
+def get_nested_value(mapping: Any, *keys: str) -> Any:
     """Return the value under a path of keys in nested mappings; None if a key is missing.
 
     Engines of other versions lack keys, or have null or a text where others have a mapping.
@@ -146,7 +146,9 @@ class Container(layer.Layer):
 
         Options that are passed on to the engine and would break the measurement are returned, too.
         """
-        mistakes = limits.find_mistakes(options) + passed_options.find_mistakes(options)
+        mistakes = limits.find_limit_mistakes(options) + passed_options.find_passed_option_mistakes(
+            options
+        )
         if "cpu-burst" in options and below != "host":
             mistakes.append(("cpu-burst", "is set only on the host: leave it out in a machine"))
         return mistakes
@@ -208,12 +210,12 @@ class Container(layer.Layer):
         """
         removed = []
         for command in cls.list_host_commands():
-            names = cls._remove_images(command, kept_images)
+            names = cls._remove_daemon_images(command, kept_images)
             removed += [f"the image {name} of {cls.engine_name}" for name in names]
         return removed
 
     @classmethod
-    def _remove_images(cls, command: list[str], kept_images: Collection[str]) -> list[str]:
+    def _remove_daemon_images(cls, command: list[str], kept_images: Collection[str]) -> list[str]:
         """Remove this home's images from one daemon, and return their names or ids.
 
         command: the beginning of the commands for this daemon.
@@ -291,7 +293,7 @@ class Container(layer.Layer):
         argv = self.below.build_plain_command(
             self.build_engine_command("info", "--format", "{{json .}}")
         )
-        self.info = _read_engine_info(*argv)
+        self.info = _query_engine_info(*argv)
         self._facts: Fields = {}
         for name, value in self.select_engine_facts(self.info).items():
             # Some versions have further lines, such as crun's with its features.
@@ -314,7 +316,7 @@ class Container(layer.Layer):
         """
         # Podman's names begin without the slash that Docker's have.
         find = self.build_engine_command("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
-        remove = self.complete_command(
+        remove = self.wrap_uninterruptibly(
             self.build_engine_command("rm", "--force", "--volumes", name)
         )
         return {"kind": "container", "id": name, "find": find, "remove": [remove]}
@@ -330,29 +332,29 @@ class Container(layer.Layer):
         options = ["--detach", "--name", self.context.id, *self.list_publish_options()]
         if self.find_virtual_machine() is None:
             options += ["--cidfile", self.id_file]
-        start = self.complete_command(
+        start = self.wrap_uninterruptibly(
             self.build_start_command(options, self.list_passed_options(), HOLDER)
         )
         try:
-            self.run_below(start)
+            self.run_in_layer_below(start)
         except UserError:
             # A search of the store is slow, and so is done only after a failed start.
             if not self._load_image():
                 raise
-            self.run_below(start)
+            self.run_in_layer_below(start)
         if self.context.own_image or self._can_run_as_user:
             mode = "1777" if self._can_run_as_user else "0755"
             make_folders = ["sh", "-euc", MAKE_FOLDERS, "strata", mode]
-            self.run_below(
+            self.run_in_layer_below(
                 self.build_engine_command("exec", "--user", "0", self.context.id, *make_folders)
             )
         if "cpu-burst" in self.options:
             # Engines have no option for it.
-            cgroups.set_burst(self.find_cgroup() or "", self.options["cpu-burst"])
-        if limits.select_checked(self.options):
-            printed = self.run_below(self.wrap_command(limits.PRINT_FILES), check=False)
+            cgroups.set_cpu_burst(self.find_cgroup() or "", self.options["cpu-burst"])
+        if limits.select_checked_options(self.options):
+            printed = self.run_in_layer_below(self.wrap_command(limits.PRINT_FILES), check=False)
             self._facts["settings"] = limits.require_limits(self.options, printed)
-        with count_one_off():
+        with count_one_off_time():
             self.observe_container()
 
     def list_passed_options(self) -> list[str]:
@@ -383,12 +385,12 @@ class Container(layer.Layer):
             network_options += ["--hostname", "strata"]
         settings = [
             *self.list_run_options(),
-            *self._provide_data_options(),
+            *self._prepare_data_options(),
             *self._list_state_options(),
         ]
         if self.context.programs:
             settings += ["--volume", f"{self.context.programs}:/opt/strata:ro"]
-        settings += [*limits.list_run_options(self.options), *passed]
+        settings += [*limits.build_limit_options(self.options), *passed]
         fixed = [
             "--init",
             "--pull",
@@ -422,29 +424,29 @@ class Container(layer.Layer):
         inspect = self.build_engine_command(
             "image", "inspect", "--format", "{{.Id}}", self._image_id
         )
-        if self.run_below(inspect, check=False).strip():
+        if self.run_in_layer_below(inspect, check=False).strip():
             return False
         archive = os.path.join(self.image["folder"], "image.tar")
-        with count_one_off(), report_step(self.name, "loading the image"):
-            load = self.below.build_plain_command(self.build_load_command(), fed=True)
+        with count_one_off_time(), report_step(self.name, "loading the image"):
+            load = self.below.build_plain_command(self.build_load_command(), reads_stdin=True)
             capture_output(
                 ["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT
             )
             if self.context.own_image:
                 # By this name, `remove_images` finds an image without Strata's label.
-                self.run_below(
+                self.run_in_layer_below(
                     self.build_engine_command("tag", self._image_id, format_image_name(self.image))
                 )
         return True
 
-    def _provide_data_options(self) -> list[str]:
+    def _prepare_data_options(self) -> list[str]:
         """Return the options that provide the container's /data.
 
         For a volume, this creates the folder in the layer below.  Raises UserError if the image
         has a volume where the data are to be layered.
         """
         if self.options["data"] == "volume":
-            self.run_below(["mkdir", "-p", self.below.data])
+            self.run_in_layer_below(["mkdir", "-p", self.below.data])
             return ["--volume", f"{self.below.data}:/data"]
         if self.options["data"] == "tmpfs":
             # Programs have the same rights in /data as in a volume.
@@ -476,7 +478,7 @@ class Container(layer.Layer):
         Raises UserError if the container's control group is not on this host, if it must be
         frozen.
         """
-        if self.find_virtual_machine() is None and not cgroups.list_processes(
+        if self.find_virtual_machine() is None and not cgroups.list_group_processes(
             self.find_cgroup() or ""
         ):
             raise UserError(
@@ -497,13 +499,15 @@ class Container(layer.Layer):
         if self.find_virtual_machine() is None:
             rules = firewall.read_packet_filter()
         else:
-            rules = firewall.PacketFilter(self.run_below(firewall.LIST_COMMAND, check=False))
+            rules = firewall.PacketFilter(
+                self.run_in_layer_below(firewall.LIST_COMMAND, check=False)
+            )
         port = min(self.context.ports)
-        has_nat = rules.is_port_translated(self._bridge_address, port, self.context.id)
+        has_nat_rules = rules.is_port_translated(self._bridge_address, port, self.context.id)
         has_proxy = rules.is_port_proxied(self._bridge_address, port)
-        if has_nat is None:
+        if has_nat_rules is None:
             path = NOT_AVAILABLE
-        elif has_nat:
+        elif has_nat_rules:
             path = NAT
         else:
             path = PROXY if has_proxy else NOTHING
@@ -515,7 +519,7 @@ class Container(layer.Layer):
         """Return the command, for the layer below, that loads image.tar from standard input."""
         return self.build_engine_command("load", "--quiet")
 
-    def complete_command(self, argv: list[str]) -> list[str]:
+    def wrap_uninterruptibly(self, argv: list[str]) -> list[str]:
         """Return a command of the engine in a form that no signal interrupts; here, unchanged.
 
         An engine overrides this if its commands must not be interrupted or run side by side.  It
@@ -540,12 +544,12 @@ class Container(layer.Layer):
                 ]
         return options
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the engine's command that runs `argv` in the container.
 
-        fed: whether `argv` reads standard input, which is empty otherwise.
+        reads_stdin: whether `argv` reads standard input, which is empty otherwise.
         """
-        interactive = ["--interactive"] if fed else []
+        interactive = ["--interactive"] if reads_stdin else []
         return self.build_engine_command("exec", *interactive, self.context.id, *argv)
 
     def get_listen_address(self) -> str:
@@ -565,7 +569,7 @@ class Container(layer.Layer):
         """
         template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         inspect = self.build_engine_command("inspect", "--format", template, self.context.id)
-        address = self.run_below(inspect).strip()
+        address = self.run_in_layer_below(inspect).strip()
         if not address:
             raise UserError(
                 f"the container has no address in the network {self.options['network']}, at which "
@@ -588,4 +592,4 @@ class Container(layer.Layer):
         """
         if machine := self.find_virtual_machine():
             return machine.list_memory_processes()
-        return cgroups.list_processes_and_parents(self.find_cgroup() or "")
+        return cgroups.list_group_processes_and_parents(self.find_cgroup() or "")

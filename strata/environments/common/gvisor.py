@@ -34,7 +34,7 @@ def read_runsc_fact(option: str, pattern: str, program: str = "runsc") -> str | 
     return match[1] if match else None
 
 
-def is_requested(options: Fields) -> bool:
+def is_gvisor_requested(options: Fields) -> bool:
     """Return whether a container runs in a gVisor sandbox.
 
     options: the options of the container, as in config.yaml or resolved.
@@ -55,8 +55,8 @@ def plan_sandbox(options: Fields) -> Fields:
 
     ``files`` is added if the gofer opens files.  A value that runsc does not print is None.
     options: the options of the container; ``program`` is resolved.
-    :func:`find_mismatch` compares the keys with those of :func:`observe_sandbox`, and
-    :func:`restore_options` is the inverse: change them together.
+    :func:`find_sandbox_mismatch` compares the keys with those of :func:`observe_sandbox`, and
+    :func:`restore_gvisor_options` is the inverse: change them together.
     """
     runsc = find_runsc(options)
     sandbox = {
@@ -69,7 +69,7 @@ def plan_sandbox(options: Fields) -> Fields:
     return sandbox
 
 
-def restore_options(sandbox: Fields) -> Fields:
+def restore_gvisor_options(sandbox: Fields) -> Fields:
     """Return the options of config.yaml that :func:`plan_sandbox` makes this sandbox from."""
     options: Fields = {"stack": sandbox["stack"]}
     if "files" in sandbox:
@@ -89,13 +89,13 @@ def list_runsc_arguments(sandbox: Fields) -> list[str]:
     return arguments
 
 
-def check_options(options: Fields, below: str) -> list[tuple[str, str]]:
+def find_gvisor_mistakes(options: Fields, below: str) -> list[tuple[str, str]]:
     """Return (option, what is wrong) for options that gVisor excludes or that need gVisor.
 
     options: the options of the container, as in config.yaml.  below: the name of the layer below
     the container.
     """
-    if not is_requested(options):
+    if not is_gvisor_requested(options):
         keys = [key for key in ("stack", "directfs") if key in options]
         return [(key, "is an option of gVisor; set runtime: runsc too") for key in keys]
     if below != "host":
@@ -106,7 +106,7 @@ def check_options(options: Fields, below: str) -> list[tuple[str, str]]:
     return []
 
 
-def add_labels(labels: Fields, sandbox: Fields, container: str) -> Fields:
+def add_sandbox_labels(labels: Fields, sandbox: Fields, container: str) -> Fields:
     """Return the paper's names of a sandbox: ``{kind, title, network, data}``.
 
     labels: ``{network, data}`` of the container in it.  sandbox: the result of
@@ -154,7 +154,7 @@ def observe_sandbox(command_lines: list[str], runsc: str) -> Fields:
     return facts
 
 
-def find_mismatch(planned: Fields, observed: Fields) -> str | None:
+def find_sandbox_mismatch(planned: Fields, observed: Fields) -> str | None:
     """Return the first fact of a running sandbox that is not as planned; None if all are.
 
     planned: the result of :func:`plan_sandbox`.  observed: that of :func:`observe_sandbox`.

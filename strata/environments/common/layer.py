@@ -12,7 +12,7 @@ from strata.host.context import Context
 from strata.host.daemons import find_program
 from strata.util.data_types import Fields, HostFacts, Image
 from strata.util.errors import UserError
-from strata.util.process import ROOT_NEEDED, capture_output, has_root
+from strata.util.process import ROOT_NEEDED, can_run_as_root, capture_output
 
 # Importing typing would take a cell's time, and only type checkers need it.
 TYPE_CHECKING = False
@@ -158,7 +158,7 @@ class Layer(ABC):
 
         Unlike other reasons, it is not in the plan: another user may measure what is planned.
         """
-        if cls.needs_root and not has_root():
+        if cls.needs_root and not can_run_as_root():
             return f"root is needed ({cls.title}): {ROOT_NEEDED}"
         return None
 
@@ -195,7 +195,7 @@ class Layer(ABC):
         """Return resolved options, and with them what is unusual about the running system.
 
         An example is an unusual daemon.  What is added must show in :meth:`get_labels` and as
-        ``otherwise`` in :meth:`describe`.  The plan identifies a cell by it, too: if it changes,
+        ``otherwise`` in :meth:`describe_for_plan`.  The plan identifies a cell by it, too: if it changes,
         the cell is measured again.
         """
         return resolved
@@ -234,7 +234,7 @@ class Layer(ABC):
         return {"network": "the host’s", "data": "the host’s disk"}
 
     @classmethod
-    def describe(cls, resolved: Fields) -> Fields:
+    def describe_for_plan(cls, resolved: Fields) -> Fields:
         """Return further facts of the layer for the plan; none by default.
 
         ``doubtful: True`` says that the layer may be unable to run a workload: that is then a
@@ -309,10 +309,10 @@ class Layer(ABC):
         """
 
     @abstractmethod
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the command, for the layer below, that runs `argv` in this layer.
 
-        fed: whether `argv` reads standard input.  The layer must be up.  This method runs nothing:
+        reads_stdin: whether `argv` reads standard input.  The layer must be up.  This method runs nothing:
         it is called for measured commands, too.
         """
 
@@ -363,7 +363,7 @@ class Layer(ABC):
         """Return the uppermost virtual machine at or below this layer; None if there is none."""
         return None if self.below is self else self.below.find_virtual_machine()
 
-    def find_passed_card(self) -> tuple[str, str | None] | None:
+    def find_passthrough_card(self) -> tuple[str, str | None] | None:
         """Return (PCI address, client's IP address) of a network card that only the machine uses.
 
         The client's address is None if none is configured.  None is returned without a card that
@@ -394,7 +394,7 @@ class Layer(ABC):
         """
         return None if self.below is self else self.below.find_cgroup()
 
-    def copy_in(self, source: str, target: str) -> None:
+    def copy_file_in(self, source: str, target: str) -> None:
         """Copy a file of the host, with its mode, into this layer.
 
         source: the file's path on the host.  target: its path in the layer, which is overwritten;
@@ -403,10 +403,10 @@ class Layer(ABC):
         """
         mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
         script = ["sh", "-euc", WRITE_INPUT, "strata", target, mode]
-        write_command = self.build_plain_command(script, fed=True)
+        write_command = self.build_plain_command(script, reads_stdin=True)
         capture_output(["sh", "-euc", READ_FILE, "strata", source, *write_command], COPY_TIMEOUT)
 
-    def copy_out(self, source: str, target: str) -> None:
+    def copy_file_out(self, source: str, target: str) -> None:
         """Copy a file of this layer to the host.
 
         source: the file's path in the layer.  target: its path on the host, which is overwritten.
@@ -423,16 +423,18 @@ class Layer(ABC):
         """
         return self.build_plain_command(self.context.wrap_with_variables(argv))
 
-    def build_plain_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def build_plain_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in this layer.
 
-        The command gets the environment variables of the layer.  fed: whether `argv` reads standard
+        The command gets the environment variables of the layer.  reads_stdin: whether `argv` reads standard
         input.
         """
-        wrapped = self.wrap_command(argv, fed)
-        return wrapped if self.below is self else self.below.build_plain_command(wrapped, fed)
+        wrapped = self.wrap_command(argv, reads_stdin)
+        return (
+            wrapped if self.below is self else self.below.build_plain_command(wrapped, reads_stdin)
+        )
 
-    def run_below(self, argv: list[str], check: bool = True) -> str:
+    def run_in_layer_below(self, argv: list[str], check: bool = True) -> str:
         """Run a command in the layer below and return its standard output.
 
         Raises UserError if the command takes too long, or if it fails and `check` is set.

@@ -69,7 +69,7 @@ DIFFERENCES = {
 SECCOMP_MODES = {"0": "unconfined", "1": "strict", "2": "default"}
 
 
-def find_mistakes(options: Fields) -> list[tuple[str, str]]:
+def find_limit_mistakes(options: Fields) -> list[tuple[str, str]]:
     """Return (option, what is wrong) for limits that fit their schema but no container can have.
 
     options: a container's, as in config.yaml.
@@ -114,11 +114,11 @@ def explain_excess(options: Fields, cpus: set[int], memory_bytes: float) -> str 
     return None
 
 
-def list_run_options(options: Fields) -> list[str]:
+def build_limit_options(options: Fields) -> list[str]:
     """Return the arguments of ``docker run`` or ``podman run`` that set a container's limits.
 
     options: the options of the container, resolved.  The engines have no argument for `cpu-burst`,
-    which :func:`strata.host.cgroups.set_burst` sets once the container runs.
+    which :func:`strata.host.cgroups.set_cpu_burst` sets once the container runs.
     """
     argv = []
     if options.get("seccomp") == "unconfined":
@@ -135,7 +135,7 @@ def list_run_options(options: Fields) -> list[str]:
     return argv
 
 
-def select_checked(options: Fields) -> Fields:
+def select_checked_options(options: Fields) -> Fields:
     """Return the options to check in the container: the limits, and `data` if it is tmpfs.
 
     options: the options of the container, resolved.  :func:`_parse_limits` needs a value for each
@@ -157,9 +157,9 @@ def require_limits(options: Fields, printed: str) -> list[Fields]:
     "not available" and passes.
     Raises UserError if the container runs with another value than requested.
     """
-    values = _parse_limits(observe.split_files(printed))
+    values = _parse_limits(observe.split_printed_files(printed))
     rows = []
-    for name, requested in select_checked(options).items():
+    for name, requested in select_checked_options(options).items():
         observed = values[name] or NOT_AVAILABLE
         rows.append({"name": name, "requested": str(requested), "observed": observed})
         if not _is_applied(name, requested, observed):
@@ -177,7 +177,7 @@ def _parse_limits(files: dict[str, str]) -> dict[str, str | None]:
     A value is None if it is unknown.  :func:`_is_applied` knows the units: memory in bytes, cpus
     in CPUs, cpu-burst in microseconds.
     """
-    status = observe.parse_fields(files.get(STATUS, ""))
+    status = observe.parse_named_values(files.get(STATUS, ""))
     mounts = [line.split() for line in files.get(MOUNTS, "").splitlines()]
     # The second column of a mount is its folder, the third its type.
     file_systems = [columns[2] for columns in mounts if columns[1:2] == ["/data"]]

@@ -25,7 +25,7 @@ ON_THE_HOST = {
 }
 # Argument: the script of starting_state.build_state_command.  Prints the state in which a program
 # starts, and then the limits, system parameters, devices and mounts that it finds, in the form of
-# strata.host.observe.split_files.  (`tail` ends at the first file that cannot be read, and a
+# strata.host.observe.split_printed_files.  (`tail` ends at the first file that cannot be read, and a
 # program for each file would take a sandbox seconds.)
 PRINT_STATE = r"""
 exec 2>/dev/null
@@ -52,7 +52,7 @@ ContainerState = dict[str, str]
 
 
 def build_container_state_command() -> list[str]:
-    """Return the command that prints, in a container, what :func:`parse_state` reads.
+    """Return the command that prints, in a container, what :func:`parse_container_state` reads.
 
     A change of the command makes the states again that docker.py keeps in files.
     """
@@ -61,14 +61,14 @@ def build_container_state_command() -> list[str]:
     return ["sh", "-c", PRINT_STATE, "strata", script]
 
 
-def parse_state(text: str) -> ContainerState:
+def parse_container_state(text: str) -> ContainerState:
     """Return the state inside a container from the output of :func:`build_container_state_command`.
 
     Parts of the starting state have the names of :mod:`strata.host.starting_state`, mounts are
     called ``mount FOLDER``, and files as :func:`_derive_file_name` says.
     """
-    files = observe.split_files(text)
-    state = starting_state.parse_state(files)
+    files = observe.split_printed_files(text)
+    state = starting_state.parse_process_state(files)
     hostname = files.get("/proc/sys/kernel/hostname", "")
     for path, content in files.items():
         if path == "/proc/mounts":
@@ -132,7 +132,7 @@ def _list_differing_lines(before: str, after: str) -> tuple[str, str]:
     return "; ".join(removed), "; ".join(added)
 
 
-def _compare_states(
+def _find_state_differences(
     without: ContainerState, state: ContainerState, ignored: set[str]
 ) -> dict[str, tuple[str, str]]:
     """Return the differences of two states: name → (lines only without, only with options).
@@ -148,7 +148,7 @@ def _compare_states(
     return differences
 
 
-def explain_state(
+def explain_state_differences(
     options: Sequence[str],
     state: ContainerState,
     read_state: Callable[[Sequence[str], int], ContainerState],
@@ -166,8 +166,8 @@ def explain_state(
     """
     without = read_state([], 0)
     # A difference between two containers without options is not an option's effect.
-    ignored = {*_compare_states(without, read_state([], 1), set())}
-    changed = _compare_states(without, state, ignored)
+    ignored = {*_find_state_differences(without, read_state([], 1), set())}
+    changed = _find_state_differences(without, state, ignored)
     unexplained = dict(changed)
     rows: list[Fields] = []
     explanations: dict[str, str] = {}
@@ -175,7 +175,7 @@ def explain_state(
         effects = changed
         if len(options) > 1:
             try:
-                differences = _compare_states(without, read_state([option], 0), ignored)
+                differences = _find_state_differences(without, read_state([option], 0), ignored)
             except UserError:
                 # No container starts with this option only: it needs another one, and its effects
                 # count as made together.

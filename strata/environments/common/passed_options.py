@@ -105,7 +105,7 @@ def has_user_option(options: Fields) -> bool:
     return any(split_option(option)[0] == "user" for option in options.get("options", ()))
 
 
-def shorten_for_label(options: Sequence[str]) -> str:
+def format_options_for_label(options: Sequence[str]) -> str:
     """Return the options as a label names them: as many as it holds, and how many more there are.
 
     options: at least one.  A first option that is too long is cut.
@@ -132,7 +132,7 @@ def read_known_options() -> Mapping[str, bool]:
     return {name: bool(value_type) for name, value_type in rows}
 
 
-def find_mistakes(options: Fields) -> list[tuple[str, str]]:
+def find_passed_option_mistakes(options: Fields) -> list[tuple[str, str]]:
     """Return (option, what is wrong) for passed options that are refused, unknown or repeated.
 
     options: all of a container's, as in config.yaml; they fit their schema.
@@ -144,7 +144,7 @@ def find_mistakes(options: Fields) -> list[tuple[str, str]]:
     for number, option in enumerate(options.get("options", ())):
         is_network = split_option(option)[0] == "network"
         network_count += is_network
-        mistake = _find_mistake(option) or _find_conflict(option, options)
+        mistake = _explain_invalid_option(option) or _explain_option_conflict(option, options)
         if not mistake and is_network and network_count > 1:
             mistake = "a container has one network here: leave one of them out"
         if mistake:
@@ -157,7 +157,7 @@ def find_mistakes(options: Fields) -> list[tuple[str, str]]:
     return mistakes
 
 
-def _find_mistake(option: str) -> str | None:
+def _explain_invalid_option(option: str) -> str | None:
     """Return why an option is refused or is none of ``docker run``; None if it can be given.
 
     option: as in config.yaml.  Runs Docker's client once for its help.
@@ -182,7 +182,7 @@ def _find_mistake(option: str) -> str | None:
     return None
 
 
-def _find_conflict(option: str, options: Fields) -> str | None:
+def _explain_option_conflict(option: str, options: Fields) -> str | None:
     """Return which key, label or folder of Strata's an option contradicts, with the remedy.
 
     None if the option can be passed on.

@@ -82,7 +82,7 @@ def build_stack(layers: Stack, context: Context) -> list[Layer]:
     return stack
 
 
-def set_start_method(stack: Stack, way: str) -> list[Fields]:
+def set_machine_start_method(stack: Stack, way: str) -> list[Fields]:
     """Return a copy of a stack whose virtual machines start by one method.
 
     stack: layers from bottom to top, each ``{name: resolved options}``.

@@ -68,7 +68,7 @@ class UserNetwork(layer.Layer):
         """
         # The namespace's network must not overlap with the client's, which exists by now.
         self.network = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
-        self.guest_address = addresses.compute_address(self.network, self.guest_number)
+        self.guest_address = addresses.compute_nth_address(self.network, self.guest_number)
         hold_command = self.below.build_plain_command(["sh", "-uc", HOLD_NAMESPACE])
         self.holder = capture_output(hold_command, timeout=10).stdout.strip()
         self.join_namespace(f"/proc/{self.holder}/ns/net")
@@ -82,7 +82,7 @@ class UserNetwork(layer.Layer):
         The ports must be forwarded on return: servers and clients start next.
         """
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the command that runs `argv` in the network namespace."""
         return ["nsenter", f"--net=/proc/{self.holder}/ns/net", "--", *argv]
 
@@ -96,7 +96,7 @@ class UserNetwork(layer.Layer):
         Runs the program in the layer below.  schemas/record.schema.json has the keys.
         """
         # pasta does not flush what it prints.
-        printed = self.run_below(["stdbuf", "-o0", self.name, "--version"])
+        printed = self.run_in_layer_below(["stdbuf", "-o0", self.name, "--version"])
         # The line is "pasta VERSION" or "slirp4netns version VERSION".
         first_line = printed.split("\n")[0]
         version = first_line.removeprefix(self.name).removeprefix(" version").strip()

@@ -96,7 +96,7 @@ def print_packages(image: Fields) -> None:
         )
     for line in packages:
         progress.print_line(line)
-    progress.print_topic("image", remark)
+    progress.print_topic_message("image", remark)
 
 
 def build_image(overrides: Fields, planned: list[str] | None, packages: bool) -> None:

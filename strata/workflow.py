@@ -144,7 +144,7 @@ class Experiment:
         Raises UserError unless the cell is planned.
         """
         self.require_cell(environment, workload, repetition)
-        if self._makes_files() and kvm_trial.is_trial_needed(self.plan, [environment]):
+        if self._makes_files() and kvm_trial.is_kvm_trial_needed(self.plan, [environment]):
             # A cell that is its own target does not depend on the checkpoint `machine`.  The
             # new plan follows from the answer that the trial keeps.
             kvm_trial.determine_accelerator(self.settings["image"])
@@ -171,7 +171,7 @@ class Experiment:
                 "other parameters or logs would stay: run without this option, or say "
                 f"`--rerun-triggers {' '.join(TRIGGERS)}`"
             )
-        if kvm_trial.is_trial_needed(self.plan, blocks.list_available_environments(self.plan)):
+        if kvm_trial.is_kvm_trial_needed(self.plan, blocks.list_available_environments(self.plan)):
             checkpoints.machine.get()
             self._build_plan()
             if self._lock is not None:
@@ -248,7 +248,7 @@ class Experiment:
         torn = pairs.find_torn_blocks(self.plan, order)
         order.add_replacements(torn)
         due = sum(pending.is_due(self.plan, cell) for cell in order.list_cells())
-        is_trial_needed = kvm_trial.is_trial_needed(
+        is_trial_needed = kvm_trial.is_kvm_trial_needed(
             self.plan, blocks.list_available_environments(self.plan)
         )
         is_complete = not due and order.decided and not is_trial_needed
@@ -333,13 +333,13 @@ class Experiment:
             raise UserError("`python3 -m strata clean` was at work in this folder: run again")
         image = cache.find_image(self.plan["image"]["recipe"]) if self.list_image_files() else None
         if image:
-            cache.require_unchanged(image)
+            cache.require_unchanged_tree(image)
         self._write_plan()
         _, torn = self._torn
         for sentence in pairs.describe_torn_blocks(torn):
-            progress.print_topic("plan", sentence)
+            progress.print_topic_message("plan", sentence)
         if shutil.which("Rscript") is None and not self.makes_environments():
-            progress.print_topic(
+            progress.print_topic_message(
                 "setup",
                 "R is missing, which decisions on more blocks, tables and papers need: "
                 "run `make setup`",
@@ -372,7 +372,9 @@ class Experiment:
         if not self.partial:
             torn = pairs.find_torn_blocks(self.plan, blocks.Order(self.plan))
             for sentence in pairs.describe_torn_blocks(torn):
-                progress.print_topic("plan", f"{sentence} by the next run for tables or papers")
+                progress.print_topic_message(
+                    "plan", f"{sentence} by the next run for tables or papers"
+                )
         failures = []
         for cell in cells if not is_good else ():
             # measure/block.py writes these records, with the reason as `error`.

@@ -175,7 +175,7 @@ def _choose_environments(
     sockets = observe.observe_host(capacity.list_usable_cpus())["sockets"]
     sockets = sockets if isinstance(sockets, int) else 1
     environments, reasons = claims.choose_environments(published, plan, sockets)
-    if kvm_trial.is_trial_needed(plan, environments):
+    if kvm_trial.is_kvm_trial_needed(plan, environments):
         if dry:
             progress.print_line("KVM was not tried here yet; a run tries it first")
         else:

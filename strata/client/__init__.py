@@ -17,7 +17,7 @@ from strata.util.files import read_json, write_json
 
 
 def resolve_client_options(client_settings: str | Fields) -> Fields:
-    """Return the client's options for the plan: ``{kind, rate}``, and `machine` for ssh.
+    """Return the client's options for the plan: ``{kind, rate}``; for ssh also `machine`.
 
     client_settings: the configuration's ``client``.
     `kind` is namespace or ssh.  `rate` limits the link, such as 10gbit; None for no limit.
@@ -40,7 +40,7 @@ def write_client_connection(client_settings: str | Fields) -> None:
 
     The plan does not have it, since plans are published.
     client_settings: the configuration's ``client``; nothing is written for a namespace.
-    :func:`build_client_stack` reads the file's keys ``ssh`` and ``ssh_config``, the latter None or a path.
+    :func:`build_client_stack` reads the file's keys: ``ssh``, and ``ssh_config``, a path or None.
     """
     if not isinstance(client_settings, str) and "ssh" in client_settings:
         write_json(
@@ -50,12 +50,11 @@ def write_client_connection(client_settings: str | Fields) -> None:
 
 
 def format_client_doctor_line(client_settings: str | Fields) -> tuple[str, bool | None, str]:
-    """Log in to a second machine, and return the client's line of `make doctor`.
+    """Return the client's line of `make doctor`; log in to the second machine if there is one.
 
-    client_settings: the configuration's ``client``; a namespace is not tried.
-    The line is (topic, whether the client is available, text), as a layer's
-    `format_doctor_line`; the second is None if the MTUs of the two ends differ, so that packets may
-    be lost.
+    client_settings: the configuration's ``client``; a network namespace is not tested.
+    The line is (topic, whether the client is available, text).  The second value is None if the
+    MTUs of the two ends differ, so that packets may be lost.
     """
     connection = {} if isinstance(client_settings, str) else client_settings
     rate = f"; limited to {connection['rate']}" if connection.get("rate") else ""
@@ -63,7 +62,7 @@ def format_client_doctor_line(client_settings: str | Fields) -> tuple[str, bool 
         return "client", True, f"a network namespace of this host, joined by a veth pair{rate}"
     from strata.client.remote import read_connection_facts
 
-    # No prompt, and no waiting: doctor must end.
+    # No prompt, and a time limit for connecting: `make doctor` must end.
     ssh = ["ssh", "-oBatchMode=yes", "-oConnectTimeout=10", "-oLogLevel=ERROR"]
     if connection.get("ssh_config"):
         ssh += ["-F", connection["ssh_config"]]
@@ -78,10 +77,10 @@ def format_client_doctor_line(client_settings: str | Fields) -> tuple[str, bool 
 
 
 def build_client_stack(resolved: Fields, context: Context) -> tuple[list[Layer], Link]:
-    """Return the client's layers, from the bottom, and the link among them; none is up.
+    """Return the client's layers, from the bottom to the top, and the link among them; none is up.
 
-    resolved: the options of :func:`resolve_client_options`.
-    context: the client's own, not that of the system under test.
+    resolved: the options, as :func:`resolve_client_options` returns them.
+    context: the client's own context, not that of the system under test.
     :class:`strata.testbed.lifecycle.Client` brings the layers up in this order.
     Raises UserError if the run did not write the ssh destination of the second machine
     (:func:`write_client_connection`).

@@ -40,14 +40,14 @@ class Layer(chroot.Layer):
 
     @property
     def monitor_group(self) -> str:
-        """The name of the control group of LXC's own process, which runs the container."""
+        """The name of the control group of LXC's monitor process, which runs the container."""
         return f"{self.context.id}-monitor"
 
     def list_cleanups(self) -> list[Fields]:
         """Return the journal's entries that remove both control groups.
 
-        Their order binds: clean-up goes from the last to the first, and the monitor must end first,
-        since it then tidies up after itself.
+        Their order matters: entries are carried out from the last to the first, and the monitor
+        must end first, because it cleans up after itself when it ends.
         """
         return [
             {"kind": "group", "id": self.context.id},
@@ -57,8 +57,8 @@ class Layer(chroot.Layer):
     def start(self) -> None:
         """Mount the image's files under a writable overlay, and start the container.
 
-        Writes LXC's configuration and log into a folder that is named after the system's id: LXC
-        looks for a container's configuration in the folder of its name.
+        Writes LXC's configuration and log into a folder that is named after the system's ID: LXC
+        looks for a container's configuration in the folder with the container's name.
         Raises UserError with LXC's log if the container does not start.
         """
         written = os.path.join(self.context.folder, "written")
@@ -97,8 +97,8 @@ class Layer(chroot.Layer):
     def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the lxc-attach command that runs `argv` in the container.
 
-        The command gets none of the caller's environment variables, and always its standard input:
-        `reads_stdin` has no effect.
+        The command gets none of the caller's environment variables.
+        reads_stdin: not used; the command always gets its standard input.
         """
         return self._build_lxc_command("lxc-attach", "--clear-env", "--", *argv)
 
@@ -111,10 +111,13 @@ class Layer(chroot.Layer):
         return {"container": {"program": "lxc-start", "version": version}}
 
     def list_memory_processes(self) -> list[int]:
-        """Return the ids of the processes in the container's control group, sorted."""
+        """Return the sorted IDs of the processes in the container's control group."""
         return sorted(cgroups.list_group_processes(self.context.id))
 
     def _build_lxc_command(self, program: str, *options: str) -> list[str]:
-        """Return the command that runs a program of LXC, as root, for this container."""
+        """Return the command that runs a program of LXC as root for this container.
+
+        program: the program's name.  options: its further arguments.
+        """
         container = [f"--name={self.context.id}", f"--lxcpath={self.context.folder}"]
         return wrap_as_root([program, *container, *options])

@@ -295,7 +295,7 @@ def read_source(project: str) -> Source:
     except UserError as error:
         refusal = str(error)
     if refusal and os.path.lexists(os.path.join(project, ".git")):
-        progress.print_topic("source", f"the commit is not known: {refusal}")
+        progress.print_topic_message("source", f"the commit is not known: {refusal}")
     if not description:
         return {"revision": None, "changed": None}
     revision, _, change = description.partition("-")

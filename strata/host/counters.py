@@ -22,11 +22,11 @@ CLOSE_ON_EXEC = 8
 
 @contextlib.contextmanager
 def open_cycle_counters() -> Iterator[list[int]]:
-    """Open, for the block, a counter of the cycles of each usable CPU in all processes.
+    """Open a counter of the cycles of each usable CPU, in all processes, for the `with` block.
 
-    Yields their file descriptors, which :func:`format_cpu_usage_line` reads.  There are none where the
-    machine or the user's rights do not allow these counters on every CPU: a sum over some of them
-    would be wrong.
+    Yields the counters' file descriptors, which :func:`format_cpu_usage_line` reads.  The list is
+    empty unless the machine and the user's rights allow a counter on every CPU: a sum over some
+    CPUs would be wrong.
     """
     number = PERF_EVENT_OPEN.get(os.uname().machine)
     syscall = ctypes.CDLL(None).syscall
@@ -46,12 +46,12 @@ def open_cycle_counters() -> Iterator[list[int]]:
 
 
 def format_cpu_usage_line(cycle_counters: list[int]) -> str:
-    """Return one line of JSON about the CPUs that measurements may use.
+    """Read the times of the CPUs that measurements may use; return them as one line of JSON.
 
-    It holds the seconds of the monotonic clock, the number of CPUs, their busy and steal seconds
-    since the boot, and their cycles so far; steal and cycles are null where they are not known.
-    Busy and steal are those of :func:`strata.host.observe.sum_busy_and_steal_ticks`.  Logs hold this line:
-    workloads/kit/logs.py reads its keys from there.
+    The line has the seconds of the monotonic clock, the number of CPUs, their busy and steal
+    seconds since the boot, and their cycles so far.  Steal and cycles are null if not known.
+    Logs hold the line, and workloads/kit/logs.py reads its keys.
+    :func:`strata.host.observe.sum_busy_and_steal_ticks` defines busy and steal.
     cycle_counters: the file descriptors of :func:`open_cycle_counters`.
     Raises UserError if /proc/stat has no such times.
     """

@@ -187,7 +187,7 @@ def _try_take_down_systems() -> None:
         lifecycle.take_down_systems()
     except (UserError, OSError) as error:
         remedy = "the next cell tries again, and so does `python3 -m strata clean`"
-        progress.print_topic("testbed", f"{error}; {remedy}")
+        progress.print_topic_message("testbed", f"{error}; {remedy}")
 
 
 def _report_result(cell: Cell, record: Fields) -> None:
@@ -198,7 +198,7 @@ def _report_result(cell: Cell, record: Fields) -> None:
     outcome = f"measured in {record['seconds']} s"
     if "cannot" in record:
         outcome = f"cannot be done there: {record['cannot']['reason']}"
-        progress.print_topic("cell", f"{cell.name} {outcome}")
+        progress.print_topic_message("cell", f"{cell.name} {outcome}")
     _write_outcome(cell, outcome)
     progress.print_cell_end(cell.name, record["seconds"], not cell.order.decided)
 
@@ -466,7 +466,7 @@ class Block:
         The cell stays due, and its own job measures it without others.
         """
         del self.cells[cell]
-        progress.print_topic(
+        progress.print_topic_message(
             "cell", f"{cell.name} is no longer interleaved and is measured alone: {error}"
         )
         lifecycle.take_down_systems(cell.environment)

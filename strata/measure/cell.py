@@ -223,7 +223,7 @@ class Cell:
             link,
             ports,
             parts=self.systems,
-            shift=offset * plan.compute_port_offset(ports),
+            port_offset=offset * plan.compute_port_offset(ports),
             mask=self.mask,
             disk_bytes=self.planned["parameters"][disk] if disk else None,
         )

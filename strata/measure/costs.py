@@ -118,8 +118,8 @@ class CostCounters:
     def _read_system(self, name: str) -> dict[str, float]:
         """Return the usage of an environment's system, the sum over its groups and processes.
 
-        The keys are those of :func:`strata.host.cgroups.parse_group_counters`.  A count that one of them
-        lacks is missing: a partial sum would be too small.
+        The keys are those of :func:`strata.host.cgroups.parse_group_counters`.  A count that one of
+        them lacks is missing: a partial sum would be too small.
         """
         usages = []
         for group in self._groups[name]:

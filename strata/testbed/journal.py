@@ -23,16 +23,16 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import remove_tree, write_json
 from strata.util.process import capture_output, wrap_as_root
-from strata.util.progress import print_topic
+from strata.util.progress import print_topic_message
 
 
 def ensure_journal_folder() -> str:
-    """Return the journal's folder, and create it and the home folder if they are missing.
+    """Return the path of the journal's folder, after creating it and the home folder if missing.
 
     Only this user may enter the journal's folder.
     Raises UserError if a folder cannot be created.
     """
-    # The name stays: other versions of Strata use the same folder.
+    # This name must stay: other versions of Strata use the same folder.
     journal = os.path.join(paths.get_home_folder(), "state")
     try:
         os.makedirs(paths.get_home_folder(), 0o755, exist_ok=True)
@@ -57,8 +57,8 @@ def create_entry(system_id: str, environment: str, owner: Fields) -> None:
     """Write the journal file of a system or client, before any part of it is made.
 
     environment: the environment's name, or the client's (:data:`strata.testbed.lifecycle.CLIENT`).
-    owner: the process that makes the system, from :func:`strata.util.process.identify_process`.
-    The end of a run removes systems whose owner is no longer alive.
+    owner: the process that makes the system, as :func:`strata.util.process.identify_process`
+    returns it.  The end of a run removes systems whose owner is no longer alive.
     Raises MachineError if the file cannot be written.
     """
     entry = {
@@ -72,10 +72,11 @@ def create_entry(system_id: str, environment: str, owner: Fields) -> None:
 
 
 def note_cleanup(system_id: str, cleanup: Fields) -> None:
-    """Append a cleanup to the journal file of a system or client.
+    """Append to the journal file of a system or client how one part of it is removed.
 
-    Call this before the part is made, so that the part is removed even after a kill.  The file must
-    have been begun (:func:`create_entry`).  Parts are removed in the reverse order of these calls.
+    Call this before the part is made, so that the part is removed even after a kill.
+    :func:`create_entry` must have written the file.  Parts are removed in the reverse order of
+    these calls.
     cleanup: ``{kind, id, …}`` as the module describes; :func:`run_cleanup` relies on its keys.
     """
     with open(get_entry_path(system_id), "a", encoding="utf-8") as file:
@@ -83,11 +84,11 @@ def note_cleanup(system_id: str, cleanup: Fields) -> None:
 
 
 def read_entries() -> list[Fields]:
-    """Return ``{id, environment, owner, number, cleanups}`` of all that is up, oldest first.
+    """Return the journal's entry of each system and client that is up, oldest first.
 
-    The cleanups are in the order in which the parts were made.  A damaged file gives an entry with
-    a single cleanup of the kind "damaged file", which removes nothing, and a number below all
-    others.
+    An entry is ``{id, environment, owner, number, cleanups}``, its cleanups in the order in which
+    the parts were made.  A damaged file gives an entry with a single cleanup of the kind "damaged
+    file", which removes nothing, and a number below all others.
     """
     entries = []
     for name in os.listdir(ensure_journal_folder()):
@@ -98,8 +99,8 @@ def read_entries() -> list[Fields]:
         # Another process may remove the file meanwhile.
         with contextlib.suppress(FileNotFoundError), open(file_path, encoding="utf-8") as file:
             try:
-                # If a line was not written to its end, its part was not made.  ValueError is also
-                # raised by the assignment if the file has no whole line.
+                # The part of an incomplete line was not made.  The assignment raises ValueError,
+                # too, if the file has no complete line.
                 entry, *cleanups = [json.loads(line) for line in file if line.endswith("\n")]
             except ValueError:
                 # A process that is not alive, so that the end of a run removes the entry.
@@ -113,7 +114,7 @@ def read_entries() -> list[Fields]:
 def remove_unfinished_files() -> list[str]:
     """Remove journal files whose writing was interrupted, and return their paths.
 
-    Their systems have no parts: the first part is made after the file.
+    Their systems have no parts: the first part is made only after the file is complete.
     The caller must hold the machine's lock, under which all journal files are written.
     """
     folder = ensure_journal_folder()
@@ -155,7 +156,7 @@ def run_cleanup(cleanup: Fields) -> None:
         namespace.remove_namespace()
     else:
         message = "another version made it; `python3 -m strata clean` looks for what is ours"
-        print_topic("testbed", f"{kind} {name}: {message}")
+        print_topic_message("testbed", f"{kind} {name}: {message}")
 
 
 def _run_removal_commands(cleanup: Fields) -> None:

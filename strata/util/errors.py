@@ -7,7 +7,7 @@ _SPACES = "\t\u00a0\u202f"
 
 
 def escape_control_characters(text: str) -> str:
-    """Escape characters of a message that a terminal would obey: a message may quote foreign text.
+    """Escape the characters of a message by which quoted foreign text could control a terminal.
 
     Control characters and changes of the writing direction become escape sequences.  Each line
     after the first begins with a bar, so that quoted text cannot pass for a message of Strata.

@@ -72,25 +72,27 @@ def get_systems_folder() -> str:
 
 
 def get_unfinished_folder(name: str) -> str:
-    """Return the path of the folder for building or removing an entry of the cache.
+    """Return the path of the temporary folder in which an entry of the image cache is built.
 
-    name: the entry's name, made of its recipe hash; "" gives the beginning of all such paths.
-    By that beginning, :mod:`strata.image.build` finds what killed processes left, and removes it.
+    An entry that is removed is moved to such a folder first.
+    name: the entry's name, made of its recipe hash; "" gives the prefix of all such paths.
+    :mod:`strata.image.build` removes every path with this prefix that a killed process left.
     """
     return os.path.join(get_home_folder(), "images", f"building-{name}")
 
 
 def compute_home_mark() -> str:
-    """Return the mark of everything that belongs to this home folder: 16 hexadecimal digits.
+    """Return 16 hexadecimal digits of the hash of the home folder's path.
 
-    The derivation must stay: clean-up removes only what has this mark, so two home folders on one
-    machine do not interfere.
+    This mark is in the labels and names of all containers, images, namespaces and processes that
+    belong to the home folder.  The derivation must stay: clean-up removes only what has this mark,
+    so two home folders on one machine do not interfere.
     """
     return sha256(os.fsencode(get_home_folder())).hexdigest()[:16]
 
 
 def get_name_prefix() -> str:
-    """Return the prefix of all names that this home folder uses on the machine and in Docker.
+    """Return the prefix of the names of all networks, machines and images of this home folder.
 
     The prefix must stay: clean-up finds leftovers by it.
     """

@@ -15,7 +15,7 @@ from strata.util.files import read_json, write_json
 PATH = "results/tmp/run.json"
 
 # Seconds that this process has spent in blocks of `count_one_off_time`.
-_spent_seconds = 0.0
+_one_off_seconds = 0.0
 
 
 def record_run_start(done_count: int) -> None:
@@ -28,10 +28,10 @@ def record_run_start(done_count: int) -> None:
 
 
 def estimate_run_progress() -> tuple[int, int, float | None]:
-    """Return how many cells of the run are done, how many are planned, and the seconds that remain.
+    """Return how many cells are done, how many are planned so far, and the remaining seconds.
 
-    The planned ones are those known so far.  The remaining time is an estimate by the pace since
-    the run began; None if no cell was measured since.
+    The remaining time follows from the mean time of a cell since the run began; None if no cell was
+    measured since.
     The plan and its list of cells must exist; :func:`record_run_start` must have been called.
     """
     run = read_json(PATH) or {"begun": time.time(), "done": 0}
@@ -53,19 +53,19 @@ def estimate_run_progress() -> tuple[int, int, float | None]:
 
 @contextlib.contextmanager
 def count_one_off_time() -> Iterator[None]:
-    """Count the time of a `with` block as one-off work of a run, such as loading an image.
+    """Count the time of a `with` block as time for one-off work of a run, such as loading an image.
 
     This time is added to :func:`get_one_off_seconds`, and left out of the time that a system takes
-    to come up.  A block within another one is not counted twice.
+    to come up.  A block within another block is not counted twice.
     """
-    global _spent_seconds
-    spent_before = _spent_seconds
+    global _one_off_seconds
+    spent_before = _one_off_seconds
     start = time.monotonic()
     try:
         yield
     finally:
-        # This overwrites what blocks within this one have added: their time is a part of its time.
-        _spent_seconds = spent_before + time.monotonic() - start
+        # This overwrites what inner blocks have added: this block's time includes theirs.
+        _one_off_seconds = spent_before + time.monotonic() - start
 
 
 def get_one_off_seconds() -> float:
@@ -73,7 +73,7 @@ def get_one_off_seconds() -> float:
 
     Callers subtract an earlier value from a later one.
     """
-    return _spent_seconds
+    return _one_off_seconds
 
 
 def print_line(text: str) -> None:
@@ -105,10 +105,10 @@ def print_message(text: str) -> None:
 
 
 def write_raw_text(text: str) -> None:
-    """Write a text on standard error as it is, without a line break: for a line that changes.
+    """Write a text on standard error unchanged and without a line break, for a line that changes.
 
-    The caller replaces control characters of foreign text.  A closed or full standard error is
-    ignored.
+    The caller must have replaced control characters of foreign text.  A closed or full standard
+    error is ignored.
     """
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(text)
@@ -118,8 +118,8 @@ def write_raw_text(text: str) -> None:
 def print_error(error: Exception) -> None:
     """Print an error on standard error.
 
-    An error of several lines is printed as it is, one of a single line with the prefix "strata: ".
-    An error without a text is named by its type.
+    Several lines are printed unchanged; a single line gets the prefix "strata: ".  An error without
+    a text is named by its type.
     """
     if isinstance(error, UserError) and len(error.args) > 1:
         for line in error.args:
@@ -128,7 +128,7 @@ def print_error(error: Exception) -> None:
         print_message(f"strata: {error or type(error).__name__}")
 
 
-def print_topic(topic: str, text: str) -> None:
+def print_topic_message(topic: str, text: str) -> None:
     """Print a message on standard error, with its topic, such as "image", as the prefix.
 
     strata/experiment/measuring.py passes on the lines of the topics that it lists.
@@ -140,19 +140,19 @@ def print_topic(topic: str, text: str) -> None:
 def report_step(topic: str, text: str) -> Iterator[None]:
     """Print that a step begins, and after the block how long the step took.
 
-    Where the block raises, nothing is printed at its end: the error's message follows.
-    topic: the prefix of both messages.  text: what is done.
+    If the block raises, nothing is printed at its end: the error's message follows.
+    topic: the prefix of both messages.  text: the name of the step.
     """
     start = time.monotonic()
-    print_topic(topic, f"{text} …")
+    print_topic_message(topic, f"{text} …")
     yield
-    print_topic(topic, f"{text}: {format_duration(time.monotonic() - start)}")
+    print_topic_message(topic, f"{text}: {format_duration(time.monotonic() - start)}")
 
 
 def format_duration(seconds: float) -> str:
     """Format a duration, in seconds, as a text such as ``45 s``, ``12 min`` or ``1.5 h``.
 
-    A smaller unit is used below 90 of it.
+    The unit is the largest of which the duration has at least 1.5.
     """
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -175,7 +175,8 @@ def print_cell_end(name: str, seconds: float, may_grow: bool = False) -> None:
     """Print that a cell has ended, how long the cell took, and how long the remaining cells take.
 
     strata/experiment/measuring.py parses this line.
-    name: as :func:`print_cell_start` gets it.  seconds: how long the cell took.
+    name: the cell's environment, workload and repetition, as a phrase.
+    seconds: how long the cell took.
     may_grow: whether more cells may be added after those that are planned so far.
     """
     done, planned, remaining_seconds = estimate_run_progress()

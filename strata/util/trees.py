@@ -14,7 +14,8 @@ import stat
 import sys
 from collections.abc import Iterator
 
-# How often a tree's removal is tried while another process still writes to the tree.
+# How often a tree's removal is tried while another process still writes to the tree.  Each attempt
+# removes more of the tree, and a process that never stops must not keep the removal going for ever.
 ATTEMPTS = 10
 # Open a path only as a reference: no link is followed, and no device is opened.
 _REFERENCE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -30,7 +31,7 @@ class MountedError(OSError):
 def remove_tree(path: str, unmount: bool = False) -> None:
     """Remove a file, a link, or a folder with all its content; a missing path is not an error.
 
-    Needs the rights itself: :func:`strata.util.files.remove_tree` asks root where they are missing.
+    Works with this process's rights; :func:`strata.util.files.remove_tree` also uses root's.
     unmount: whether file systems mounted in the folder are unmounted first, even while in use.
     Raises MountedError, before anything is removed, if a file system is mounted in the folder
     and `unmount` is false, and OSError where the removal fails.
@@ -77,12 +78,12 @@ def _remove_entries(parent: int, name: str) -> None:
 
 
 def _walk_tree(parent: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
-    """Yield all entries of a tree, the deepest first: the caller may remove each as it is yielded.
+    """Yield all entries of a tree, the deepest first; the caller may remove each yielded entry.
 
     parent: descriptor of the folder that holds the tree.  name: the tree's name in that folder.
-    Yields the descriptor of the folder that holds the entry, the name of the entry in it, the path
-    of the entry where it is a mount point (otherwise ""), and whether it is a folder.  A mount
-    point is not entered, and is yielded again as an ordinary entry once it is unmounted.
+    Yields (descriptor of the folder that holds the entry, the entry's name, the path of a mount
+    point or "", whether the entry is a folder).  A mount point is not entered, and is yielded again
+    as an ordinary entry once it is unmounted.
     Raises OSError if a folder is moved, or mounted on, meanwhile.
     """
     mount_id = _read_mount_id(parent)

@@ -5,8 +5,9 @@ Cells import this module: it needs nothing else.
 
 from collections.abc import Iterable
 
-# Unit → its number of bytes; of a share of 1, or of seconds.
+# Unit of memory → its bytes.
 UNITS = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+# Unit of a share → its part of 1; unit of time → its seconds.
 _SHARE_AND_TIME_UNITS = {"%": 1 / 100, "s": 1, "min": 60, "h": 3600}
 
 
@@ -19,18 +20,19 @@ def parse_size(text: str) -> int:
 
 
 def parse_quantity(value: str | float | None) -> float | None:
-    """Return the number that a text with a unit stands for.
+    """Return the number that a quantity such as ``5%``, ``90min`` or ``2GiB`` stands for.
 
-    It is a share (0.05) for %, seconds for s, min and h, and bytes for KiB, MiB and GiB.
+    The number is a share (0.05) for %, seconds for s, min and h, and bytes for KiB, MiB and GiB.
     A value that is not text is returned unchanged.
     Raises ValueError or KeyError for other texts: callers have checked the value by a schema.
     """
     if not isinstance(value, str):
         return value
-    # The letters of all units: those of a new one must be added.
+    # The letters of all units: those of a new unit must be added.
     digits = value.rstrip("%bhimnsBGKM")
     unit = value.removeprefix(digits)
-    return float(digits) * (UNITS | _SHARE_AND_TIME_UNITS)[unit]
+    numbers_of_units = UNITS | _SHARE_AND_TIME_UNITS
+    return float(digits) * numbers_of_units[unit]
 
 
 def format_ranges(values: Iterable[int]) -> str:

@@ -73,9 +73,9 @@ def parse_yaml(source: str, text: str | bytes) -> Any:
 
 
 def _explain_yaml_error(error: yaml.MarkedYAMLError, line: str) -> str | None:
-    """Return the problem of a YAML error, in words that say what to write where the cause is known.
+    """Return the description of a YAML error, with the remedy if the cause is known.
 
-    The causes are recognized by PyYAML's own messages; any other is returned as it is.
+    The causes are recognized by PyYAML's own messages; any other message is returned unchanged.
     line: the text of the line that the error is about.
     """
     problem: str | None = error.problem or error.context
@@ -100,7 +100,7 @@ def _explain_yaml_error(error: yaml.MarkedYAMLError, line: str) -> str | None:
 def _count_values(node: yaml.Node, counts: dict[int, int]) -> int:
     """Return the number of values in a node; an alias counts each time that it is used.
 
-    counts: the numbers counted so far, by the id() of the node; new ones are added.
+    counts: id() of a node → its number of values, of the nodes counted so far; others are added.
     """
     if id(node) not in counts:
         children: list[yaml.Node] = []
@@ -112,10 +112,11 @@ def _count_values(node: yaml.Node, counts: dict[int, int]) -> int:
 
 
 def _require_unique_text_keys(node: yaml.Node) -> None:
-    """Check that each key in a node is text and appears once: YAML would silently take the last.
+    """Check that each key in a node is text and is unique: PyYAML silently takes the last of two.
 
-    Call this after :func:`_count_values`: it walks into an alias each time that it is used.
-    Raises MarkedYAMLError at the first key that is not.
+    Call this only after :func:`_count_values` has bounded the work: this function visits an alias
+    each time that it is used.
+    Raises MarkedYAMLError at the first key that is not text or not unique.
     """
     names: list[object] = []
     for entry in node.value if isinstance(node, yaml.CollectionNode) else []:

@@ -104,9 +104,11 @@ def observe_machine(
 
 
 def _require_cpus_within_mask(mask: str | None, observed: Fields) -> None:
-    """Raise UserError if QEMU's threads may run on CPUs outside the mask; None allows all.
+    """Check that QEMU's threads run only on the CPUs that the experiment is restricted to.
 
+    mask: a list of these CPUs; None: all.
     observed: the result of :func:`observe_qemu_process`; unknown CPUs are not checked.
+    Raises UserError if a thread may run on another CPU.
     """
     allowed_cpus: set[int] = set()
     for cpus in [observed["emulator"], *observed["vcpus"].values()]:
@@ -119,7 +121,10 @@ def _require_cpus_within_mask(mask: str | None, observed: Fields) -> None:
 
 
 def read_libvirt_versions() -> dict[str, str]:
-    """Return ``{libvirt, qemu}``, their versions; "not available" if virsh does not print one."""
+    """Return the versions of libvirt and QEMU as ``{libvirt, qemu}``.
+
+    A version that virsh does not print is "not available".
+    """
     printed = libvirt.run_virsh("version", check=False)
     # For example "Using library: libvirt 9.0.0" and "Running hypervisor: QEMU 7.2.9".
     by_name = dict(re.findall(r"(library|hypervisor): \w+ ([\d.]+)", printed))
@@ -130,9 +135,9 @@ def read_libvirt_versions() -> dict[str, str]:
 
 
 def observe_qemu_process(pid: int | None, proc: str = "/proc") -> Fields:
-    """Return what QEMU's process shows: ``{huge_mib, vcpus, emulator, vhost, bound}``.
+    """Return what is observed of QEMU's process: ``{huge_mib, vcpus, emulator, vhost, bound}``.
 
-    pid: None, or the ID of a process that ended, shows nothing: all values are None or empty.
+    pid: the process ID.  If it is None or the process has ended, all values are None or empty.
     proc: the folder of the proc file system.
     huge_mib: MiB in huge pages; None if the kernel does not count them.
     vcpus: the number of each vCPU, as text → the host's CPUs that it may run on, as in "0-1,3".
@@ -141,7 +146,8 @@ def observe_qemu_process(pid: int | None, proc: str = "/proc") -> Fields:
     bound: the result of :func:`parse_bound_memory`.
     """
     folder = f"{proc}/{pid}"
-    maps, status = f"{folder}/numa_maps", f"{folder}/status"
+    maps = f"{folder}/numa_maps"
+    status = f"{folder}/status"
     texts = observe.read_files([status, maps, *glob.glob(f"{folder}/task/*/status")])
     process = observe.parse_named_values(texts.pop(status, ""))
     huge_kib = observe.parse_number(process.get("HugetlbPages"))
@@ -163,10 +169,10 @@ def observe_qemu_process(pid: int | None, proc: str = "/proc") -> Fields:
 
 
 def parse_bound_memory(numa_maps: str) -> dict[str, int]:
-    """Return memory node, as text → MiB of memory in use that is bound to the node.
+    """Return a process's memory that is bound to memory nodes: node, as text → MiB in use.
 
-    numa_maps: the content of the process's file of this name.  Nodes with less than 1 MiB are left
-    out.
+    numa_maps: the content of the process's file of this name in /proc.  Nodes with less than 1 MiB
+    are left out.
     """
     kib_by_node: Counter[str] = Counter()
     for node, pages, page_kib in _BOUND_AREA.findall(numa_maps):
@@ -181,9 +187,9 @@ def compare_settings(
 
     profile: the complete profile of the machine.
     requested: the result of :func:`strata.vm.settings.resolve_machine_settings`.
-    observed: the results of :func:`strata.vm.domain.parse_domain_settings` and :func:`observe_qemu_process`, and
-    the facts of the guest, ``{cpus, memory_bytes, shape: [sockets, cores of each, threads of each],
-    queues, nodes, caches, host_caches, card}``.
+    observed: the results of :func:`strata.vm.domain.parse_domain_settings` and
+    :func:`observe_qemu_process`, and the facts of the guest, ``{cpus, memory_bytes, shape:
+    [sockets, cores of each, threads of each], queues, nodes, caches, host_caches, card}``.
     refused: key of the profile → why the setting was left out before the start.
     `why` is None if the setting is applied.  The records keep the rows in this order.
     """
@@ -197,10 +203,11 @@ def compare_settings(
         *_build_thread_rows(profile, requested, observed),
         *_build_device_rows(profile, requested, observed),
     ):
-        key, why = row.pop("key"), row["why"]
+        key = row.pop("key")
+        known_reason = row["why"]
         row["why"] = None
         if not row["applied"]:
-            row["why"] = refused.get(key) or why or "the machine does not show it"
+            row["why"] = refused.get(key) or known_reason or "the machine does not show it"
         rows.append(row)
     return rows
 
@@ -215,12 +222,12 @@ def _build_setting_row(
 ) -> Fields:
     """Return the row of a setting, ``{key, name, requested, observed, applied, why}``.
 
-    key: the key of the profile; compare_settings looks for a refusal by it.
-    name: the setting, as the records call it.
+    key: the key of the profile, by which :func:`compare_settings` looks for a refusal.
+    name: the setting's name in the records.
     requested_text: the requested value as text, or a number.
     observed: the observed value; None if it cannot be observed.
-    applied: whether the setting is applied; None: it is if both values are equal.
-    why: the reason why the setting may not be applied; empty if none is known.
+    applied: whether the setting is applied; None: it is applied if both values are equal.
+    why: the reason for the case that the setting is not applied; empty if none is known.
     """
     return {
         "key": key,
@@ -237,12 +244,13 @@ def _build_size_rows(
 ) -> Iterator[Fields]:
     """Yield the rows for the number of vCPUs and the size of the memory.
 
-    The guest's kernel manages less memory than the machine has, since it keeps some for itself.
+    The guest's kernel manages less memory than the machine has, since it reserves some for itself.
     Memory counts as applied if the kernel manages more than 85 % of it.
     """
     yield _build_setting_row("cpus", "vCPUs", requested["cpus"], observed["cpus"])
     mib = requested["memory_mib"]
-    managed_mib, text = 0, None
+    managed_mib = 0
+    text = None
     if observed["memory_bytes"] != NOT_AVAILABLE:
         managed_mib = observed["memory_bytes"] // 2**20
         text = f"{managed_mib} MiB that the guest's kernel manages"
@@ -270,7 +278,7 @@ def _build_topology_rows(
 ) -> Iterator[Fields]:
     """Yield the rows for pinned vCPUs, and for the host's topology, memory nodes and caches.
 
-    There are none if the profile requests neither; several rows have the key `topology`.
+    Only settings that the profile requests have rows.  Several rows have the key `topology`.
     """
     if profile["pin"]:
         requested_pins = _format_pairs("{}→{}", requested["affinity"])
@@ -278,10 +286,12 @@ def _build_topology_rows(
         yield _build_setting_row("pin", "vCPUs pinned one to one", requested_pins, observed_pins)
     if profile["topology"] != "host":
         return
-    requested_shape, why = "the host's", "the host's is uneven, or there are more vCPUs than CPUs"
+    requested_shape = "the host's"
+    why = "the host's is uneven, or there are more vCPUs than CPUs"
     if shape := requested["topology"]:
         # The order of the values is that of settings.compute_cpu_topology and of observe_machine.
-        requested_shape, why = _format_topology(*shape.values()), ""
+        requested_shape = _format_topology(*shape.values())
+        why = ""
     observed_shape = None
     if NOT_AVAILABLE not in observed["shape"]:
         observed_shape = _format_topology(*observed["shape"])
@@ -307,7 +317,10 @@ def _build_topology_rows(
 
 
 def _build_disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
-    """Yield the rows for the disks' cache mode, I/O mode and I/O thread, as far as requested."""
+    """Yield the rows for the disks' cache mode, I/O mode and I/O thread.
+
+    Only settings that the profile requests have rows.
+    """
     disks = observed["disks"]
     for key, name in (("disk_cache", "cache mode of the disks"), ("disk_io", "disk I/O")):
         if profile[key] != "default":
@@ -324,7 +337,8 @@ def _build_thread_rows(
 ) -> Iterator[Fields]:
     """Yield the row for the CPUs of QEMU's other threads, if the profile pins them."""
     if profile["pin_emulator"]:
-        requested_cpus, cpus = requested["extra"]["emulator"], observed["emulator"]
+        requested_cpus = requested["extra"]["emulator"]
+        cpus = observed["emulator"]
         are_equal = parse_ranges(cpus or "") == parse_ranges(requested_cpus)
         yield _build_setting_row(
             "pin_emulator", "QEMU's other threads", requested_cpus, cpus, are_equal
@@ -360,9 +374,9 @@ def _explain_missing_kvm(requested: WantedMachine) -> str:
 
 
 def _format_pairs(template: str, by_number: Mapping[str, object]) -> str | None:
-    """Return numbers and their values as a text, in the order of the numbers; None if empty.
+    """Return pairs of a number and its value as a text, ordered by number; None if there are none.
 
-    template: the text of one pair, with fields 0 for the number and 1 for its value.
+    template: the format of one pair, with {0} for the number and {1} for its value.
     by_number: number, as text → value.
     """
     pairs = sorted(by_number.items(), key=lambda pair: int(pair[0]))

@@ -21,10 +21,11 @@ def _get_configuration_path(folder: str) -> str:
 def write_ssh_configuration(folder: str, address: str, key: str, host_key: str) -> None:
     """Write the ssh configuration and the known host key of a machine into the system's folder.
 
+    folder: the folder of the system.
     address: the machine's IP address.
     key: the path of the private key that the machine accepts.
     host_key: the machine's public host key, as "TYPE KEY".
-    The other functions here read the configuration: it must exist before they are called.
+    The other functions of this module need the configuration: call this function first.
     """
     known_hosts = os.path.join(folder, "known_hosts")
     write_text(known_hosts, f"{address} {host_key}\n")

@@ -36,7 +36,7 @@ def test_memory_is_bound_to_nodes_where_vcpus_stay_on_them():
     assert nodes(cpus(1, 4)) is None
     assert nodes(two, pin=False) is None
     assert nodes(two, topology="flat") is None
-    machines = [resolve(TUNED, two, part=part, of=2) for part in range(2)]
+    machines = [resolve(TUNED, two, part=part, machine_count=2) for part in range(2)]
     assert [machine["extra"]["memory_nodes"] for machine in machines] == [[0], [1]]
 
 
@@ -55,7 +55,7 @@ def test_emulation_never_asks_for_what_only_hardware_has():
 
 
 def test_equal_machines_share_the_host_without_overlap():
-    machines = [resolve({"pin": True}, cpus(2, 8), part=part, of=8) for part in range(8)]
+    machines = [resolve({"pin": True}, cpus(2, 8), part=part, machine_count=8) for part in range(8)]
     assert {machine["cpus"] for machine in machines} == {2}
     used = [cpu for machine in machines for cpu in machine["affinity"].values()]
     assert sorted(used, key=int) == [str(cpu) for cpu in range(16)]
@@ -63,7 +63,7 @@ def test_equal_machines_share_the_host_without_overlap():
 
 
 def test_more_machines_than_cpus_take_turns_and_none_has_more_than_another():
-    machines = [resolve({"pin": True}, cpus(1, 2), part=part, of=4) for part in range(4)]
+    machines = [resolve({"pin": True}, cpus(1, 2), part=part, machine_count=4) for part in range(4)]
     assert [list(machine["affinity"].values()) for machine in machines] == [
         ["0"],
         ["1"],

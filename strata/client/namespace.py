@@ -32,7 +32,7 @@ def get_interface_name() -> str:
 def _run_ip(*arguments: str, check: bool = True) -> None:
     """Run the host's program ``ip`` as root with these arguments.
 
-    check: whether a failure is an error.  Raises UserError if the command fails and it is set.
+    check: whether a failure raises UserError.
     """
     capture_output(wrap_as_root(["ip", *arguments]), check=check)
 

@@ -88,7 +88,10 @@ class Layer(layer.Layer):
 
     @classmethod
     def describe_machine_above(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
-        """Return the host's facts with the number of CPUs replaced by the virtual machine's."""
+        """Return the host's facts with the number of CPUs that layers above the machine see.
+
+        The number is the host's unless the machine's profile sets another one.
+        """
         cpus = resolved["settings"]["cpus"]
         return machine if cpus == "host" else {**machine, "cpus": int(cpus)}
 

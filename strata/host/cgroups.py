@@ -461,9 +461,9 @@ def set_groups_frozen(folders: Sequence[str], frozen: bool = True) -> None:
                 raise UserError(f"{folder}: the programs in this group could not be {verb}")
             _write_group_file(path, state)
             # A process freezes only when its current system call returns.  The state is checked
-            # often, since the measurement waits for it, and is written again after 50 ms.
-            retry = time.monotonic() + 0.05
-            while not _has_freezer_state(folder, frozen) and time.monotonic() < retry:
+            # every 0.2 ms, since the measurement waits for it, and is written again after 50 ms.
+            retry_time = time.monotonic() + 0.05
+            while not _has_freezer_state(folder, frozen) and time.monotonic() < retry_time:
                 time.sleep(0.0002)
 
 

@@ -22,7 +22,7 @@ RELEASES = "/usr/share/distro-info"
 def read_os_release() -> dict[str, str]:
     """Return the fields of the host's os-release file.
 
-    ``ID`` is always present: "unknown" where no file gives it.
+    The key ``ID`` always exists; its value is "unknown" if no file sets it.
     """
     # parse_named_values() removes double quotes; os-release(5) allows single ones, too.
     text = observe.read_file("/etc/os-release") or observe.read_file("/usr/lib/os-release") or ""

@@ -29,7 +29,7 @@ FILL_CHAIN = """
     echo COMMIT
 } | "$1-restore" --noflush --wait
 """
-# Arguments: iptables, the chain, and its table.  Succeeds, too, where the chain does not exist.
+# Arguments: iptables, the chain, and its table.  Succeeds, too, if the chain does not exist.
 REMOVE_CHAIN = """
 ! "$1" --wait --table "$3" --list-rules "$2" 2>/dev/null ||
     { "$1" --wait --table "$3" --flush "$2" && "$1" --wait --table "$3" --delete-chain "$2"; }
@@ -164,7 +164,7 @@ class PacketFilter:
         firewall: the back ends that have rules, or "none".  rules: the number of rules.
         Each value that cannot be read is :data:`strata.host.observe.NOT_AVAILABLE`.
         """
-        # Each line of a chain is a rule, but for the first, which says the chain's type.
+        # Each line of a chain is a rule, except the first line, which has the chain's type.
         nft_rules = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _extract_chains(self._nft)))
         counts = {
             "nf_tables": nft_rules or _count_rules(self._modern),

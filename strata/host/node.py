@@ -30,7 +30,7 @@ DOCKER = "/run/docker.pid"
 def identify_node() -> Fields:
     """Return ``{name, machine, boot, docker}`` of this machine, for records.
 
-    name: a hash of the name that Slurm gave the node, or of the host name where there is none.
+    name: a hash of the node's name in Slurm; outside of Slurm, of the host name.
     machine: a hash of that name, the installation's ID, and the number and model of the
     processors: a disk that moves to other hardware is then another machine.
     Both hashes must stay: records of one node, and of one machine, are recognized by them.
@@ -82,7 +82,7 @@ def read_docker_start() -> int | None:
 def find_node_name(record: Mapping[str, Any] | None) -> str | None:
     """Return the name of the node in a cell's record; None if the record gives none.
 
-    Runs of one block form pairs only where all of them have the same name.
+    Runs of one block form pairs only if all of them have the same name.
     record: None if the record does not exist.
     """
     node = (record or {}).get("node") or {}

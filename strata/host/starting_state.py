@@ -364,7 +364,7 @@ def set_process_state(pid: int) -> None:
     for name, value in (("oom_score_adj", OOM_SCORE), ("timerslack_ns", TIMER_SLACK)):
         path = f"/proc/{pid}/{name}"
         with contextlib.suppress(OSError), open(path, "r+", encoding="ascii") as file:
-            # Writing may need a right even where the value stays the same.
+            # Writing may need a right, even if the value stays the same.
             if file.read().strip() != str(value):
                 file.write(str(value))
     _run_quietly(["ionice", "--class", "none", "--pid", str(pid)])

@@ -65,8 +65,8 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
     that were used last.
     Raises UserError or MachineError if it cannot be built.
     """
-    described = recipe.describe_image(config)
-    recipe_hash = described["recipe"]
+    image_recipe = recipe.describe_image(config)
+    recipe_hash = image_recipe["recipe"]
     folder = os.path.join(paths.get_home_folder(), "images")
     os.makedirs(folder, exist_ok=True)
     # The image has setuid programs, and folders that every user may write to.
@@ -77,7 +77,7 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
         else:
             # A box that exists is of an earlier build, whose files may differ.
             vagrant_box.remove_box(recipe_hash)
-            image = _build_image(config, described)
+            image = _build_image(config, image_recipe)
         if machines and not vagrant_box.has_box(recipe_hash):
             _build_box(image)
         os.utime(cache.get_image_folder(recipe_hash))
@@ -92,13 +92,17 @@ def _build_box(image: Image) -> None:
     """
     recipe_hash = image["recipe"]
     description = "making the machines' disk from the image's files"
-    with _create_build_folder(f"box-{recipe_hash[:12]}") as work, report_step("vm", description):
+    with (
+        _create_build_folder(f"box-{recipe_hash[:12]}") as build_folder,
+        report_step("vm", description),
+    ):
         sources = [os.path.join(image["folder"], source) for source in ("tree", "image.tar")]
         script = os.path.abspath("packer/box.sh")
         capture_output(
-            _build_marked_command(work, [script, *sources, work], root=True), timeout=1800
+            _build_marked_command(build_folder, [script, *sources, build_folder], root=True),
+            timeout=1800,
         )
-        vagrant_box.install_box(recipe_hash, work)
+        vagrant_box.install_box(recipe_hash, build_folder)
 
 
 @contextlib.contextmanager
@@ -110,25 +114,25 @@ def _create_build_folder(name: str) -> Iterator[str]:
     The folder must be created before everything else and removed last: it shows
     :func:`list_unfinished_builds` that a build began.  The block may move the folder away.
     """
-    work = paths.get_unfinished_folder(name)
-    _remove_build_folder(work)
-    os.makedirs(work)
+    build_folder = paths.get_unfinished_folder(name)
+    _remove_build_folder(build_folder)
+    os.makedirs(build_folder)
     try:
-        yield work
+        yield build_folder
     finally:
-        _remove_build_folder(work)
+        _remove_build_folder(build_folder)
 
 
-def _remove_build_folder(work: str) -> None:
+def _remove_build_folder(build_folder: str) -> None:
     """Remove a build's folder, if it exists, after killing the processes of killed builds.
 
-    work: the path of the folder.
+    build_folder: the path of the folder.
     The processes of all builds of this home folder are killed: the caller must hold the cache's
     lock, so that no build is under way.
     """
-    if os.path.isdir(work):
+    if os.path.isdir(build_folder):
         _end_build_processes()
-        remove_tree(work, unmount=True)
+        remove_tree(build_folder, unmount=True)
 
 
 def _end_build_processes() -> None:
@@ -144,148 +148,152 @@ def _end_build_processes() -> None:
         capture_output(wrap_as_root(end), check=False)
 
 
-def _build_marked_command(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
+def _build_marked_command(build_folder: str, argv: Sequence[str], root: bool = False) -> list[str]:
     """Return the command that runs `argv` with the environment variable that marks a build.
 
     :func:`_end_build_processes` finds the processes of killed builds by this variable.
-    work: the folder of the build, in which temporary files are put.  root: whether to run as root.
+    build_folder: the path of the build's folder, in which temporary files are put.
+    root: whether to run as root.
     Raises MachineError if the program is not installed.
     """
     if not daemons.find_program(argv[0]):
         raise MachineError(f"{argv[0]} is not installed: run `make setup`")
-    marked = ["env", f"{BUILDING}={paths.compute_home_mark()}", f"TMPDIR={work}", *argv]
+    marked = ["env", f"{BUILDING}={paths.compute_home_mark()}", f"TMPDIR={build_folder}", *argv]
     return wrap_as_root(marked) if root else marked
 
 
-def _build_image(config: Fields, described: Described) -> Image:
+def _build_image(config: Fields, image_recipe: Described) -> Image:
     """Build an image, move it into the cache atomically, and return it.
 
     config: the configuration's ``image``.
-    described: the image's recipe, as :func:`strata.experiment.recipe.describe_image` returns it.
+    image_recipe: the image's recipe, as :func:`strata.experiment.recipe.describe_image` returns it.
     The caller must hold the cache's lock.  Starts Docker's daemon if it does not run.
     A failed build leaves nothing behind.  Raises UserError if the build fails, or if source files
     of the image change meanwhile.
     """
-    recipe_hash = described["recipe"]
+    recipe_hash = image_recipe["recipe"]
     docker.start_docker_daemon()
     _remove_builds()
     try:
-        with _create_build_folder(recipe_hash[:12]) as work:
-            _build_image_files(config, described, work)
+        with _create_build_folder(recipe_hash[:12]) as build_folder:
+            _build_image_files(config, image_recipe, build_folder)
             # The recipe must still be the one whose files were built in.
             if recipe.describe_image(config)["recipe"] != recipe_hash:
                 raise UserError(
                     "files that go into the image changed while it was built: run "
                     "`python3 -m strata image` again"
                 )
-            os.rename(work, cache.get_image_folder(recipe_hash))
+            os.rename(build_folder, cache.get_image_folder(recipe_hash))
     finally:
         _remove_builds()
         # This removes Docker's image of a failed build, and an earlier image that lost its name to
         # this one.  The base stays for later builds.
-        _remove_unneeded_engine_images(engine.format_base_name(described["base"]))
+        _remove_unneeded_engine_images(engine.format_base_name(image_recipe["base"]))
     print_topic_message(
         "image", f"{recipe_hash[:12]} is {'taken over' if 'docker' in config else 'built'}"
     )
     return cache.require_image(recipe_hash)
 
 
-def _build_image_files(config: Fields, described: Described, work: str) -> None:
+def _build_image_files(config: Fields, image_recipe: Described, build_folder: str) -> None:
     """Build an image, and write its files, archive, manifest and facts into a folder.
 
-    config: the configuration's ``image``.  described: the image's recipe, as
-    :func:`strata.experiment.recipe.describe_image` returns it.  work: the path of the folder.
+    config: the configuration's ``image``.
+    image_recipe: the image's recipe, as :func:`strata.experiment.recipe.describe_image` returns it.
+    build_folder: the path of the folder.
     The facts are in image.json: papers, archives and records rely on its keys, which docs/files.md
     lists.  This file must be written last: :func:`strata.image.cache.require_unchanged_tree`
     compares the times of the image's files with its time.
     """
-    tree = os.path.join(work, "tree")
+    tree = os.path.join(build_folder, "tree")
     own_facts: Fields = {}
     program_hashes: dict[str, str] = {}
     if "docker" in config:
         inspected = docker.inspect_image(config["docker"])
         name = inspected["Id"]
-        archive = _save_image_files(name, work)
+        archive = _save_image_files(name, build_folder)
         run = own_image.prepare_run_settings(inspected, tree)
         workloads = recipe.list_portable_workloads(config)
-        program_hashes = own_image.build_programs(workloads, os.path.join(work, "programs"))
+        program_hashes = own_image.build_programs(workloads, os.path.join(build_folder, "programs"))
         own_facts = {
             "source": inspected["reference"],
             "digest": (inspected.get("RepoDigests") or [None])[0],
             "run": {**run, "programs": program_hashes},
         }
     else:
-        name = _provision_image(config, described, work)
-        archive = _save_image_files(name, work)
+        name = _provision_image(config, image_recipe, build_folder)
+        archive = _save_image_files(name, build_folder)
     with report_step("image", "hashing every file"):
         listing = {
             "packages": manifest.list_packages(tree),
             "files": {**manifest.hash_archive(archive), **program_hashes},
         }
     os.unlink(archive)
-    write_json(os.path.join(work, "manifest.json"), listing)
+    write_json(os.path.join(build_folder, "manifest.json"), listing)
     image: Fields = {
-        "recipe": described["recipe"],
+        "recipe": image_recipe["recipe"],
         "format": 1,
         "id": capture_output(
             ["docker", "image", "inspect", "--format", "{{.Id}}", name]
         ).stdout.strip(),
-        "distribution": described["distribution"],
-        "release": described["release"],
+        "distribution": image_recipe["distribution"],
+        "release": image_recipe["release"],
         "architecture": platform.machine(),
         "package_count": len(listing["packages"]),
         "file_count": len(listing["files"]),
         "manifest_sha256": manifest.hash_manifest(listing),
-        "base": described["base"],
+        "base": image_recipe["base"],
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         **own_facts,
     }
-    write_json(os.path.join(work, "image.json"), image)
+    write_json(os.path.join(build_folder, "image.json"), image)
 
 
-def _provision_image(config: Fields, described: Described, work: str) -> str:
+def _provision_image(config: Fields, image_recipe: Described, build_folder: str) -> str:
     """Build the Docker image of a recipe from its base by Packer, and return the image's name.
 
-    config: the configuration's ``image``.  described: the image's recipe.  work: the folder of the
-    build.
+    config: the configuration's ``image``.  image_recipe: the image's recipe.
+    build_folder: the path of the build's folder.
     packer/image.pkr.hcl declares the variables, and labels the image with the home folder's mark
     and with the recipe in its name.
     Raises UserError if the build fails.
     """
-    name = engine.format_image_name(described)
-    base = _ensure_base_image(config, described)
+    name = engine.format_image_name(image_recipe)
+    base = _ensure_base_image(config, image_recipe)
     with report_step("image", "provisioning with Packer"):
-        _run_packer(config, work, {"base": base, "tag": name, "home": paths.compute_home_mark()})
+        _run_packer(
+            config, build_folder, {"base": base, "tag": name, "home": paths.compute_home_mark()}
+        )
     return name
 
 
-def _ensure_base_image(config: Fields, described: Described) -> str:
+def _ensure_base_image(config: Fields, image_recipe: Described) -> str:
     """Return Docker's name of an image's base root filesystem; build it if it is missing.
 
     A build takes about a minute.
-    config: the configuration's ``image``.  described: the image's recipe.
+    config: the configuration's ``image``.  image_recipe: the image's recipe.
     Raises UserError with apt's reasons if mmdebstrap cannot build it.
     """
-    name = engine.format_base_name(described["base"])
+    name = engine.format_base_name(image_recipe["base"])
     if capture_output(["docker", "image", "inspect", name], check=False).returncode == 0:
         print_topic_message("image", "the base root filesystem is in the cache")
         return name
-    release = f"{described['distribution']} {described['release']}"
-    with _create_build_folder("base") as work:
+    release = f"{image_recipe['distribution']} {image_recipe['release']}"
+    with _create_build_folder("base") as build_folder:
         with report_step("image", f"bootstrapping {release} with mmdebstrap"):
-            archive = _bootstrap_base(config, described, work)
+            archive = _bootstrap_base(config, image_recipe, build_folder)
         with report_step("image", "importing the base root filesystem into Docker"):
             label = f"LABEL strata.image={paths.compute_home_mark()}"
             command = ["docker", "import", "--change", label, archive, name]
-            capture_output(_build_marked_command(work, command), timeout=600)
+            capture_output(_build_marked_command(build_folder, command), timeout=600)
     return name
 
 
-def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
+def _bootstrap_base(config: Fields, image_recipe: Described, build_folder: str) -> str:
     """Build the base root filesystem with mmdebstrap, and return the path of its tar archive.
 
-    config: the configuration's ``image``.  described: the image's recipe.  work: the folder of the
-    build.
+    config: the configuration's ``image``.  image_recipe: the image's recipe.
+    build_folder: the path of the build's folder.
     The host's settings for apt's downloads apply, for example a proxy.
     Raises UserError with apt's reasons if mmdebstrap fails.
     """
@@ -295,7 +303,7 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
         is_empty = '"";' in line
         if line.startswith("Acquire::") and not is_empty:
             options.append(f"--aptopt={line}")
-    packages = ",".join(recipe.list_base_packages(config, described))
+    packages = ",".join(recipe.list_base_packages(config, image_recipe))
     options += [
         "--variant=minbase",
         f"--include={packages}",
@@ -304,25 +312,34 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
         '--customize-hook=rm "$1/tmp/base.sh"',
     ]
     mirror = config.get("mirror")
-    sources = os.path.join(work, "sources.list")
+    sources = os.path.join(build_folder, "sources.list")
     write_text(
-        sources, distribution.format_sources_list(described, mirror, distribution.read_os_release())
+        sources,
+        distribution.format_sources_list(image_recipe, mirror, distribution.read_os_release()),
     )
-    archive = os.path.join(work, "base.tar")
+    archive = os.path.join(build_folder, "base.tar")
     # The kernel's package makes no initial root file system, since base.sh makes a smaller one.
-    command = ["env", "INITRD=No", "mmdebstrap", *options, described["release"], archive, sources]
+    command = [
+        "env",
+        "INITRD=No",
+        "mmdebstrap",
+        *options,
+        image_recipe["release"],
+        archive,
+        sources,
+    ]
     result = capture_output(
-        _build_marked_command(work, command, root=True), timeout=3600, check=False
+        _build_marked_command(build_folder, command, root=True), timeout=3600, check=False
     )
     if result.returncode != 0:
-        raise _build_bootstrap_error(described, mirror, result.stderr)
+        raise _build_bootstrap_error(image_recipe, mirror, result.stderr)
     return archive
 
 
-def _build_bootstrap_error(described: Described, mirror: str | None, printed: str) -> UserError:
+def _build_bootstrap_error(image_recipe: Described, mirror: str | None, printed: str) -> UserError:
     """Return the error for a base that could not be built, with apt's reasons and a remedy.
 
-    described: the image's recipe.
+    image_recipe: the image's recipe.
     mirror: the configured package mirror; None: the host's package sources.
     printed: the error output of mmdebstrap.  It is written to images/mmdebstrap.log in the home
     folder.
@@ -333,7 +350,7 @@ def _build_bootstrap_error(described: Described, mirror: str | None, printed: st
     # Beginnings of lines that only name the failed command, without a reason.
     consequences = "setup failed|mmdebstrap |apt-get |apt download |Download is"
     reasons = [line for line in lines if re.match(f"[EW]: (?!{consequences})", line)]
-    release = f"{described['distribution']} {described['release']}"
+    release = f"{image_recipe['distribution']} {image_recipe['release']}"
     if missing := re.findall(r"(?m)^E: Unable to locate package (\S+)", printed):
         return UserError(
             f"{', '.join(missing)}: {release} has no such package: correct image.packages of "
@@ -348,46 +365,46 @@ def _build_bootstrap_error(described: Described, mirror: str | None, printed: st
 
 
 @report_step("image", "taking its files out of Docker")
-def _save_image_files(name: str, work: str) -> str:
+def _save_image_files(name: str, build_folder: str) -> str:
     """Save a Docker image as ``image.tar`` and its files as ``tree`` into a build's folder.
 
     name: Docker's name or ID of the image; ``image.tar`` has the image under this name.
-    work: the folder of the build.
+    build_folder: the path of the build's folder.
     Returns the path of a tar archive of the files, which the caller must remove.
     """
-    tree = os.path.join(work, "tree")
-    archive = os.path.join(work, "tree.tar")
+    tree = os.path.join(build_folder, "tree")
+    archive = os.path.join(build_folder, "tree.tar")
     # If this process is killed, a later one finds the container by this label.
     label = f"{engine.BUILDING}={paths.compute_home_mark()}"
     create = ["docker", "create", "--label", label, name, "true"]
-    container = capture_output(_build_marked_command(work, create)).stdout.strip()
+    container = capture_output(_build_marked_command(build_folder, create)).stdout.strip()
     os.mkdir(tree)
     # The file .dockerenv would make systemd take a virtual machine for a container; the folder
     # packer-files is Packer's own.
     excluded = ["--anchored", "--exclude=.dockerenv", "--exclude=packer-files"]
     rights = ["--numeric-owner", "--xattrs", "--xattrs-include=security.capability"]
     unpack = wrap_as_root(["tar", "-C", tree, *rights, *excluded, "-xpf", "-"])
-    saved = os.path.join(work, "image.tar")
+    saved = os.path.join(build_folder, "image.tar")
     save = ["bash", "-euo", "pipefail", "-c", SAVE, "strata", name, saved, container, archive]
     try:
-        capture_output(_build_marked_command(work, [*save, *unpack]), timeout=1800)
+        capture_output(_build_marked_command(build_folder, [*save, *unpack]), timeout=1800)
     finally:
         capture_output(["docker", "rm", "--volumes", container])
     return archive
 
 
-def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
+def _run_packer(config: Fields, build_folder: str, variables: dict[str, str]) -> None:
     """Run Packer to build the image, with the files of its workloads.
 
     config: the configuration's ``image``.
-    work: the folder of the build; the workloads' files are copied into it for Packer, and removed
-    afterwards.
+    build_folder: the path of the build's folder; the workloads' files are copied into it for
+    Packer, and removed afterwards.
     variables: name → value for packer/image.pkr.hcl, without `context`, which is added here.
     packer/provision.sh expects the files and the list ``workloads/packages`` in the image's /tmp.
     Packer's log stays in the images' folder.
     Raises UserError with the end of Packer's output if the build fails.
     """
-    context = os.path.join(work, "context")
+    context = os.path.join(build_folder, "context")
     os.makedirs(context)
     files = [path for path in recipe.list_files(config) if path.startswith("workloads/")]
     capture_output(["cp", "--parents", "--preserve=mode", "--", *files, context])
@@ -404,7 +421,7 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     # bytes, and a path in Strata's home may be longer.
     with programs.create_temporary_folder("packer", "/tmp") as socket_folder:
         command = _build_marked_command(
-            work, ["env", *settings, f"TMPDIR={socket_folder}", *packer]
+            build_folder, ["env", *settings, f"TMPDIR={socket_folder}", *packer]
         )
         result = capture_output(command, timeout=3600, check=False)
     remove_tree(context)

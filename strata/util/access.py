@@ -72,7 +72,7 @@ def explain_os_error(error: OSError) -> str:
     if not isinstance(error.filename, str):
         return str(error)
     reason = explain_write_error(error, error.filename)
-    # The reason begins with a path where an obstacle was found.
+    # The reason of explain_denied_write() begins with a path already.
     return reason if reason.startswith("/") else f"{error.filename}: {reason}"
 
 

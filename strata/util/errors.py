@@ -52,7 +52,7 @@ class CommandFailed(CellFailed):
     """A command in a system under test ended by itself with a failure.
 
     In an environment that lacks some system calls, such as gVisor, this is a result.  This error is
-    not raised where the virtual machine died, a time limit was exceeded, or the log grew too long.
+    not raised if the virtual machine died, a time limit was exceeded, or the log grew too long.
     """
 
 

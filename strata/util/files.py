@@ -46,8 +46,8 @@ def read_text(paths: Sequence[str]) -> str:
 def write_text(path: str, text: str, lasting: bool = False) -> None:
     """Write a file atomically: a reader finds the whole old or the whole new content.
 
-    Makes missing parent folders; an existing file's mode and owner are not kept.  The new content
-    is in PATH.PID.part until it is whole; a killed process leaves that file.
+    Creates missing parent folders; an existing file's mode and owner are not kept.  The new content
+    is in PATH.PID.part until it is complete; a killed process leaves that file.
     lasting: whether the new content is also flushed to disk, so that it survives a power failure.
     Raises MachineError if the file cannot be written.
     """

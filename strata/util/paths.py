@@ -15,7 +15,7 @@ MACHINE = "results/machine.json"
 # How to reach the client's machine, which the plan does not name.
 CLIENT = "results/tmp/client.json"
 RUN_LOCK = "results/tmp/run.lock"
-# The remedy where the machine's folder cannot be used, for messages.
+# The remedy, for messages, if Strata's home folder cannot be used.
 OTHER_HOME = "set STRATA_HOME to a folder that you may write to, with 15 GB of free disk"
 # The folder of this code's project.
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -32,7 +32,7 @@ def get_cell_path(kind: str, environment: str, workload: str, repetition: int, s
 
 
 def get_home_folder() -> str:
-    """Return the machine's folder for images and systems, which all checkouts share.
+    """Return the path of Strata's home folder, in which all checkouts keep images and systems.
 
     STRATA_HOME names the folder; without that variable, it is /var/cache/strata for root (which
     every service user may enter) and ``strata`` in the user's cache folder for others.

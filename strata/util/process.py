@@ -41,7 +41,8 @@ def read_start_time(pid: int) -> str | None:
 def identify_process(pid: int) -> Fields:
     """Return ``{pid, start}``, which identifies a process even after another one has the same ID.
 
-    The journal and other files keep it for :func:`is_alive`, which a later process calls.
+    The journal and other files store the result, and a later process passes it to :func:`is_alive`.
+    pid: the process ID.
     start: the start time of the process, as :func:`read_start_time` returns it.
     """
     return {"pid": pid, "start": read_start_time(pid)}

@@ -231,8 +231,8 @@ def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]
 
     folder: holds that package, and is the working directory.
     arguments: the command and its own arguments.
-    Raises UserError with the command's message where it refuses its input (exit code 1), and
-    MachineError where it fails otherwise.
+    Raises UserError with the command's message if it refuses its input (exit code 1), and
+    MachineError if it fails otherwise.
     """
     folder_names = ("site-packages", "dist-packages")
     package_folders = [path for path in sys.path if os.path.basename(path) in folder_names]

@@ -34,7 +34,7 @@ def remove_tree(path: str, unmount: bool = False) -> None:
     Works with this process's rights; :func:`strata.util.files.remove_tree` also uses root's.
     unmount: whether file systems mounted in the folder are unmounted first, even while in use.
     Raises MountedError, before anything is removed, if a file system is mounted in the folder
-    and `unmount` is false, and OSError where the removal fails.
+    and `unmount` is false, and OSError if the removal fails.
     """
     parent_path, name = os.path.split(path.rstrip("/"))
     if name in ("", ".", ".."):
@@ -66,7 +66,7 @@ def _remove_entries(parent: int, name: str) -> None:
     """Remove a tree that holds no mount point.
 
     parent: descriptor of the folder that holds the tree.  name: the tree's name in that folder.
-    Raises MountedError at a mount point, if a part may be removed already.
+    Raises MountedError at a mount point; a part of the tree may already be removed then.
     """
     for folder, entry, mount_point, is_folder in _walk_tree(parent, name):
         if mount_point:
@@ -87,10 +87,10 @@ def _walk_tree(parent: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
     Raises OSError if a folder is moved, or mounted on, meanwhile.
     """
     mount_id = _read_mount_id(parent)
-    # For each folder between the tree and the present one: its name, the names that are left in the
-    # folder that holds it, and the facts that identify that folder.
+    # For each folder from the root of the tree to the current folder: its name, the names that
+    # remain in its parent folder, and the facts that identify its parent folder.
     outer_folders: list[tuple[str, list[str], os.stat_result]] = []
-    # The present folder, and the names that are left in it.  Only one folder is open at a time,
+    # The current folder, and the names that remain in it.  Only one folder is open at a time,
     # however deep the tree is.
     folder = os.dup(parent)
     pending = [name]

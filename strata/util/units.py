@@ -36,9 +36,9 @@ def parse_quantity(value: str | float | None) -> float | None:
 
 
 def format_ranges(values: Iterable[int]) -> str:
-    """Format whole numbers as the kernel writes lists of CPUs: 0, 1, 2, 5 give ``0-2,5``.
+    """Format whole numbers as the kernel writes lists of CPUs: 0, 1, 2, 5 becomes ``0-2,5``.
 
-    values: different numbers in any order; none give an empty text.
+    values: different numbers in any order; without any, the text is empty.
     """
     # Each range as its first number and its last.
     ranges: list[list[int]] = []
@@ -51,9 +51,10 @@ def format_ranges(values: Iterable[int]) -> str:
 
 
 def parse_ranges(text: str) -> list[int]:
-    """Parse whole numbers as the kernel writes lists of CPUs: ``0-2,5`` gives 0, 1, 2, 5.
+    """Parse a list of whole numbers as the kernel writes lists of CPUs: ``0-2,5`` is 0, 1, 2, 5.
 
-    An empty text gives no numbers.  Raises ValueError if the text is not such a list.
+    An empty text has no numbers, and neither has a range whose first number is the higher one.
+    Raises ValueError if the text is not such a list.
     """
     values: list[int] = []
     for item in filter(None, text.strip().split(",")):

@@ -67,7 +67,7 @@ _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("d
 def _check_known_name(
     validator: Any, keyword: Fields, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
-    """Yield an error where a value is not a declared name: the keyword `known` of Strata's schemas.
+    """Yield an error if a value is not a declared name: the keyword `known` of Strata's schemas.
 
     The signature is that of jsonschema's keywords.
     keyword: ``{in, what, like}``.  `in`: the section of the document that declares names, or a list
@@ -101,9 +101,9 @@ def _check_known_name(
 def _check_pattern(
     validator: Any, pattern: str, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
-    """Yield an error where a text does not match a pattern: the keyword `pattern`.
+    """Yield an error if a text does not match a pattern: the keyword `pattern`.
 
-    It replaces jsonschema's keyword, whose signature it has.
+    It replaces jsonschema's keyword, and has the signature of jsonschema's keywords.
     A final `$` matches only at the very end of the text; in Python, it also matches before a line
     break there.  Matching beyond PATTERN_SECONDS is an error, too.
     """

@@ -1,4 +1,4 @@
-"""Read YAML files that people write; a mistake gives a message with file and line.
+"""Read YAML files that people write; the message about a mistake has the file and the line.
 
 These files are YAML 1.1, as Snakemake reads it: `no`, `on` and `1:30` are text only in quotes.  A
 date is read as text.  A key may appear once.

@@ -52,7 +52,7 @@ def run_virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
 def list_domains() -> list[str]:
     """Return the names of Strata's domains, running or not, found by the prefix of their names.
 
-    strata.vm.machine gives the names, ``PREFIX-DIGEST``.  Raises UserError if libvirt does not
+    strata.vm.machine forms the names, ``PREFIX-DIGEST``.  Raises UserError if libvirt does not
     answer.
     """
     names = run_virsh("list", "--all", "--name").split()

@@ -65,8 +65,8 @@ def restore_snapshot(name: str, owner: Fields) -> None:
     """Copy a snapshot's disks back into the storage pool, and resume its domain.
 
     name: the name of the snapshot.  owner: the process of the run.
-    The snapshot stays.  The network must have the addresses of the saved machine, whose domain must
-    be gone.
+    The snapshot stays.  The saved machine's domain must not exist any more, and the network must
+    have the same addresses as when the machine was saved.
     Raises UserError if virsh or the copy of the disks fails.
     """
     folder = _get_snapshot_folder(owner, name)

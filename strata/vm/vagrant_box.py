@@ -56,7 +56,7 @@ def install_box(recipe: str, new_box: str) -> None:
     """Move a newly made box into Vagrant's home, replacing an earlier box of the image.
 
     recipe: the hash of the image's recipe.
-    new_box: the folder where the box was made, on the same file system; it is gone afterwards.
+    new_box: the folder in which the box was built, on the same file system; it is moved.
     """
     remove_box(recipe)
     os.renames(new_box, get_box_folder(recipe))

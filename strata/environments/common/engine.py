@@ -22,8 +22,8 @@ from strata.util.errors import UserError
 from strata.util.process import capture_output
 from strata.util.progress import count_one_off_time, report_step
 
-# Argument: the mode of /data.  Makes /data and /tmp where the user's own image lacks them,
-# and lets the user as whom programs run write to /data.
+# Argument: the mode of /data.  Creates /data and /tmp if the user's own image lacks them, and lets
+# the user as whom programs run write to /data.
 MAKE_FOLDERS = """
 [ -d /data ] || mkdir /data
 chmod "$1" /data

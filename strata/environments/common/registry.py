@@ -92,7 +92,7 @@ def set_machine_start_method(stack: Stack, start_method: str) -> list[Fields]:
     layers = []
     for layer in stack:
         ((name, options),) = layer.items()
-        # Only virtual machines have the option `fresh`.
+        # Only layers of virtual machines have the option `fresh`.
         if start_method == "booted" and "fresh" in options:
             options = {**options, "fresh": "boot"}
         layers.append({name: options})

@@ -74,7 +74,7 @@ def make_config(size: str, blocks: int) -> dict:
     size: a key of FACTORS.
     blocks: the number of blocks.
     """
-    config = yaml_files.read_mapping("config.yaml")
+    config = yaml_files.read_yaml_mapping("config.yaml")
     return {
         "scale": "tiny" if size == "tiny" else "standard",
         "repetitions": blocks,
@@ -208,12 +208,12 @@ def main() -> None:
     The text of the document before MARK is kept.  A repeated call measures only missing cells.
     """
     os.chdir(ROOT)
-    names = list(yaml_files.read_mapping("config.yaml")["workloads"])
+    names = list(yaml_files.read_yaml_mapping("config.yaml")["workloads"])
     for blocks in range(1, BLOCKS + 1):
         for size in random.Random(blocks).sample([*FACTORS], len(FACTORS)):
             print(f"sizes: block {blocks} of {BLOCKS}, {size}", file=sys.stderr, flush=True)
             measure_side_project(get_project_folder(size), make_config(size, blocks), names)
-    host = observe.parse_facts(observe.read_files(observe.FILES))
+    host = observe.parse_system_facts(observe.read_files(observe.FILES))
     machine = capacity.read_host_facts()
     lines = [
         DOCUMENT.read_text().split(MARK)[0] + MARK,

@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> int:
 
     # Other users can read results, whatever the caller's mask is.
     os.umask(0o022)
-    run.drop_steering_variables()
+    run.remove_steering_variables()
     signals.restore_child_signal()
     try:
         # `cell` runs hundreds of times, and does not import modules of the other commands.
@@ -115,7 +115,7 @@ def main(arguments: list[str]) -> int:
         if isinstance(error, OSError):
             from strata.util import access
 
-            progress.print_message(f"strata: {access.explain_error(error)}")
+            progress.print_message(f"strata: {access.explain_os_error(error)}")
         elif isinstance(error, MemoryError):
             progress.print_message("strata: this machine has not enough free memory")
         else:

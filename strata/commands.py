@@ -52,7 +52,7 @@ def print_plan(
         functools.partial(parsing.check_parser, name, os.getcwd())
         for name in experiment["workloads"]
     ]
-    validation.check_all(*checks, lambda: published.check_published_folder(settings))
+    validation.run_all_checks(*checks, lambda: published.check_published_folder(settings))
     if seal:
         digest = sealing.seal_plan(experiment, plan.read_source_revision(os.getcwd()))["sha256"]
         progress.print_line(f"sealed: {digest}")
@@ -66,8 +66,8 @@ def probe_machine() -> None:
     also stores outside of the project (vm/acceleration.py).
     Raises UserError if results/ holds no plan.
     """
-    finding = kvm_trial.find_accelerator(plan.read_checked_plan()["image"]["settings"])
-    circumstances = acceleration.read_circumstances()
+    finding = kvm_trial.determine_accelerator(plan.read_checked_plan()["image"]["settings"])
+    circumstances = acceleration.read_trial_conditions()
     write_json(
         paths.MACHINE, {**capacity.read_host_facts(), **finding, "circumstances": circumstances}
     )
@@ -96,7 +96,7 @@ def print_packages(image: Fields) -> None:
         )
     for line in packages:
         progress.print_line(line)
-    progress.print_topic("image", remark)
+    progress.print_topic_message("image", remark)
 
 
 def build_image(overrides: Fields, planned: list[str] | None, packages: bool) -> None:
@@ -127,13 +127,13 @@ def build_image(overrides: Fields, planned: list[str] | None, packages: bool) ->
     with_disk = "disk" in registry.collect_image_forms(available) and "docker" not in image
     if with_disk:
         # Its result is not needed here: it keeps the answer for later plans.
-        kvm_trial.find_accelerator(image)
+        kvm_trial.determine_accelerator(image)
     built = build.ensure_image(image, with_disk)
     if not names:
-        build.publish_image(built)
+        build.copy_image_facts_to_results(built)
     if not planned:
         # Not for a cell: its own systems are up, and their image is in use.
-        lifecycle.prune_images()
+        lifecycle.prune_unused_images()
 
 
 def check_project(overrides: Fields) -> None:
@@ -159,7 +159,7 @@ def check_project(overrides: Fields) -> None:
         checks.append(functools.partial(parsing.check_parser, name, os.getcwd()))
     for path in claims.list_claim_files():
         checks.append(functools.partial(claims.check_claims_file, path))
-    validation.check_all(*checks)
+    validation.run_all_checks(*checks)
     progress.print_line("config.yaml: good")
 
 
@@ -169,7 +169,7 @@ def clean_machine(images: bool) -> None:
     images: whether the cache of images is removed, too.
     If a measurement is running on this machine, waits for its end first.  Results are kept.
     """
-    with locks.hold_machine():
+    with locks.hold_machine_lock():
         removed = lifecycle.clean_machine(images)
     for item in removed:
         progress.print_line(f"removed {item}")

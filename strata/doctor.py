@@ -10,7 +10,7 @@ from strata.host import capacity, cgroups, observe
 from strata.host.daemons import find_program
 from strata.util import access, paths, progress
 from strata.util.data_types import Fields, PlannedEnvironment
-from strata.util.process import has_root
+from strata.util.process import can_run_as_root
 from strata.vm import acceleration
 
 # A line of the report: its subject, whether that is available (None: only a note), and details.
@@ -34,7 +34,7 @@ def _build_root_row() -> Row:
     """Return the line of the report on root rights."""
     if os.geteuid() == 0:
         return "root rights", True, "this user is root"
-    if has_root():
+    if can_run_as_root():
         return "root rights", True, "through sudo without a password"
     return (
         "root rights",
@@ -49,7 +49,7 @@ def _build_disk_row() -> Row:
     folder = paths.get_home_folder()
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
-    if obstacle := access.find_obstacle(folder):
+    if obstacle := access.explain_denied_write(folder):
         return "disk space", False, f"{obstacle}; {access.OTHER_HOME}"
     free_bytes = shutil.disk_usage(folder).free
     details = f"{free_bytes / 1e9:.0f} GB free for {paths.get_home_folder()}"
@@ -158,7 +158,7 @@ def main(overrides: Fields) -> int:
     experiment = planning.build_plan(settings, facts)
     progress.print_line("Client and environments of config.yaml:")
     environments = _list_environment_rows(experiment["environments"])
-    is_good &= _print_rows([client.examine_client(settings["client"]), *environments])
+    is_good &= _print_rows([client.format_client_doctor_line(settings["client"]), *environments])
     for name, planned in experiment["workloads"].items():
         for note in planned["notes"]:
             progress.print_line(f"  {name}: {note}")

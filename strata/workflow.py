@@ -146,10 +146,10 @@ class Experiment:
         Raises UserError unless the cell is planned.
         """
         self.check_cell(environment, workload, repetition)
-        if self._makes_files() and kvm_trial.is_trial_needed(self.plan, [environment]):
+        if self._makes_files() and kvm_trial.is_kvm_trial_needed(self.plan, [environment]):
             # A cell that is its own target does not depend on the checkpoint `machine`.  The
             # new plan follows from the answer that the trial keeps.
-            kvm_trial.find_accelerator(self.settings["image"])
+            kvm_trial.determine_accelerator(self.settings["image"])
             self._build_plan()
         key = (environment, workload)
         if key not in self._fingerprints:
@@ -173,7 +173,7 @@ class Experiment:
                 "other parameters or logs would stay: run without this option, or say "
                 f"`--rerun-triggers {' '.join(TRIGGERS)}`"
             )
-        if kvm_trial.is_trial_needed(self.plan, blocks.list_available_environments(self.plan)):
+        if kvm_trial.is_kvm_trial_needed(self.plan, blocks.list_available_environments(self.plan)):
             checkpoints.machine.get()
             self._build_plan()
             if self._lock is not None:
@@ -262,7 +262,7 @@ class Experiment:
         torn = pairs.find_torn_blocks(self.plan, order)
         order.add_replacements(torn)
         due = sum(pending.is_due(self.plan, cell) for cell in order.list_cells())
-        is_trial_needed = kvm_trial.is_trial_needed(
+        is_trial_needed = kvm_trial.is_kvm_trial_needed(
             self.plan, blocks.list_available_environments(self.plan)
         )
         is_complete = not due and order.decided and not is_trial_needed
@@ -290,7 +290,7 @@ class Experiment:
                 "--configfile and --config to archive that"
             )
         raise UserError(
-            f"{reason}; `{run.format_command('cells')}` {remedy}, "
+            f"{reason}; `{run.format_target_command('cells')}` {remedy}, "
             "and partial=true (--config) archives the cells that exist"
         )
 
@@ -309,7 +309,7 @@ class Experiment:
 
         The text is a parameter of the rule `machine`, which runs again if it changes.
         """
-        return json.dumps(acceleration.read_circumstances())
+        return json.dumps(acceleration.read_trial_conditions())
 
     def hash_project_source(self) -> str:
         """Return a hash of the project's source, or an empty text if git does not list its files.
@@ -355,13 +355,13 @@ class Experiment:
             raise UserError("`python3 -m strata clean` was at work in this folder: run again")
         image = cache.find_image(self.plan["image"]["recipe"]) if self.list_image_files() else None
         if image:
-            cache.require_unchanged(image)
+            cache.require_unchanged_tree(image)
         self._write_plan()
         _, torn = self._torn
         for sentence in pairs.describe_torn_blocks(torn):
-            progress.print_topic("plan", sentence)
+            progress.print_topic_message("plan", sentence)
         if shutil.which("Rscript") is None and not self.makes_environments():
-            progress.print_topic(
+            progress.print_topic_message(
                 "setup",
                 "R is missing, which decisions on more blocks, tables and papers need: "
                 "run `make setup`",
@@ -377,9 +377,9 @@ class Experiment:
         if sealed:
             complete["sealed"] = sealed
         plan.write_plan(complete)
-        client.write_connection(self.settings["client"])
+        client.write_client_connection(self.settings["client"])
         cells = blocks.Order(self.plan).list_cells()
-        progress.record_start(sum(not pending.is_due(self.plan, cell) for cell in cells))
+        progress.record_run_start(sum(not pending.is_due(self.plan, cell) for cell in cells))
 
     def finish_run(self, is_good: bool) -> None:
         """Clean up after the run, and print the cells that failed if not all jobs succeeded.
@@ -388,13 +388,15 @@ class Experiment:
         Also prints the torn blocks that the next run for tables replaces.
         is_good: whether all jobs succeeded.
         """
-        lifecycle.clean_up_run(run.identify_run())
+        lifecycle.clean_up_after_run(run.identify_run_process())
         cells = self.order.list_cells()
         pending.remove_copied_results(self.plan, cells)
         if not self.partial:
             torn = pairs.find_torn_blocks(self.plan, blocks.Order(self.plan))
             for sentence in pairs.describe_torn_blocks(torn):
-                progress.print_topic("plan", f"{sentence} by the next run for tables or papers")
+                progress.print_topic_message(
+                    "plan", f"{sentence} by the next run for tables or papers"
+                )
         failures = []
         for cell in cells if not is_good else ():
             # measure/block.py writes these records, with the reason as `error`.
@@ -419,7 +421,7 @@ def _prepare_process(project: str) -> None:
     project: the path of the project's folder.
     Raises UserError if Snakemake could not work in this folder.
     """
-    run.drop_steering_variables()
+    run.remove_steering_variables()
     signals.restore_child_signal()
     # The rules' commands find this interpreter and this package.
     os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
@@ -434,8 +436,8 @@ def _prepare_process(project: str) -> None:
             f"add `--directory {project}`, or in a workflow that imports this one "
             f'`workdir: "{project}"`'
         )
-    access.require_project()
-    run.declare_run(sys.argv)
+    access.require_writable_project()
+    run.declare_run_owner(sys.argv)
 
 
 def _list_records(logs: Iterable[str]) -> list[str]:
@@ -462,7 +464,7 @@ def list_code(*patterns: str) -> list[str]:
 
 def format_error_message(error: UserError | OSError) -> str:
     """Return the message of an error that the user can correct, as one or more lines."""
-    return access.explain_error(error) if isinstance(error, OSError) else str(error)
+    return access.explain_os_error(error) if isinstance(error, OSError) else str(error)
 
 
 def exit_with_error(error: UserError | OSError) -> None:

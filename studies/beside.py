@@ -348,7 +348,7 @@ def measure_pair(tool: str, program: str, pair: str, recipe: str, seconds: float
     else:
         sampler = SAMPLERS.get(tool, functools.partial(sample_for_seconds, seconds=seconds / 2))
         samples = []
-        with locks.hold_machine():
+        with locks.hold_machine_lock():
             begun = time.monotonic()
             for system in PAIRS[pair]:
                 with start_system(system, recipe) as prefix:

@@ -192,7 +192,7 @@ def _find_wrong_decisions(folder: str) -> list[str]:
     faults = []
     for name in zip_file.list_files(os.path.join(folder, _DECISIONS)):
         decision = f"{_DECISIONS}/{name}"
-        for key, sentence in validation.find_faults(schema, load_object(folder, decision)):
+        for key, sentence in validation.find_schema_faults(schema, load_object(folder, decision)):
             faults.append(f"{decision}: {key}: {sentence}")
     return faults
 
@@ -308,7 +308,9 @@ def _find_output_faults(folder: str, papers: bool) -> Iterator[str]:
     with programs.create_temporary_folder("derived") as work:
         remake.copy_own_code(work)
         remake.copy_measurements(folder, work)
-        with programs.limit_time(remake.LIMIT, "results: making the tables again from the logs"):
+        with programs.limit_program_time(
+            remake.LIMIT, "results: making the tables again from the logs"
+        ):
             remake.compute_outputs(folder, work, papers)
         states = remake.compare_outputs(folder, work, names)
     different = [name for name, state in states.items() if state in ("different", "missing")]

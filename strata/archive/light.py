@@ -154,7 +154,7 @@ def _find_wrong_facts(folder: str) -> list[str]:
         supported = f"this version reads format {FORMAT}"
         return [f"{FACTS}: its format is {facts.get('format')}; {supported}"]
     schema = validation.load_schema("light")
-    return [f"{FACTS}: {key}: {text}" for key, text in validation.find_faults(schema, facts)]
+    return [f"{FACTS}: {key}: {text}" for key, text in validation.find_schema_faults(schema, facts)]
 
 
 def _find_wrong_rows(folder: str) -> list[str]:

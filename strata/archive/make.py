@@ -28,7 +28,7 @@ from strata.results import outputs
 from strata.util import paths, programs, progress, run
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
-from strata.util.files import read_json, remove_tree, reserve_outputs
+from strata.util.files import prepare_outputs, read_json, remove_tree
 
 # The most files or findings that a message lists.
 _MAX_LINES = 40
@@ -56,7 +56,7 @@ def write_requested_archive(
         raise UserError("archive: --light holds neither image nor source: leave the other out")
     if out == "-":
         raise UserError("--out: is -; name a file")
-    with reserve_outputs({"--out": out}):
+    with prepare_outputs({"--out": out}):
         if is_light:
             write_light(out or "light.zip", allowed)
         else:
@@ -78,7 +78,7 @@ def write_light(out: str, allowed: list[str] | None = None) -> None:
     if stale := {*light.FILES} & {*remake.list_edited_tables()}:
         names = ", ".join(sorted(stale))
         raise UserError(
-            f"{names}: missing or edited; `{run.format_command('light')}` makes it again"
+            f"{names}: missing or edited; `{run.format_target_command('light')}` makes it again"
         )
     with programs.create_temporary_folder("light", "results/tmp") as folder:
         _copy_files(folder, {name: name for name in light.FILES})
@@ -268,7 +268,9 @@ def _list_result_files(experiment: Plan, without_manifest: bool) -> list[str]:
     required = [*outputs.list_decision_paths(experiment), *outputs.list_output_paths(experiment)]
     for name in required:
         if not os.path.exists(name):
-            raise UserError(f"{name}: missing; `{run.format_command('archive')}` makes it first")
+            raise UserError(
+                f"{name}: missing; `{run.format_target_command('archive')}` makes it first"
+            )
     return [*filter(os.path.exists, optional), *measured, *required]
 
 

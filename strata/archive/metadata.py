@@ -52,7 +52,7 @@ def _capture_lines(*command: str) -> list[str]:
     Returns the single line `NOT_AVAILABLE` if the program is missing, fails or prints nothing.
     """
     try:
-        result = programs.run_tool(command)
+        result = programs.run_in_clean_environment(command)
     except UserError:
         return [NOT_AVAILABLE]
     if result.returncode != 0:
@@ -129,8 +129,8 @@ def read_facts(folder: str) -> Fields:
     Raises UserError with a sentence for each key that breaks the schema.
     """
     facts: Fields = load_object(folder, FACTS)
-    validation.raise_findings(
-        FACTS, validation.find_faults(validation.load_schema("archive"), facts)
+    validation.raise_for_findings(
+        FACTS, validation.find_schema_faults(validation.load_schema("archive"), facts)
     )
     return facts
 
@@ -152,7 +152,7 @@ def collect_facts(folder: str, given_facts: Fields) -> Fields:
         raise UserError("nothing was measured yet, so there is nothing to archive")
     missing = ["/".join(map(str, cell)) for cell in cells if cell not in records]
     path = os.path.join(folder, "CITATION.cff")
-    citation = yaml_files.read_mapping(path) if os.path.exists(path) else {}
+    citation = yaml_files.read_yaml_mapping(path) if os.path.exists(path) else {}
     environments = sorted({record["environment"] for record in records.values()})
     workloads = sorted({record["workload"] for record in records.values()})
     return {

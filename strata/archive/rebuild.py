@@ -100,7 +100,9 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
     remake.copy_archived_code(folder, project)
     remake.copy_measurements(folder, project)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(programs.limit_time(remake.LIMIT, "rebuild: the archive's own code"))
+        stack.enter_context(
+            programs.limit_program_time(remake.LIMIT, "rebuild: the archive's own code")
+        )
         stack.enter_context(sandbox.kill_processes_at_end())
         if sandboxed:
             sandbox.change_owner_to_nobody(project)

@@ -15,7 +15,7 @@ from strata.util import paths, programs
 from strata.util.errors import UserError
 from strata.util.files import flush_to_disk, write_text
 from strata.util.process import capture_output
-from strata.util.progress import print_message, print_topic
+from strata.util.progress import print_message, print_topic_message
 
 # Seconds in which all tables and papers must be computed again; STRATA_PATIENCE multiplies them.
 LIMIT = 3600
@@ -172,7 +172,7 @@ def write_paper(out: str) -> None:
     names them; each file is replaced atomically, and the folders are flushed to disk.
     """
     if edited := list_edited_tables():
-        print_topic("tables", f"made again, since these were edited: {', '.join(edited)}")
+        print_topic_message("tables", f"made again, since these were edited: {', '.join(edited)}")
         with programs.create_temporary_folder("tables", "results/tmp") as folder:
             write_tables(partial=True, to=folder)
             for name in [*_list_table_paths(), f"results/{checksums.NAME}"]:

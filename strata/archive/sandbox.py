@@ -63,7 +63,7 @@ def run_sandboxed(folder: str) -> Iterator[None]:
     Raises MachineError if this machine allows no sandbox.
     """
     prefix = _build_sandbox_argv(os.path.abspath(folder))
-    result = programs.run_tool([*prefix, "true"])
+    result = programs.run_in_clean_environment([*prefix, "true"])
     if result.returncode != 0:
         raise MachineError(
             f"no sandbox can be made here ({result.stderr.strip()}): let bubblewrap make user "

@@ -151,7 +151,7 @@ def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
     replace those of config.yaml; the overrides replace both.
     Raises UserError for mistakes in any of them.
     """
-    settings = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
+    settings = config.merge_mappings(yaml_files.read_yaml_mapping(config.FILE), overrides)
     # Only the check is needed here: mistakes must be reported before the sections are used.
     config.read_config(overrides)
     environments = {
@@ -159,7 +159,7 @@ def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
     }
     published = claims.read_claim(claim, environments)
     if "configuration" in published:
-        base = yaml_files.read_mapping(published["configuration"])
+        base = yaml_files.read_yaml_mapping(published["configuration"])
         settings = config.merge_mappings(config.merge_mappings(settings, base), overrides)
     dropped = (*config.DESCRIPTIONS, "repetitions")
     claim_settings = {key: settings[key] for key in settings if key not in dropped}
@@ -184,7 +184,7 @@ def _choose_environments(
     sockets = observe.observe_host(capacity.list_usable_cpus())["sockets"]
     sockets = sockets if isinstance(sockets, int) else 1
     environments, reasons = claims.choose_environments(published, plan, sockets)
-    if kvm_trial.is_trial_needed(plan, environments):
+    if kvm_trial.is_kvm_trial_needed(plan, environments):
         if dry:
             progress.print_line("KVM was not tried here yet; a run tries it first")
         else:

@@ -14,7 +14,7 @@ from strata.util.constants import get_result_path
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.progress import format_duration
-from strata.util.units import parse_amount
+from strata.util.units import parse_quantity
 
 # The half-width that is wanted unless the command or the configuration names one.
 DEFAULT_WIDTH = "2%"
@@ -37,7 +37,7 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
     rule = rule if isinstance(rule, dict) else {}
     width = width or rule.get("target", DEFAULT_WIDTH)
     share = compare.parse_share(width, "--width")
-    budget = parse_amount(rule.get("budget"))
+    budget = parse_quantity(rule.get("budget"))
     script = os.path.join(paths.PROJECT, "analysis/outlook.R")
     seconds = repr(budget) if budget else "NA"
     results = compare.open_results(side, needs_tables=False)

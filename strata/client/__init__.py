@@ -16,8 +16,8 @@ from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
 
 
-def resolve_options(client_settings: str | Fields) -> Fields:
-    """Return the client's options for the plan: ``{kind, rate}``, and `machine` for ssh.
+def resolve_client_options(client_settings: str | Fields) -> Fields:
+    """Return the client's options for the plan: ``{kind, rate}``; for ssh also `machine`.
 
     client_settings: the configuration's ``client``.
     `kind` is namespace or ssh.  `rate` limits the link, such as 10gbit; None for no limit.
@@ -35,12 +35,12 @@ def resolve_options(client_settings: str | Fields) -> Fields:
     return options
 
 
-def write_connection(client_settings: str | Fields) -> None:
+def write_client_connection(client_settings: str | Fields) -> None:
     """Write the ssh destination of a second machine to a file, for the cells of a run.
 
     The plan does not have it, since plans are published.
     client_settings: the configuration's ``client``; nothing is written for a namespace.
-    :func:`build_stack` reads the file's keys ``ssh`` and ``ssh_config``, the latter None or a path.
+    :func:`build_client_stack` reads the file's keys: ``ssh``, and ``ssh_config``, a path or None.
     """
     if not isinstance(client_settings, str) and "ssh" in client_settings:
         write_json(
@@ -49,26 +49,25 @@ def write_connection(client_settings: str | Fields) -> None:
         )
 
 
-def examine_client(client_settings: str | Fields) -> tuple[str, bool | None, str]:
-    """Log in to a second machine, and return the client's line of `make doctor`.
+def format_client_doctor_line(client_settings: str | Fields) -> tuple[str, bool | None, str]:
+    """Return the client's line of `make doctor`; log in to the second machine if there is one.
 
-    client_settings: the configuration's ``client``; a namespace is not tried.
-    The line is (topic, whether the client is available, text), as a layer's
-    `format_doctor_line`; the second is None if the MTUs of the two ends differ, so that packets may
-    be lost.
+    client_settings: the configuration's ``client``; a network namespace is not tested.
+    The line is (topic, whether the client is available, text).  The second value is None if the
+    MTUs of the two ends differ, so that packets may be lost.
     """
     connection = {} if isinstance(client_settings, str) else client_settings
     rate = f"; limited to {connection['rate']}" if connection.get("rate") else ""
     if "ssh" not in connection:
         return "client", True, f"a network namespace of this host, joined by a veth pair{rate}"
-    from strata.client.remote import examine_machines
+    from strata.client.remote import read_connection_facts
 
-    # No prompt, and no waiting: doctor must end.
+    # No prompt, and a time limit for connecting: `make doctor` must end.
     ssh = ["ssh", "-oBatchMode=yes", "-oConnectTimeout=10", "-oLogLevel=ERROR"]
     if connection.get("ssh_config"):
         ssh += ["-F", connection["ssh_config"]]
     try:
-        this_end, client_end = examine_machines([*ssh, connection["ssh"]])
+        this_end, client_end = read_connection_facts([*ssh, connection["ssh"]])
     except UserError as error:
         return "client", False, str(error)
     sizes = f"MTU {this_end['mtu']} here, {client_end['mtu']} there"
@@ -77,14 +76,14 @@ def examine_client(client_settings: str | Fields) -> tuple[str, bool | None, str
     return "client", is_available, text
 
 
-def build_stack(resolved: Fields, context: Context) -> tuple[list[Layer], Link]:
-    """Return the client's layers, from the bottom, and the link among them; none is up.
+def build_client_stack(resolved: Fields, context: Context) -> tuple[list[Layer], Link]:
+    """Return the client's layers, from the bottom to the top, and the link among them; none is up.
 
-    resolved: the options of :func:`resolve_options`.
-    context: the client's own, not that of the system under test.
+    resolved: the options, as :func:`resolve_client_options` returns them.
+    context: the client's own context, not that of the system under test.
     :class:`strata.testbed.lifecycle.Client` brings the layers up in this order.
     Raises UserError if the run did not write the ssh destination of the second machine
-    (:func:`write_connection`).
+    (:func:`write_client_connection`).
     """
     bottom = host.Layer(None, {}, context)
     if resolved["kind"] == "namespace":

@@ -22,14 +22,16 @@ from strata.util.process import capture_output, wrap_as_root
 HANDLE = "5742:"
 # Bits per second of each unit of a rate.
 UNITS = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
-# A burst has the traffic of 4 ms, at least two packets of 64 KiB, the largest that a kernel sends.
-BURSTS_PER_SECOND, LEAST_BURST = 250, 131072
+# A burst has the traffic of 4 ms (1/250 s).
+BURSTS_PER_SECOND = 250
+# The least bytes of a burst: two packets of 64 KiB, the largest that a kernel sends.
+LEAST_BURST = 2 * 65536
 
 
 class Link(Layer):
     """A layer of the client's stack that joins the client and this host.
 
-    Its options are those of :func:`strata.client.resolve_options`.
+    Its options are those of :func:`strata.client.resolve_client_options`.
 
     Attributes of a link that is up:
     host: this host's IP address on the link.
@@ -70,29 +72,31 @@ class Link(Layer):
     def limit_rate(self) -> None:
         """Limit the rate of the network interfaces at both ends, if the options have a rate.
 
-        Each end limits the packets that it sends.  Call this once, when both interfaces are up.
+        Each end limits the packets that it sends.  Call this once, after both interfaces are up.
         Raises UserError if an interface already has a configured queueing discipline.
         """
         if rate := self.options["rate"]:
-            capture_output(wrap_as_root(limit_command(self.host_interface, rate)))
-            capture_output(self.wrap_for_client_host(limit_command(self.client_interface, rate)))
+            capture_output(wrap_as_root(build_rate_limit_command(self.host_interface, rate)))
+            capture_output(
+                self.wrap_for_client_host(build_rate_limit_command(self.client_interface, rate))
+            )
 
     def join_systems(self, systems: Sequence[Layer]) -> None:
-        """Give the client a network path to the systems' virtual machines, if there are any.
+        """Connect the client to the systems' virtual machines, if there are any.
 
         systems: the top layers of the equal parts of one system, which are up.
-        The path leads to the machines' bridge, or to the network card that a machine has for
-        itself.
+        The client is connected to the machines' bridge, or to the network card that is passed
+        through to a machine.
         Raises UserError if this card cannot be reached, or if a rate is configured for it.
         """
         machines = [machine for system in systems if (machine := system.find_virtual_machine())]
         if not machines:
             return
-        # All machines are in one network, a /24, so the first one's address tells it.
+        # All machines are in one network, a /24, so it follows from the first machine's address.
         address = machines[0].get_address()
-        card = machines[0].find_passed_card()
+        card = machines[0].find_passthrough_card()
         if card is None:
-            subnet = addresses.compute_address(f"{address}/24", 0) + "/24"
+            subnet = addresses.compute_nth_address(f"{address}/24", 0) + "/24"
             self.join_bridge(machines, paths.get_name_prefix(), subnet)
         elif self.options["rate"]:
             raise UserError(
@@ -114,25 +118,27 @@ class Link(Layer):
 
     @abstractmethod
     def set_client_interface(self, address: str, card: str, client_address: str | None) -> None:
-        """Find or create the client's network interface to a machine's own network card.
+        """Find or create the client's network interface to a machine's passed-through card.
 
-        address: the IP address of the machine's card.  card: its PCI address.
+        address: the IP address of the machine's network card.  card: its PCI address.
         client_address: the client's address in that network, as configured; None if none is.
         Sets `client_interface`, and `kind` if the link's name changes.
         Raises UserError if the client cannot reach the address directly.
         """
 
 
-def limit_command(device: str, rate: str) -> list[str]:
+def build_rate_limit_command(device: str, rate: str) -> list[str]:
     """Return the command that limits the rate at which a network interface sends.
 
     device: the interface's name.
-    rate: a whole number and one of :data:`UNITS`, for example ``1gbit``; config.yaml is checked.
-    The token bucket lets bursts of 4 ms of traffic pass, and at least :data:`LEAST_BURST`.  A
-    packet that would wait in it for more than 50 ms is dropped.
+    rate: a whole number and one of :data:`UNITS`, for example ``1gbit``; the schema of config.yaml
+    has checked it.
+    The token bucket (tc-tbf) passes bursts of 4 ms of traffic, and of at least :data:`LEAST_BURST`
+    bytes.  A packet that would wait in it for more than 50 ms is dropped.
     """
     # All units have four letters.
-    number, unit = rate[:-4], rate[-4:]
+    number = rate[:-4]
+    unit = rate[-4:]
     bytes_per_second = int(number) * UNITS[unit] // 8
     burst = max(bytes_per_second // BURSTS_PER_SECOND, LEAST_BURST)
     settings = ["rate", rate, "burst", str(burst), "latency", "50ms"]

@@ -30,15 +30,15 @@ def get_interface_name() -> str:
 
 
 def _run_ip(*arguments: str, check: bool = True) -> None:
-    """Run ``ip`` of this host as root with these arguments.
+    """Run the host's program ``ip`` as root with these arguments.
 
-    Raises UserError if the command fails and `check` is set.
+    check: whether a failure raises UserError.
     """
     capture_output(wrap_as_root(["ip", *arguments]), check=check)
 
 
-def _set_address(address: str, interface: str, *namespace: str) -> None:
-    """Give a network interface this IP address and no other, and switch the interface on.
+def _set_interface_address(address: str, interface: str, *namespace: str) -> None:
+    """Set the only IP address of a network interface, and switch the interface on.
 
     address: the IP address, in a /24 network.
     namespace: options of ``ip`` that select a network namespace; none selects the host's.
@@ -50,19 +50,20 @@ def _set_address(address: str, interface: str, *namespace: str) -> None:
 
 
 def _set_client_address(subnet: str) -> None:
-    """Give the client its IP address in a network, and no other.
+    """Set the client's only IP address, the one with the number :data:`CLIENT_NUMBER` in a network.
 
     subnet: the network, as ADDRESS/24.
     The namespace and the client's end of the veth pair must exist.
     """
-    address = addresses.compute_address(subnet, CLIENT_NUMBER)
-    _set_address(address, CLIENT_INTERFACE, "-n", get_name_prefix())
+    address = addresses.compute_nth_address(subnet, CLIENT_NUMBER)
+    _set_interface_address(address, CLIENT_INTERFACE, "-n", get_name_prefix())
 
 
 class Namespace(Link):
     """A link to a client in a network namespace of this host, by a veth pair."""
 
-    client_interface, kind = CLIENT_INTERFACE, "veth pair"
+    client_interface = CLIENT_INTERFACE
+    kind = "veth pair"
 
     def start(self) -> None:
         """Create the namespace and the veth pair, with addresses in a network that is not in use.
@@ -74,20 +75,22 @@ class Namespace(Link):
         remove_namespace()
         self.context.note_cleanup({"kind": "namespace", "id": get_name_prefix()})
         subnet = addresses.find_free_subnet(addresses.read_host_routes())
-        self.host = addresses.compute_address(subnet, 1)
+        self.host = addresses.compute_nth_address(subnet, 1)
         self.host_interface = get_interface_name()
         client_end = ["name", CLIENT_INTERFACE, "netns", get_name_prefix()]
         _run_ip("netns", "add", get_name_prefix())
         _run_ip("link", "add", self.host_interface, "type", "veth", "peer", *client_end)
-        _set_address(self.host, self.host_interface)
+        _set_interface_address(self.host, self.host_interface)
         _set_client_address(subnet)
         _run_ip("-n", get_name_prefix(), "link", "set", "lo", "up")
         self.limit_rate()
 
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
-        """Connect the host's end of the veth pair to the bridge, like a cable of another machine.
+        """Attach the host's end of the veth pair to the machines' bridge, as a port.
 
-        The host's end loses its address, and the client gets one in the machines' network.
+        The host's end loses its address, and the client gets an address in the machines' network.
+        machines: not used; only a second machine needs them.
+        bridge: the name of the bridge.  subnet: the machines' network, as ADDRESS/24.
         Removing the namespace undoes all of it, so the journal needs no further entry.
         """
         _run_ip("address", "flush", "dev", self.host_interface)
@@ -109,7 +112,8 @@ class Namespace(Link):
                 "config.yaml: vm.profiles: a card has an address for the machine and none for a "
                 "client in a namespace; give it client, another address of its network"
             )
-        self.client_interface, self.kind = CARD_INTERFACE, "the card whose function the machine has"
+        self.client_interface = CARD_INTERFACE
+        self.kind = "the card whose function the machine has"
         client_end = ["name", CARD_INTERFACE, "netns", get_name_prefix()]
         device = passthrough.find_network_interface(card)
         _run_ip("link", "add", "link", device, *client_end, "type", "macvlan", "mode", "bridge")
@@ -123,23 +127,24 @@ class Namespace(Link):
         """
         return wrap_as_root(["nsenter", f"--net=/run/netns/{get_name_prefix()}", "--", *argv])
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in the network namespace, as root.
 
-        fed: not used; the command always passes its standard input on.
+        reads_stdin: not used; the command always passes its standard input on.
         """
         return self.wrap_for_client_host(argv)
 
 
 def remove_namespace() -> list[str]:
-    """Remove the network namespace and the veth pair, if they exist; return a phrase for each.
+    """Remove this home folder's network namespace and veth pair, if they exist.
 
-    They are those of this home folder.  The programs in the namespace must have been ended before.
+    Returns a phrase for each removed thing, for people.  The programs in the namespace must have
+    been ended before.
     Raises UserError if the namespace cannot be removed.
     """
     removed = []
     if os.path.exists(f"/sys/class/net/{get_interface_name()}"):
-        # It may vanish meanwhile with a namespace that the kernel is removing.
+        # The device may vanish meanwhile, with a namespace that the kernel is removing.
         _run_ip("link", "delete", get_interface_name(), check=False)
         removed.append(f"network device {get_interface_name()}")
     if get_name_prefix() in capture_output(["ip", "netns", "list"], check=False).stdout.split():

@@ -51,7 +51,7 @@ grep -q " $1/" /proc/mounts || rm -rf --one-file-system -- "$1"
 """
 
 
-def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
+def read_connection_facts(ssh: list[str]) -> tuple[Fields, Fields]:
     """Log in to the second machine, and return the facts of both ends of the connection.
 
     ssh: the command that logs in to the second machine; its last argument is that machine's name.
@@ -94,12 +94,13 @@ class Remote(Link):
     kind = "network of a second machine"
     shares_host = False
 
-    def _note_removal(self, *commands: list[str]) -> None:
-        """Write into the journal the host's commands that remove the thing to be made next.
+    def _record_removal(self, *commands: list[str]) -> None:
+        """Write into the journal the commands that remove what is made next on the second machine.
 
-        commands: they are run in this order, and must be harmless if they run twice.
+        commands: this host's commands; they are run in this order, and must be harmless if they run
+        twice.
         The journal's command `find` prints nothing, as if the part did not exist: if the second
-        machine no longer answers, what was made there stays, and no error is raised.
+        machine no longer answers, the part stays there, and no error is raised.
         """
         self.context.note_cleanup(
             {
@@ -119,7 +120,7 @@ class Remote(Link):
         if self.options["ssh_config"]:
             # The journal's commands may run in another working directory.
             configuration = ["-F", os.path.abspath(self.options["ssh_config"])]
-        # They keep one connection open, which all commands share.
+        # With these settings, all commands share one connection, which stays open.
         settings = ssh_connection.build_ssh_settings(self.context.folder)
         connection = [f"-o{key}={value}" for key, value in settings.items()]
         return ["ssh", *configuration, *connection, *options, self.options["ssh"]]
@@ -138,31 +139,36 @@ class Remote(Link):
     def start(self) -> None:
         """Connect to the second machine, limit the rate, and mount the image's files there.
 
-        Each part's removal is noted in the journal before the part is made.  The end of the shared
-        ssh connection is noted first, and so is run last.  Sets `host` and both interfaces.
+        Each part's removal is written into the journal before the part is made.  The command that
+        ends the shared ssh connection is written first, and so is run last.  Sets `host` and both
+        interfaces.
         Raises UserError if the machine cannot be the client.
         """
-        self._note_removal(self._build_ssh_command("-O", "exit"))
-        host_end, client_end = examine_machines(self._build_ssh_command())
+        self._record_removal(self._build_ssh_command("-O", "exit"))
+        host_end, client_end = read_connection_facts(self._build_ssh_command())
         self._root = [] if client_end["root"] == "yes" else ["sudo", "-n", "--"]
-        self.host, self._client = client_end["from"], client_end["address"]
-        self.host_interface, self.client_interface = host_end["device"], client_end["device"]
+        self.host = client_end["from"]
+        self._client = client_end["address"]
+        self.host_interface = host_end["device"]
+        self.client_interface = client_end["device"]
         if self.options["rate"]:
-            here = _build_unlimit_command(self.host_interface)
-            there = _build_unlimit_command(self.client_interface)
-            self._note_removal(wrap_as_root(here), self.wrap_for_client_host(there))
+            host_removal = _build_limit_removal_command(self.host_interface)
+            client_removal = _build_limit_removal_command(self.client_interface)
+            self._record_removal(
+                wrap_as_root(host_removal), self.wrap_for_client_host(client_removal)
+            )
             self.limit_rate()
-        self._mount_tree(self._ensure_tree_on_client())
+        self._mount_image_on_client(self._ensure_image_on_client())
 
-    def _mount_tree(self, tree: str) -> None:
+    def _mount_image_on_client(self, tree: str) -> None:
         """Mount the image's files, a data folder and a temporary folder on the second machine.
 
-        tree: the path of the image's files there.  Notes the removal in the journal first.
+        tree: the path of the image's files there.  Writes the removal into the journal first.
         :meth:`wrap_command` runs programs in the mounted root.
         """
         self._folder = f"{CACHE}/systems/{self.context.id}"
         unmount = ["sh", "-uc", UNMOUNT, "strata", self._folder]
-        self._note_removal(self.wrap_for_client_host(unmount))
+        self._record_removal(self.wrap_for_client_host(unmount))
         root, data, temporary = (f"{self._folder}/{name}" for name in ("root", "data", "tmp"))
         # Programs of any user may write to the /tmp below; other users cannot enter this folder.
         self._run_on_client(["mkdir", "-p", "-m", "0700", self._folder])
@@ -170,7 +176,7 @@ class Remote(Link):
         self._run_on_client(["mkdir", "-m", "1777", temporary])
         self._run_on_client(["sh", "-euc", MOUNT, "strata", root, tree, data, temporary])
 
-    def _ensure_tree_on_client(self) -> str:
+    def _ensure_image_on_client(self) -> str:
         """Copy the image's files to the second machine, if missing, and return their path there.
 
         The copy stays for later runs.  A folder of this name is always complete: the copy gets its
@@ -180,47 +186,48 @@ class Remote(Link):
         image = self.context.image
         assert image
         tree = f"{CACHE}/images/{image['recipe'][:12]}-{image['manifest_sha256'][:12]}"
-        if (
-            capture_output(self.wrap_for_client_host(["test", "-d", tree]), check=False).returncode
-            == 0
-        ):
+        find_tree = self.wrap_for_client_host(["test", "-d", tree])
+        if capture_output(find_tree, check=False).returncode == 0:
             return tree
         # The ID is in the name because another home or host may be copying the same files.
-        part = f"{tree}.{self.context.id}.part"
-        self._note_removal(
-            self.wrap_for_client_host(["rm", "-rf", "--one-file-system", "--", part])
-        )
-        self._run_on_client(["mkdir", "-p", part])
+        partial_tree = f"{tree}.{self.context.id}.part"
+        remove_partial = ["rm", "-rf", "--one-file-system", "--", partial_tree]
+        self._record_removal(self.wrap_for_client_host(remove_partial))
+        self._run_on_client(["mkdir", "-p", partial_tree])
         source = os.path.join(image["folder"], "tree")
         pack = wrap_as_root(["tar", "-C", source, "--numeric-owner", "-cf", "-", "."])
-        unpack = self.wrap_for_client_host(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
+        unpack = self.wrap_for_client_host(
+            ["tar", "-C", partial_tree, "--numeric-owner", "-xpf", "-"]
+        )
         pipe = f"{shlex.join(pack)} | {shlex.join(unpack)}"
         capture_output(["bash", "-o", "pipefail", "-c", pipe], timeout=3600)
-        # If another run was first, the move fails, and that run's equal files are used: `test` says
-        # whether either run succeeded.
-        self._run_on_client(["mv", "-T", "--", part, tree], check=False)
+        # If another run was first, the move fails, and that run's equal files are used: `test`
+        # checks that one of the runs succeeded.
+        self._run_on_client(["mv", "-T", "--", partial_tree, tree], check=False)
         self._run_on_client(["test", "-d", tree])
         return tree
 
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
-        """Set routes between the second machine and the virtual machines behind this host.
+        """Set routes between the second machine and the virtual machines on this host.
 
-        No address is translated.  This host's firewall is opened for packets between the two.  The
-        removal of the route on the second machine is noted in the journal; the routes in the
-        virtual machines end with them.
+        machines: the layers of all virtual machines, which are up.
+        bridge: the name of their bridge on this host.  subnet: their network, as ADDRESS/24.
+        No address is translated.  This host's firewall is opened for packets between the second
+        machine and the virtual ones.  The removal of the route on the second machine is written
+        into the journal; the routes in the virtual machines end with them.
         Raises UserError if a command fails.
         """
-        firewall.allow_packets(
+        firewall.allow_forwarded_packets(
             self.context,
             ["-i", self.host_interface, "-o", bridge, "-s", self._client, "-d", subnet],
             ["-i", bridge, "-o", self.host_interface, "-s", subnet, "-d", self._client],
         )
         # The journal has the removal before the route exists.
         removal = ["ip", "route", "del", subnet, "via", self.host]
-        self._note_removal(self.wrap_for_client_host(removal))
+        self._record_removal(self.wrap_for_client_host(removal))
         route = [subnet, "via", self.host, "dev", self.client_interface]
         self._run_on_client(["ip", "route", "replace", *route])
-        gateway = addresses.compute_address(subnet, 1)
+        gateway = addresses.compute_nth_address(subnet, 1)
         route = ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
         for machine in machines:
             capture_output(machine.build_plain_command(route))
@@ -244,18 +251,19 @@ class Remote(Link):
             )
         self.client_interface = route.split(" dev ", 1)[1].split()[0]
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in the image's files on the second machine.
 
-        It runs as root.  fed: not used; ssh always passes its standard input on.
+        It runs as root.  reads_stdin: not used; ssh always passes its standard input on.
         """
         return self.wrap_for_client_host(["chroot", f"{self._folder}/root", *argv])
 
 
-def _build_unlimit_command(device: str) -> list[str]:
-    """Return the command that removes the limit of a network interface's rate.
+def _build_limit_removal_command(device: str) -> list[str]:
+    """Return the command that removes the rate limit of a network interface.
 
-    It fails for a queueing discipline that is not Strata's, whose handle differs, so it can be run
-    at any time.
+    device: the interface's name.
+    The command can be run at any time: it fails for a queueing discipline that is not Strata's,
+    whose handle differs.
     """
     return ["tc", "qdisc", "del", "dev", device, "root", "handle", HANDLE]

@@ -33,7 +33,8 @@ while True:
 class Layer(layer.Layer):
     """A brake: processes in the system's control group that use a share of every CPU's time.
 
-    They are frozen and ended with that control group.  Option `share`: the share, from 0 to 0.5.
+    The processes are frozen and ended with that control group.  Option `share`: the share, from 0
+    to 0.5.
     """
 
     isolation = "bare"
@@ -64,7 +65,7 @@ class Layer(layer.Layer):
             # The folder is /sys/fs/cgroup/HIERARCHY/...; in version 1 of control groups, HIERARCHY
             # names its controllers, for example cpu,cpuacct.
             hierarchy = folder.split("/")[4]
-            # Processes of a fixed priority get no time in a group of the controller cpu.
+            # In a group of the controller cpu, processes of a real-time priority get no CPU time.
             if "cpu" not in hierarchy.split(","):
                 group_folders.append(folder)
         join_command = ["sh", "-euc", cgroups.JOIN, "strata", *group_folders, "--"]
@@ -72,6 +73,6 @@ class Layer(layer.Layer):
         start = ["sh", "-euc", layer.START_IN_BACKGROUND, "strata", *join_command, *brake]
         capture_output(wrap_as_root(start))
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the command unchanged: it runs in the layer below."""
         return argv

@@ -82,14 +82,17 @@ class Layer(layer.Layer):
 
     @classmethod
     def explain_refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
-        """Return a reason if `numactl` is set and the host lacks that program; else None."""
+        """Return the reason if the option `numactl` is set and the host lacks that program.
+
+        None in all other cases.
+        """
         if "numactl" in resolved and not find_program("numactl"):
             return "numactl is not installed: install the distribution's package of that name"
         return None
 
     @property
     def root(self) -> str:
-        """The host's path of the folder that commands see as their root."""
+        """The path on the host of the folder that commands see as their root."""
         return os.path.join(self.context.folder, "root")
 
     @property
@@ -100,18 +103,18 @@ class Layer(layer.Layer):
     def list_cleanups(self) -> list[Fields]:
         """Return the journal's entry that ends the processes and removes the control group.
 
-        strata.testbed.journal carries it out by its kind.  The mounts are removed with the system's
-        folder, by the host layer's entry.
+        strata.testbed.journal recognizes its kind, "group".  The mounts are removed with the
+        system's folder, by the entry of the layer host.
         """
         return [{"kind": "group", "id": self.context.id}]
 
     def start(self) -> None:
         """Mount the image's files as the root, and create the control group of all commands.
 
-        Creates the folders for the root, /data and /tmp in the system's folder.  Volumes of an
-        image of the user's own are folders there, too, with a copy of the image's files.
-        Call it once for a system: a second call mounts all again.  Raises UserError if a mount
-        fails.
+        Creates the folders for the root, /data and /tmp in the system's folder.  Volumes of the
+        user's own image are folders there, too, with a copy of the image's files.
+        Call it only once for a system: a second call would mount everything again.
+        Raises UserError if a mount fails.
         """
         temporary = os.path.join(self.context.folder, "tmp")
         for folder in (self.root, self.context.data, temporary):
@@ -130,18 +133,19 @@ class Layer(layer.Layer):
             os.chmod(self.context.data, 0o1777)
         cgroups.create_groups(self.context.id, self.context.mask)
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the command that runs `argv` in the new root and in the system's control group.
 
+        reads_stdin: not used; the command always gets its standard input.
         The options `numactl` and `huge_pages` apply to the command.  It runs as the image's user,
-        in the image's folder.  It joins the group before it changes its root, whose /sys lacks the
-        control groups.
+        in the image's folder.  It joins the control group before it changes its root, since the
+        new root's /sys lacks the control groups.
         """
         user_options = []
         if user := self.context.user:
             groups = ",".join(map(str, user["groups"]))
             user_options = [f"--userspec={user['uid']}:{user['gid']}", f"--groups={groups}"]
-        # chroot itself starts the command in /.
+        # chroot starts the command in /, so a shell changes to the image's folder.
         if self.context.folder_inside != "/":
             argv = ["sh", "-c", 'cd "$0" && exec "$@"', self.context.folder_inside, *argv]
         command = ["chroot", *user_options, self.root, *argv]
@@ -152,5 +156,5 @@ class Layer(layer.Layer):
         return wrap_as_root([*cgroups.build_join_command(self.context.id), *command])
 
     def find_cgroup(self) -> str | None:
-        """Return the system's id, which is the name of its control group."""
+        """Return the system's ID, which is the name of its control group."""
         return self.context.id

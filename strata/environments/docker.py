@@ -22,8 +22,8 @@ from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Any, Fields, HostFacts
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
-from strata.util.process import DOCKER_GROUP, ROOT_NEEDED, capture_output, has_root
-from strata.util.progress import count_one_off
+from strata.util.process import DOCKER_GROUP, ROOT_NEEDED, can_run_as_root, capture_output
+from strata.util.progress import count_one_off_time
 
 # The kernel's name of a kind of processor → Docker's.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
@@ -45,10 +45,10 @@ _PROGRAM = {"type": "string", "pattern": "^/"}
 
 @functools.cache
 def inspect_image(reference: str) -> Fields:
-    """Return the object that ``docker image inspect`` prints for an image, with its `reference`.
+    """Return the object that ``docker image inspect`` prints, with the added key `reference`.
 
     reference: the name or ID of an image that the host's daemon has; no image is fetched.
-    A process reads each image once.
+    A process inspects each image only once.
     Raises UserError with the remedy if the daemon does not have the image, or if the image is for
     another kind of machine than this one.
     """
@@ -58,11 +58,12 @@ def inspect_image(reference: str) -> Fields:
     result = capture_output(["docker", "image", "inspect", reference], check=False)
     if result.returncode != 0:
         remedy = f"Docker has no such image here: `docker pull {reference}` fetches it"
-        if not docker_daemon.read_info():
+        if not docker_daemon.read_daemon_info():
             remedy = "no Docker daemon answers: `scripts/dockerd.sh` starts one"
         raise UserError(location + remedy)
     inspected: Fields = json.loads(result.stdout)[0]
-    machine, architecture = os.uname().machine, inspected.get("Architecture")
+    machine = os.uname().machine
+    architecture = inspected.get("Architecture")
     if inspected.get("Os") != "linux" or ARCHITECTURES.get(machine, machine) != architecture:
         raise UserError(
             f"{location}it is built for {inspected.get('Os')} on {architecture}, and this machine "
@@ -71,23 +72,25 @@ def inspect_image(reference: str) -> Fields:
     return {**inspected, "reference": reference}
 
 
-def _resolve_image(reference: str, image: Fields) -> Fields:
+def _resolve_image_version(reference: str, image: Fields) -> Fields:
     """Return ``{name, id}`` of another version of the user's own image, for the plan.
 
-    reference: its name or ID.  image: the configuration's ``image``.
-    The key ``refused`` is added with the reason, and ``id`` is None, if the image cannot be
-    measured: its programs run with the settings of the image that `image.docker` names, so both
-    images must have the same.  :meth:`Layer.explain_refusal` reads ``refused``; nothing is raised.
+    reference: the name or ID of that version.  image: the configuration's ``image``.
+    If the version cannot be measured, ``id`` is None, and the key ``refused`` has the reason, which
+    :meth:`Layer.explain_refusal` reads.  Nothing is raised.
+    Programs of the version run with the settings of the image that `image.docker` names, so both
+    images must have the same :data:`SETTINGS`.
     """
     if "docker" not in image:
         reason = "image: needs image.docker, the version that native runs"
         return {"name": reference, "id": None, "refused": reason}
     try:
-        native_version, version = inspect_image(image["docker"]), inspect_image(reference)
+        native_version = inspect_image(image["docker"])
+        version = inspect_image(reference)
     except UserError as error:
         return {"name": reference, "id": None, "refused": str(error)}
     for key, instruction in SETTINGS.items():
-        if _read_setting(native_version, key) != _read_setting(version, key):
+        if _normalize_image_setting(native_version, key) != _normalize_image_setting(version, key):
             reason = (
                 f"image: its {instruction} is not that of {image['docker']}, as which its programs "
                 f"run: make it equal in {reference}"
@@ -96,10 +99,11 @@ def _resolve_image(reference: str, image: Fields) -> Fields:
     return {"name": reference, "id": version["Id"]}
 
 
-def _read_setting(inspected: Fields, key: str) -> Any:
-    """Return one of :data:`SETTINGS` of an image, normalized: equal settings compare as equal.
+def _normalize_image_setting(inspected: Fields, key: str) -> Any:
+    """Return a setting of an image in a form in which equivalent settings compare as equal.
 
-    inspected: what :func:`inspect_image` returns.  None if the image does not set it.
+    inspected: the result of :func:`inspect_image`.  key: a key of :data:`SETTINGS`.
+    Returns None if the image does not have the setting.
     """
     value = (inspected["Config"] or {}).get(key) or None
     # The order of variables does not matter, and each image has a PATH.
@@ -107,16 +111,16 @@ def _read_setting(inspected: Fields, key: str) -> Any:
 
 
 def format_runtime_name(resolved: Fields) -> str:
-    """Return the name under which the daemon knows the container's runtime.
+    """Return the name of a container's runtime in the configuration of Docker's daemon.
 
     resolved: the container's options.
-    write_gvisor_runtimes in scripts/dockerd.sh adds the sandbox's runtimes under these names; the
-    name of another program's runtime ends with 12 digits of the program's SHA-256.
+    write_gvisor_runtimes in scripts/dockerd.sh must use the same names for gVisor's runtimes.  If
+    the option `program` is set, the name ends with 12 digits of the program's SHA-256.
     """
-    if not gvisor.is_requested(resolved) and "program" not in resolved:
+    if not gvisor.is_gvisor_requested(resolved) and "program" not in resolved:
         return "runc"
     name_parts = ["strata", resolved.get("runtime", "runc")]
-    if gvisor.is_requested(resolved):
+    if gvisor.is_gvisor_requested(resolved):
         name_parts.append(resolved["sandbox"]["stack"])
         if "files" in resolved["sandbox"]:
             name_parts.append(gvisor.GOFER)
@@ -127,9 +131,9 @@ def format_runtime_name(resolved: Fields) -> str:
 
 @functools.cache
 def _hash_program(path: str) -> str:
-    """Return the SHA-256 of a program in hexadecimal digits, "" if it cannot be read.
+    """Return the SHA-256 of a program in hexadecimal digits; "" if it cannot be read.
 
-    A process reads each program once.  :meth:`Layer.check_options` refuses missing programs.
+    A process reads each program only once.  :meth:`Layer.check_options` refuses missing programs.
     """
     try:
         with open(path, "rb") as file:
@@ -197,28 +201,28 @@ class Layer(engine.Container):
     def explain_unavailability(cls) -> str | None:
         """Return why this machine can have no Docker daemon, with the remedy; None if it can.
 
-        A daemon that is installed is enough: it is started when it is needed.
+        A daemon that is installed is sufficient: it is started when it is needed.
         """
         if reason := super().explain_unavailability():
             return reason
-        if docker_daemon.is_reachable() or find_program("dockerd"):
+        if docker_daemon.is_daemon_reachable() or find_program("dockerd"):
             return None
         return "no Docker daemon answers and none is installed: start it, or run `make setup`"
 
     @classmethod
     def explain_missing_permission(cls) -> str | None:
-        """Return why this user cannot reach the daemon, with the remedy; None if it is reached.
+        """Return why this user may not use the daemon, with the remedy; None if permitted.
 
         None, too, if no daemon runs yet and DOCKER_HOST names none.
         """
         socket = docker_daemon.find_usual_socket()
-        if socket and daemons.is_listening(socket):
+        if socket and daemons.has_listener(socket):
             if os.access(socket, os.W_OK):
                 return None
             return f"this user may not use Docker at {socket}: {DOCKER_GROUP}"
         address = os.environ.get("DOCKER_HOST")
-        # A socket where nobody listens needs no further question.
-        if address and (socket or not docker_daemon.read_info()):
+        # Nobody listens at `socket`, if it is set: only other addresses need a query.
+        if address and (socket or not docker_daemon.read_daemon_info()):
             return (
                 f"no Docker daemon answers at DOCKER_HOST, {address}: `unset DOCKER_HOST`, or "
                 "start that daemon"
@@ -227,11 +231,13 @@ class Layer(engine.Container):
 
     @classmethod
     def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
-        """Return (option, what is wrong) where options contradict each other or the layer below.
+        """Return (option, message) for options that contradict each other or the layer below.
 
         Programs that do not exist, and limits that no container can have, are returned, too.
         """
-        mistakes = super().check_options(options, below) + gvisor.check_options(options, below)
+        mistakes = super().check_options(options, below) + gvisor.find_gvisor_mistakes(
+            options, below
+        )
         if below != "host":
             for key in HOST_OPTIONS:
                 if key in options:
@@ -258,26 +264,28 @@ class Layer(engine.Container):
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
-        """Return the options for the plan, with all that decides a result.
+        """Return the options for the plan, completed by everything that decides a result.
 
-        `network` is the network that an option of ``docker run`` names, if one does.  `program` and
+        If a passed option ``--network`` names a network, `network` is set to it.  `program` and
         `dockerd` become ``{path, sha256}``, `image` becomes ``{name, id}``.  For gVisor, `sandbox`
         (:func:`gvisor.plan_sandbox`) replaces `stack` and `directfs`: it has the version of runsc,
-        so that cells are measured again after an upgrade.  :meth:`restore_options` is the inverse.
+        so that cells are measured again after an upgrade.
+        :meth:`restore_options` is the inverse: change both together.
         """
         resolved = dict(options)
         if network := passed_options.find_network(options):
             resolved["network"] = network
         programs = {key: options.get(key) for key in ("program", "dockerd")}
         if options.get("runtime") == "crun":
-            # Docker has no runtime of this name itself: the program is added by its digest.
+            # Docker has no runtime with the name crun.  The path is resolved to a digest, which
+            # becomes a part of the runtime's name.
             programs["program"] = options.get("program") or find_program("crun")
         for key, path in programs.items():
             if path:
                 resolved[key] = {"path": path, "sha256": _hash_program(path)}
         if "image" in options:
-            resolved["image"] = _resolve_image(options["image"], config["image"])
-        if gvisor.is_requested(options):
+            resolved["image"] = _resolve_image_version(options["image"], config["image"])
+        if gvisor.is_gvisor_requested(options):
             resolved["sandbox"] = gvisor.plan_sandbox(resolved)
             for key in ("stack", "directfs"):
                 resolved.pop(key, None)
@@ -285,9 +293,9 @@ class Layer(engine.Container):
 
     @classmethod
     def restore_options(cls, resolved: Fields) -> Fields:
-        """Return the options of config.yaml that :meth:`resolve_options` made these from.
+        """Return the options of config.yaml from which :meth:`resolve_options` makes these options.
 
-        The digests, ids, versions and the daemon's differences are left out.
+        The digests, IDs, versions and the daemon's differences are left out.
         """
         options = super().restore_options(resolved)
         for key in ("program", "dockerd"):
@@ -298,47 +306,47 @@ class Layer(engine.Container):
         if passed_options.find_network(options):
             options.pop("network", None)
         if "sandbox" in resolved:
-            options |= gvisor.restore_options(resolved["sandbox"])
+            options |= gvisor.restore_gvisor_options(resolved["sandbox"])
         return options
 
     @classmethod
     def list_host_commands(cls) -> list[list[str]]:
-        """Return the commands of Docker's client for the usual daemon and for second ones.
+        """Return the beginnings of Docker commands for the usual daemon and for second daemons.
 
         The list is empty if the usual daemon does not answer or this user may not use it.
         """
-        if not docker_daemon.is_reachable() or cls.explain_missing_permission():
+        if not docker_daemon.is_daemon_reachable() or cls.explain_missing_permission():
             return []
         sockets = docker_daemon.list_second_sockets()
         return [docker_daemon.build_client_command(socket) for socket in (None, *sockets)]
 
     def build_engine_command(self, *arguments: str) -> list[str]:
-        """Return the command, for the layer below, of Docker's client with these arguments."""
+        """Return the Docker command with these arguments, for the layer below."""
         socket = docker_daemon.find_second_socket(self.options)
         return [*docker_daemon.build_client_command(socket), *arguments]
 
     @classmethod
     def add_observations(cls, resolved: Fields, below: str) -> Fields:
-        """Return the options with ``daemon``: what is unusual about the host's daemon.
+        """Return the options with the key ``daemon``: what is unusual about the host's daemon.
 
-        The options stay as they are if nothing is unusual, or if the daemon does not answer or is
-        foreign.
+        The options are returned unchanged if nothing is unusual, if the daemon does not answer, or
+        if it is not a daemon of this host.
         """
         socket = docker_daemon.find_second_socket(resolved)
-        info = docker_daemon.read_info(socket) if below == "host" else {}
+        info = docker_daemon.read_daemon_info(socket) if below == "host" else {}
         if not info or docker_daemon.explain_foreign_daemon(info, socket):
             return resolved
-        differences = docker_daemon.list_differences(resolved, info)
+        differences = docker_daemon.find_daemon_differences(resolved, info)
         return {**resolved, "daemon": differences} if differences else resolved
 
     @classmethod
     def explain_refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why the machine or its daemon cannot provide this container; None if it can.
 
-        Checked are the limits, the image, whether the daemon is this host's own, and whether the
-        daemon has the needed bridge, users, log driver and runtime.  The first reason is returned.
-        The usual daemon is not checked while it does not answer: a cell will start it, and check
-        it again.
+        The method checks the limits, the image, whether the daemon is this host's own, and whether
+        the daemon has the needed bridge, users, log driver and runtime.  It returns the first
+        reason.  A usual daemon that does not answer is not checked: a cell will start it, and check
+        it then.
         """
         if below != "host":
             # A virtual machine numbers its own CPUs; its memory follows from the workloads' scale.
@@ -350,7 +358,7 @@ class Layer(engine.Container):
         if resolved.get("runtime") == "crun" and (reason := engine.explain_missing_runtime("crun")):
             return reason
         socket = docker_daemon.find_second_socket(resolved)
-        info = docker_daemon.read_info(socket)
+        info = docker_daemon.read_daemon_info(socket)
         if not info and socket:
             program = resolved["dockerd"]["path"]
             return (
@@ -373,10 +381,11 @@ class Layer(engine.Container):
 
     @classmethod
     def get_labels(cls, resolved: Fields) -> Fields:
-        """Return the paper's names of the container: ``{network, data}``.
+        """Return the names that the paper uses for the container: ``{network, data}``.
 
-        ``title`` is added if the daemon, crun, an image, passed options or a sandbox changes it,
-        ``kind`` for a sandbox.  Whatever :meth:`add_observations` adds must show in one of them.
+        The key ``title`` is added if the daemon, crun, an image, passed options or a sandbox
+        changes it, and ``kind`` for a sandbox.  One of the names must show each difference that
+        :meth:`add_observations` adds.
         """
         labels = super().get_labels(resolved)
         differences = resolved.get("daemon", {})
@@ -389,7 +398,7 @@ class Layer(engine.Container):
         title = cls.title
         in_title = {key: differences[key] for key in ("users", "seccomp") if key in differences}
         if in_title:
-            title += f", {docker_daemon.format_differences(in_title)}"
+            title += f", {docker_daemon.format_daemon_differences(in_title)}"
         if resolved.get("runtime") == "crun":
             title += " by crun"
         if "dockerd" in resolved:
@@ -398,38 +407,39 @@ class Layer(engine.Container):
             title += f", image {resolved['image']['name']}"
         if "options" in resolved:
             title += f" with {' '.join(resolved['options'])}"
-        if gvisor.is_requested(resolved):
-            return gvisor.add_labels(labels, resolved["sandbox"], title)
+        if gvisor.is_gvisor_requested(resolved):
+            return gvisor.add_sandbox_labels(labels, resolved["sandbox"], title)
         return labels if title == cls.title else {**labels, "title": title}
 
     @classmethod
-    def describe(cls, resolved: Fields) -> Fields:
-        """Return ``{otherwise}``, the passed options and what is unusual about the daemon.
+    def describe_for_plan(cls, resolved: Fields) -> Fields:
+        """Return ``{otherwise}`` for the plan: the passed options and what the daemon has unusual.
 
-        The key is missing if there is neither.  A sandbox is also ``doubtful``, because it lacks
-        some system calls.
+        The key is missing if there is neither.  For a sandbox, ``doubtful`` is added, because it
+        lacks some system calls.
         """
         facts: Fields = {}
         endings = []
         if "options" in resolved:
-            endings.append(passed_options.shorten_for_label(resolved["options"]))
+            endings.append(passed_options.format_options_for_label(resolved["options"]))
         if "daemon" in resolved:
-            endings.append(docker_daemon.format_differences(resolved["daemon"]))
+            endings.append(docker_daemon.format_daemon_differences(resolved["daemon"]))
         if endings:
             facts["otherwise"] = ", ".join(endings)
-        if gvisor.is_requested(resolved):
+        if gvisor.is_gvisor_requested(resolved):
             facts["doubtful"] = True
         return facts
 
     @classmethod
     def format_doctor_line(cls) -> tuple[str, bool | None, str]:
-        """Return the daemon's line of `make doctor`: its version and what is unusual about it.
+        """Return the line of `make doctor` about the daemon: ("Docker", whether usable, text).
 
-        The second value is False, and the text is the reason, if the daemon cannot be used.
+        The text has the daemon's version and what is unusual about it, or else the reason why the
+        daemon cannot be used.
         """
         if reason := cls.explain_unavailability() or cls.explain_missing_permission():
             return "Docker", False, reason
-        info = docker_daemon.read_info()
+        info = docker_daemon.read_daemon_info()
         if not info:
             return "Docker", False, "no daemon answers: `scripts/dockerd.sh` starts one"
         text = f"version {info['ServerVersion']}"
@@ -437,31 +447,34 @@ class Layer(engine.Container):
             return "Docker", False, f"{text}: {reason}"
         # A container with these options shows all differences.
         options = {"network": "bridge", "data": "layered"}
-        if differences := docker_daemon.list_differences(options, info):
-            text += f"; other than usual: {docker_daemon.format_differences(differences)}"
+        if differences := docker_daemon.find_daemon_differences(options, info):
+            text += f"; other than usual: {docker_daemon.format_daemon_differences(differences)}"
         return "Docker", True, text
 
     def observe_engine(self) -> None:
-        """Start the host's daemon if none answers, and record its facts.
+        """Start the host's daemon if none answers, and read its facts for the records.
 
-        A second daemon is not started.  Raises UserError if the host's daemon does not answer, or
-        is not as the plan expects.
+        A second daemon is not started.
+        Raises UserError if the host's daemon does not answer, or is not as the plan expects.
         """
         if self.below.name == "host" and "dockerd" not in self.options:
-            start_daemon()
+            start_docker_daemon()
         super().observe_engine()
         if self.find_virtual_machine() is None:
             self._require_planned_daemon()
 
     def select_engine_facts(self, info: Fields) -> Fields:
-        """Return the daemon's facts for the records, from the output of ``docker info``."""
-        return docker_daemon.select_facts(info)
+        """Return the daemon's facts for the records.
+
+        info: the output of ``docker info``.
+        """
+        return docker_daemon.select_daemon_facts(info)
 
     def list_run_options(self) -> list[str]:
         """Return the options for the parent of the container's control group and for the runtime.
 
-        The runtime is always named, so that the daemon's default does not matter.  Needs the facts
-        of :meth:`observe_engine`.
+        The runtime is always given, so that the daemon's default does not matter.
+        :meth:`observe_engine` must have been called before: it reads the daemon's cgroup driver.
         """
         parent = cgroups.get_parent_group(self._facts["cgroup_driver"])
         return ["--cgroup-parent", parent, "--runtime", format_runtime_name(self.options)]
@@ -474,12 +487,12 @@ class Layer(engine.Container):
         return super()._image_id
 
     def list_cleanups(self) -> list[Fields]:
-        """Return the journal's entries that remove the container and what else may be left.
+        """Return the journal's entries that remove the container and other things it may leave.
 
-        Further entries remove the container of :meth:`_read_state`, if options are passed on, and
-        end the processes that a failed sandbox leaves.  Containers survive their daemon: clean-up
-        starts the usual daemon, if necessary, to remove them.  The list is empty in a virtual
-        machine.
+        If options are passed on, an entry removes the container of
+        :meth:`_read_container_state`.  For a sandbox, an entry ends the processes that a failed one
+        leaves.  Containers survive their daemon: clean-up starts the usual daemon, if necessary, to
+        remove them.  In a virtual machine, no entry removes a container.
         """
         entries = super().list_cleanups()
         if entries and self.list_passed_options():
@@ -487,22 +500,22 @@ class Layer(engine.Container):
         if "dockerd" not in self.options:
             # The script starts the usual daemon, and no second one.
             entries = [{**entry, "start": "scripts/dockerd.sh"} for entry in entries]
-        if gvisor.is_requested(self.options):
-            # The first entry is carried out last, when the container is gone.  The file holds the
-            # container's id, which names the group.
+        if gvisor.is_gvisor_requested(self.options):
+            # The first entry is carried out last, when the container is removed.  The file holds
+            # the container's ID, which is the name of the control group.
             entries.insert(0, {"kind": "group", "id": self.id_file})
         return entries
 
     def start(self) -> None:
-        """Start the container, and make the packet filter's rules that its options request.
+        """Start the container, and add the firewall rules that its options request.
 
-        The journal gets an entry that removes each rule.
-        Raises UserError as :meth:`Container.up` does; with passed options, it names only these and
-        Docker's reason.  If a sandbox with its own network stack fails, the error also suggests the
-        host's stack.
+        The removal of each rule is written into the journal.
+        Raises UserError if the container cannot be started.  With passed options, the message names
+        only these and Docker's reason.  If a sandbox with its own network stack fails, the message
+        also suggests the host's stack.
         """
         if self.options.get("port") == "proxy":
-            firewall.skip_translation(self.context, self.below.get_listen_address())
+            firewall.add_untranslated_port_rules(self.context, self.below.get_listen_address())
         try:
             super().start()
         except UserError as error:
@@ -511,11 +524,16 @@ class Layer(engine.Container):
             match = re.search("Error response from daemon: (.*)", text)
             if passed and match:
                 text = f"Docker starts no container with {passed}: {match[1]}"
-            if gvisor.is_requested(self.options) and self.options["sandbox"]["stack"] == "sandbox":
+            if (
+                gvisor.is_gvisor_requested(self.options)
+                and self.options["sandbox"]["stack"] == "sandbox"
+            ):
                 text += "\nif gVisor's own network stack is the reason, set stack: host"
             raise type(error)(text) from None
         if "rules" in self.options:
-            firewall.add_idle_rules(self.context, self._bridge_address, self.options["rules"])
+            firewall.add_nonmatching_rules(
+                self.context, self._bridge_address, self.options["rules"]
+            )
             if self.list_publish_options():
                 # The facts counted the rules before these were added.
                 self._facts["network"] |= firewall.read_packet_filter().collect_facts()
@@ -525,32 +543,32 @@ class Layer(engine.Container):
 
         None if the system has neither.
         """
-        if not gvisor.is_requested(self.options):
+        if not gvisor.is_gvisor_requested(self.options):
             return super().find_kernel_process()
         # The sandbox's command line begins so, whatever the path of runsc is.
         processes = cgroups.list_program_processes(self.find_cgroup() or "", "runsc-sandbox")
         return processes[0] if processes else None
 
     def _require_planned_daemon(self) -> None:
-        """Raise UserError unless the host's daemon is this host's own and as the plan expects.
+        """Check that the daemon runs on this host, and is as the plan expects.
 
-        If ports are published, the packet filter is checked later, by
-        :meth:`_require_planned_ports`.
+        If ports are published, :meth:`_require_planned_ports` checks the packet filter later.
+        Raises UserError if it is not.
         """
         socket = docker_daemon.find_second_socket(self.options)
         if reason := docker_daemon.explain_foreign_daemon(self.info, socket):
             raise UserError(reason)
-        # `add_observations` put it there when the plan was made.
+        # `add_observations` added this key when the plan was made.
         planned = dict(self.options.get("daemon", {}))
         # The kernel has rules for published ports only once the container is up.
         checks_rules = not self.list_publish_options()
         if not checks_rules:
             planned.pop("ports", None)
-        with count_one_off():
-            current = docker_daemon.list_differences(self.options, self.info, checks_rules)
+        with count_one_off_time():
+            current = docker_daemon.find_daemon_differences(self.options, self.info, checks_rules)
         if current != planned:
-            current_text = docker_daemon.format_differences(current) or "as usual"
-            planned_text = docker_daemon.format_differences(planned) or "as usual"
+            current_text = docker_daemon.format_daemon_differences(current) or "as usual"
+            planned_text = docker_daemon.format_daemon_differences(planned) or "as usual"
             raise UserError(
                 "the Docker daemon is not as when the plan was made, perhaps while none answered "
                 f"(now: {current_text}; planned: {planned_text}): run again, and the plan is made "
@@ -565,41 +583,43 @@ class Layer(engine.Container):
         """
         super().observe_container()
         if self.list_passed_options():
-            self._observe_effects()
+            self._observe_option_effects()
         if self.list_publish_options():
             self._require_planned_ports()
-        if gvisor.is_requested(self.options):
+        if gvisor.is_gvisor_requested(self.options):
             self._require_planned_sandbox()
 
     @property
     def _probe_name(self) -> str:
         """The name of the containers that are started only to read the state inside them.
 
-        Only one is up at a time; the journal's entry finds it by this name.
+        At most one is up at a time.  The journal's entry removes it by this name.
         """
         return f"{self.context.id}-state"
 
-    def _observe_effects(self) -> None:
+    def _observe_option_effects(self) -> None:
         """Observe how the container differs from one without the passed options.
 
         Adds the effects to the settings in the facts for the records, and sets
         `observed_differences`, which registry.collect_declared_differences reads.
         """
         argv = self.wrap_command(option_effects.build_container_state_command())
-        state = option_effects.parse_state(self.run_below(argv, check=False))
-        rows, self.observed_differences = option_effects.explain_state(
-            self.list_passed_options(), state, self._read_state
+        state = option_effects.parse_container_state(self.run_in_layer_below(argv, check=False))
+        rows, self.observed_differences = option_effects.explain_state_differences(
+            self.list_passed_options(), state, self._read_container_state
         )
         self._facts["settings"] = [*self._facts.get("settings", []), *rows]
 
-    def _read_state(self, passed: Sequence[str], number: int) -> option_effects.ContainerState:
-        """Return the state inside a container with some of the passed options.
+    def _read_container_state(
+        self, passed: Sequence[str], number: int
+    ) -> option_effects.ContainerState:
+        """Return the state inside a new container with some of the passed options.
 
         passed: the options.  number: distinguishes equal containers.
-        The first container without options is started each time, since the machine's settings may
-        change.  The states of the others, which only show each option's effect, are kept in files
-        in the image's folder, whose names follow from all that decides the state.  The files go
-        with the image.
+        The container without options and with number 0 is started in every cell, since the
+        machine's settings may change.  The states of other containers only show an option's effect,
+        and are stored in files in the image's folder.  A file's name is a hash of everything that
+        decides the state.  The files are removed with the image.
         Raises UserError if no container starts with only these options.
         """
         options = ["--rm", "--name", self._probe_name]
@@ -607,25 +627,25 @@ class Layer(engine.Container):
             options, passed, option_effects.build_container_state_command()
         )
         if not passed and number == 0:
-            return option_effects.parse_state(self.run_below(argv))
+            return option_effects.parse_container_state(self.run_in_layer_below(argv))
         versions = [self.info.get(key) for key in ("ServerVersion", "KernelVersion")]
         text = json.dumps([number, self.below.name, *versions, *argv])
-        # These differ for each system, and decide nothing.
+        # These two texts differ between systems, and do not affect the state.
         text = text.replace(self.below.data, "DATA").replace(self._probe_name, "NAME")
         digest = hashlib.sha256(text.encode()).hexdigest()
         path = os.path.join(self.image["folder"], "states", f"{digest}.json")
         state: option_effects.ContainerState | None = read_json(path)
         if state is None:
-            state = option_effects.parse_state(self.run_below(argv))
+            state = option_effects.parse_container_state(self.run_in_layer_below(argv))
             os.makedirs(os.path.dirname(path), exist_ok=True)
             write_json(path, state)
         return state
 
     def _require_planned_ports(self) -> None:
-        """Record the host's bridge, and require that packets reach published ports as planned.
+        """Record facts of the host's bridge; check that packets reach published ports as planned.
 
-        Adds `bridge` and `mtu` to the facts of the network.  The path is `ports` of these facts,
-        which :meth:`Container.observe_container` set.
+        Adds `bridge` and `mtu` to the facts of the network.  :meth:`Container.observe_container`
+        must have set the key `ports` of these facts before, which is the path of the packets.
         Raises UserError if packets take another path, or none.
         """
         facts = self._facts["network"]
@@ -658,7 +678,7 @@ class Layer(engine.Container):
         command_lines = cgroups.list_command_lines(self.find_cgroup() or "")
         sandbox = gvisor.observe_sandbox(command_lines, gvisor.find_runsc(self.options))
         self._facts["sandbox"] = sandbox
-        if difference := gvisor.find_mismatch(self.options["sandbox"], sandbox):
+        if difference := gvisor.find_sandbox_mismatch(self.options["sandbox"], sandbox):
             raise UserError(
                 f"the container is not in the sandbox that was planned: {difference}; run again, "
                 "so that the plan says it"
@@ -667,16 +687,16 @@ class Layer(engine.Container):
     def collect_facts(self) -> Fields:
         """Return ``{docker: …}`` for the records.
 
-        Its value has the daemon's facts, `settings` (applied limits and options), `network` (the
-        path to published ports) and `sandbox`; the last three only if there are any.
+        The value has the daemon's facts and, if they exist, `settings` (applied limits and
+        options), `network` (the path to published ports) and `sandbox`.
         """
         return {"docker": self._facts}
 
 
 def _explain_closed_ports(resolved: Fields) -> str | None:
-    """Return why the requested path to published ports cannot be provided; None if it can.
+    """Return why this host cannot provide the requested path to published ports; None if it can.
 
-    resolved: the container's options.
+    resolved: the container's options; `port` and `rules` request a path.
     """
     if resolved.get("port") == "dnat" and "ports" in resolved.get("daemon", {}):
         return (
@@ -686,25 +706,27 @@ def _explain_closed_ports(resolved: Fields) -> str | None:
     if resolved.get("port") == "proxy" or "rules" in resolved:
         if not find_program("iptables"):
             return "iptables is not installed: install the distribution’s package of that name"
-        if not has_root():
+        if not can_run_as_root():
             return f"root is needed for rules of the packet filter: {ROOT_NEEDED}"
     return None
 
 
 def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
-    """Return why the daemon cannot run the container by its runtime, with the remedy, or None.
+    """Return why the daemon cannot run the container by its runtime, with the remedy; else None.
 
     resolved: the container's options.
-    info: the output of ``docker info``; empty if no daemon answers yet, which may know the runtime.
+    info: the output of ``docker info``; empty if no daemon answers yet: its runtimes are then not
+    checked.
     """
     name = format_runtime_name(resolved)
     if name == "runc":
-        # Every daemon knows it.
+        # Every daemon has this runtime.
         return None
-    # For runc and crun, too, this is the path: under another name than runc, they have `program`.
+    # This is also the path of runc or crun: if their name is not runc, `program` is set.
     program = gvisor.find_runsc(resolved)
-    command, arguments = "scripts/dockerd.sh runtimes", []
-    if gvisor.is_requested(resolved):
+    command = "scripts/dockerd.sh runtimes"
+    arguments: list[str] = []
+    if gvisor.is_gvisor_requested(resolved):
         if resolved["sandbox"]["version"] is None:
             return (
                 "gVisor (runsc) is not installed: `make setup` installs it on Debian 12 and newer"
@@ -715,14 +737,15 @@ def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
     planned = " ".join([program, *arguments])
     if "program" in resolved:
         command = f"scripts/dockerd.sh runtime {name} {planned}"
-    runtime = engine.find_value(info, "Runtimes", name)
+    runtime = engine.get_nested_value(info, "Runtimes", name)
     if runtime is None:
         return f"the Docker daemon does not know {planned} as {name}: `{command}` adds it"
     path = runtime.get("path", "another program")
     given_arguments = runtime.get("runtimeArgs") or []
     # Without `program`, runsc may be in any folder.
-    is_planned = program in (path, os.path.basename(path))
-    if not is_planned or not {*arguments} <= {*given_arguments}:
+    is_planned_program = program in (path, os.path.basename(path))
+    has_planned_arguments = {*arguments} <= {*given_arguments}
+    if not is_planned_program or not has_planned_arguments:
         return (
             f"the Docker daemon’s runtime {name} is not {planned} but "
             f"{' '.join([path, *given_arguments])}: take it out of its configuration, and "
@@ -731,9 +754,11 @@ def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
     return None
 
 
-def start_daemon() -> None:
-    """Start the usual Docker daemon by scripts/dockerd.sh, unless it answers.
+def start_docker_daemon() -> None:
+    """Start the usual Docker daemon by scripts/dockerd.sh, unless it answers already.
 
-    Raises UserError if it does not answer then.
+    Raises UserError if the daemon does not answer afterwards.
     """
-    daemons.start_daemon("no Docker daemon answers", "dockerd.sh", docker_daemon.is_reachable)
+    daemons.start_daemon_by_script(
+        "no Docker daemon answers", "dockerd.sh", docker_daemon.is_daemon_reachable
+    )

@@ -10,8 +10,8 @@ from strata.util.files import remove_tree
 from strata.util.process import capture_output, wrap_as_root
 
 # Arguments: a folder for the file system in memory, the bytes of the disk, and the folder to mount
-# the disk on.  Run as root by sh -eu.  The loop device goes with the last mount of it.  The journal
-# of ext4 takes its share of the file, so that a workload asks for more than its files take.
+# the disk on.  Run as root by sh -eu.  The loop device is removed with its last mount.  ext4's own
+# journal takes a part of the disk, so a workload must request more bytes than its files take.
 MOUNT_DISK = """
 memory=$1 bytes=$2 data=$3
 mount -t tmpfs -o "size=$((bytes + 1048576)),mode=700" strata "$memory"
@@ -43,7 +43,7 @@ class Layer(layer.Layer):
         for name in sorted(os.listdir(parent)) if os.path.isdir(parent) else ():
             folder = os.path.join(parent, name)
             cgroups.remove_groups(name)
-            holders.end_holders(folder)
+            holders.kill_folder_holders(folder)
             remove_tree(folder, unmount=True)
             removed.append(f"folder {folder}")
         return removed
@@ -52,16 +52,16 @@ class Layer(layer.Layer):
         """Return the journal's entry that removes the system's folder.
 
         If no layer stands on the host, a second entry ends the programs that run on the bare host.
-        It is the last entry, and so the first that is carried out.
+        It must be the last entry: entries are carried out from the last to the first.
         """
         kinds = ["folder"] if self.above else ["folder", "programs"]
         return [{"kind": kind, "id": self.context.folder} for kind in kinds]
 
     def start(self) -> None:
-        """Create the system's folder, which only this user may enter, and the data folder.
+        """Create the system's folder, which only this user may enter, and the data folder in it.
 
-        The data folder lies on a RAM disk if the context has one, which is removed with the
-        system's folder.
+        If the context has `disk_bytes`, the data folder is on a RAM disk of this size, which is
+        removed with the system's folder.
         Raises FileExistsError if the system has a folder already, and UserError if the disk cannot
         be mounted.
         """
@@ -78,15 +78,19 @@ class Layer(layer.Layer):
                 wrap_as_root(["chown", f"{os.getuid()}:{os.getgid()}", self.context.data])
             )
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the command that runs `argv` on the host.
 
-        With a layer above it is `argv` itself: that layer ends its own programs.  Otherwise the
-        command also keeps the system's folder open, since clean-up ends the programs that do.
-        fed: not used here; other layers pass standard input on only then.
+        With a layer above, it is `argv` itself: that layer ends its own programs.  Otherwise, the
+        command also keeps the system's folder open: clean-up finds programs to end by that.
+        reads_stdin: not used; the command always gets its standard input.
         """
-        return argv if self.above else [*holders.build_holding_command(self.context.folder), *argv]
+        return (
+            argv
+            if self.above
+            else [*holders.build_folder_holding_command(self.context.folder), *argv]
+        )
 
     def get_address(self) -> str:
-        """Return the host's address where the client reaches it."""
+        """Return the host's IP address where the client reaches it."""
         return self.context.address

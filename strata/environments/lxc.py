@@ -39,23 +39,26 @@ class Layer(chroot.Layer):
     options_schema = layer.build_options_schema()
 
     @property
-    def monitor(self) -> str:
-        """The name of the control group of LXC's own process, which runs the container."""
+    def monitor_group(self) -> str:
+        """The name of the control group of LXC's monitor process, which runs the container."""
         return f"{self.context.id}-monitor"
 
     def list_cleanups(self) -> list[Fields]:
         """Return the journal's entries that remove both control groups.
 
-        Their order binds: clean-up goes from the last to the first, and the monitor must end first,
-        since it then tidies up after itself.
+        Their order matters: entries are carried out from the last to the first, and the monitor
+        must end first, because it cleans up after itself when it ends.
         """
-        return [{"kind": "group", "id": self.context.id}, {"kind": "group", "id": self.monitor}]
+        return [
+            {"kind": "group", "id": self.context.id},
+            {"kind": "group", "id": self.monitor_group},
+        ]
 
     def start(self) -> None:
         """Mount the image's files under a writable overlay, and start the container.
 
-        Writes LXC's configuration and log into a folder that is named after the system's id: LXC
-        looks for a container's configuration in the folder of its name.
+        Writes LXC's configuration and log into a folder that is named after the system's ID: LXC
+        looks for a container's configuration in the folder with the container's name.
         Raises UserError with LXC's log if the container does not start.
         """
         written = os.path.join(self.context.folder, "written")
@@ -72,7 +75,7 @@ class Layer(chroot.Layer):
             f"lxc.mount.entry = {data} data none bind 0 0",
             "lxc.net.0.type = none",
             f"lxc.cgroup.dir.container = {cgroups.get_group_path(self.context.id)}",
-            f"lxc.cgroup.dir.monitor = {cgroups.get_group_path(self.monitor)}",
+            f"lxc.cgroup.dir.monitor = {cgroups.get_group_path(self.monitor_group)}",
             f"lxc.init.cmd = {' '.join(cgroups.HOLDER)}",
         ]
         if self.context.mask:
@@ -91,11 +94,11 @@ class Layer(chroot.Layer):
             )
             raise UserError(f"LXC did not start a container:\n{reason}")
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the lxc-attach command that runs `argv` in the container.
 
-        The command gets none of the caller's environment variables, and always its standard input:
-        `fed` has no effect.
+        The command gets none of the caller's environment variables.
+        reads_stdin: not used; the command always gets its standard input.
         """
         return self._build_lxc_command("lxc-attach", "--clear-env", "--", *argv)
 
@@ -108,10 +111,13 @@ class Layer(chroot.Layer):
         return {"container": {"program": "lxc-start", "version": version}}
 
     def list_memory_processes(self) -> list[int]:
-        """Return the ids of the processes in the container's control group, sorted."""
-        return sorted(cgroups.list_processes(self.context.id))
+        """Return the sorted IDs of the processes in the container's control group."""
+        return sorted(cgroups.list_group_processes(self.context.id))
 
     def _build_lxc_command(self, program: str, *options: str) -> list[str]:
-        """Return the command that runs a program of LXC, as root, for this container."""
+        """Return the command that runs a program of LXC as root for this container.
+
+        program: the program's name.  options: its further arguments.
+        """
         container = [f"--name={self.context.id}", f"--lxcpath={self.context.folder}"]
         return wrap_as_root([program, *container, *options])

@@ -17,17 +17,20 @@ class Layer(UserNetwork):
     def join_namespace(self, namespace: str) -> None:
         """Start pasta, which goes to the background once the ports are forwarded.
 
-        namespace: path of the network namespace.  Raises UserError if pasta fails.
+        namespace: the path of the network namespace.
+        Raises UserError if pasta does not start.
         """
-        gateway = addresses.compute_address(self.network, 1)
+        gateway = addresses.compute_nth_address(self.network, 1)
         address = ["--address", self.guest_address, "--netmask", "24", "--gateway", gateway]
         interface = ["--config-net", "--ns-ifname", "eth0", "--mtu", str(self.options["mtu"])]
-        # The gateway's address does not lead to the host.
+        # Without this option, packets to the gateway's address would reach the host.
         interface.append("--no-map-gw")
-        # Ports that it should find by itself, and names of hosts, are switched off.
+        # These options switch off the automatic forwarding of ports, and the forwarding of DNS.
         forwards = ["--tcp-ns", "none", "--udp-ns", "none", "--dns", "none"]
         ports = ",".join(map(str, self.context.ports))
         published = f"{self.below.get_listen_address()}/{ports}" if ports else "none"
         forwards += ["--tcp-ports", published, "--udp-ports", published]
         joined = ["--netns-only", "--netns", namespace, "--runas", "0"]
-        self.run_below(["pasta", "--quiet", "-4", *joined, *interface, *address, *forwards])
+        self.run_in_layer_below(
+            ["pasta", "--quiet", "-4", *joined, *interface, *address, *forwards]
+        )

@@ -21,8 +21,8 @@ BRIDGE_MAKERS = (
 
 
 def _build_podman_command(*arguments: str) -> list[str]:
-    """Return the command of Podman with these arguments and this host's control group driver."""
-    return ["podman", "--cgroup-manager", cgroups.find_driver_name(), *arguments]
+    """Return the command that runs Podman with these arguments and the host's cgroup driver."""
+    return ["podman", "--cgroup-manager", cgroups.get_driver_name(), *arguments]
 
 
 class Layer(engine.Container):
@@ -44,7 +44,7 @@ class Layer(engine.Container):
 
     @classmethod
     def list_host_commands(cls) -> list[list[str]]:
-        """Return the command that runs Podman as root; none if this user cannot use Podman now."""
+        """Return the command that runs Podman as root; empty if this user cannot use Podman now."""
         if cls.explain_unavailability() or cls.explain_missing_permission():
             return []
         return [wrap_as_root(_build_podman_command())]
@@ -52,15 +52,15 @@ class Layer(engine.Container):
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
         """Return the options with the runtime, by default crun, and the user."""
-        # `user` decides nothing, and must stay: it is in the plans of cells that were measured.
+        # `user` has no effect, but must stay: without it, measured cells would have another plan.
         return {"runtime": RUNTIMES[0], "user": "root", **options}
 
     @classmethod
     def explain_refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why this host cannot run the container, with the remedy; None if it can.
 
-        Reasons are a missing runtime, init program or bridge program, control groups that crun does
-        not support, and limits that the host cannot grant.
+        It checks the runtime, the init program, the program that makes a bridge, whether crun
+        supports the host's control groups, and whether the host can grant the limits.
         """
         runtime = resolved["runtime"]
         if reason := engine.explain_missing_runtime(runtime):
@@ -83,7 +83,7 @@ class Layer(engine.Container):
     def build_load_command(self) -> list[str]:
         """Return Podman's command that loads an image from standard input.
 
-        Its temporary file is in the system's folder, and is removed with it.
+        Podman's temporary file is in the system's folder, and is removed with that folder.
         """
         return wrap_as_root(
             ["env", f"TMPDIR={self.context.folder}", *_build_podman_command("load", "--quiet")]
@@ -96,16 +96,18 @@ class Layer(engine.Container):
         """
         host = info["host"]
         store = info["store"]
-        security = engine.find_value(host, "security") or {}
+        security = engine.get_nested_value(host, "security") or {}
         confined = [
             name for name in ("seccomp", "apparmor", "selinux") if security.get(f"{name}Enabled")
         ]
         return {
             "version": info["version"]["Version"],
-            "runtime": engine.find_value(host, "ociRuntime", "version"),
-            "conmon": engine.find_value(host, "conmon", "version"),
+            "runtime": engine.get_nested_value(host, "ociRuntime", "version"),
+            "conmon": engine.get_nested_value(host, "conmon", "version"),
             "storage_driver": store.get("graphDriverName"),
-            "backing_filesystem": engine.find_value(store, "graphStatus", "Backing Filesystem"),
+            "backing_filesystem": engine.get_nested_value(
+                store, "graphStatus", "Backing Filesystem"
+            ),
             "log_driver": host.get("logDriver"),
             "network_backend": host.get("networkBackend"),
             "cgroup_driver": host.get("cgroupManager"),
@@ -118,34 +120,35 @@ class Layer(engine.Container):
     def start(self) -> None:
         """Allow packets to the published ports through the firewall, and start the container.
 
-        The journal gets an entry that removes the firewall's rule.  Raises UserError as
-        :meth:`Container.up` does.
+        The removal of the firewall's rule is written into the journal.  Raises UserError if the
+        rule is refused or the container does not start.
         """
         if self.list_publish_options():
-            # Netavark itself accepts only packets of established connections.
+            # Netavark's own rules accept only packets of established connections.
             match = ["--match", "conntrack", "--ctstate", "DNAT"]
-            firewall.allow_packets(
+            firewall.allow_forwarded_packets(
                 self.context, [*match, "--ctorigdst", self.below.get_listen_address()]
             )
         super().start()
 
     def list_run_options(self) -> list[str]:
         """Return the options for the init program and for the container's control group."""
-        parent = cgroups.get_parent_group(cgroups.find_driver_name())
-        # --replace: a failed start may have left a container of this name, and is tried again.
+        parent = cgroups.get_parent_group(cgroups.get_driver_name())
+        # --replace: a start is tried again after a failure, which may have left a container of this
+        # name.
         options = ["--init-path", find_program(*INITS) or INITS[0], "--replace"]
         options += ["--cgroups", "no-conmon", "--cgroup-parent", parent]
         if self.context.user:
-            # Unlike Docker, Podman leaves out the groups of the user that USER names.
+            # Unlike Docker, Podman does not give programs the supplementary groups of USER.
             options += [f"--group-add={group}" for group in self.context.user["groups"]]
         return options
 
-    def complete_command(self, argv: list[str]) -> list[str]:
-        """Return Podman's command in a form that no signal interrupts and that others wait for.
+    def wrap_uninterruptibly(self, argv: list[str]) -> list[str]:
+        """Return Podman's command in a form that no signal interrupts and that runs alone.
 
-        An interrupted command leaves an unknown state.  All commands of this form take one lock, a
-        file in Strata's home folder.  The lock is closed for the command itself, so that a process
-        which it leaves does not keep the lock.
+        An interrupted command would leave an unknown state.  All commands of this form take the
+        same lock, a file in Strata's home folder.  The command itself does not inherit the lock:
+        otherwise, a process that outlives it would keep the lock.
         """
         lock = os.path.join(paths.get_home_folder(), "podman.lock")
         return ["setsid", "--fork", "--wait", "flock", "--close", lock, *argv]

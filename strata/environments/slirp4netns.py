@@ -39,20 +39,21 @@ class Layer(UserNetwork):
 
     title = "network namespace with slirp4netns"
     image_packages = ("slirp4netns",)
-    # The number that slirp4netns gives.
+    # slirp4netns always gives this number to the guest.
     guest_number = 100
 
     def join_namespace(self, namespace: str) -> None:
-        """Start slirp4netns, and have it forward the servers' ports.
+        """Start slirp4netns, and request that it forwards the servers' ports.
 
-        namespace: path of the network namespace.
+        namespace: the path of the network namespace.
         Raises UserError if slirp4netns does not start, or refuses a port.
         """
         options = ["--configure", f"--mtu={self.options['mtu']}", f"--cidr={self.network}"]
         options += ["--disable-host-loopback", "--disable-dns", f"--api-socket={SOCKET}"]
         argv = ["slirp4netns", *options, "--netns-type=path", namespace, "eth0"]
-        self.run_below(["sh", "-c", layer.START_IN_BACKGROUND, "strata", *argv])
-        # This request changes nothing; without ports, its answer shows that slirp4netns runs.
+        self.run_in_layer_below(["sh", "-c", layer.START_IN_BACKGROUND, "strata", *argv])
+        # This request changes nothing.  If there are no ports, its answer shows that slirp4netns
+        # runs.
         requests = ['{"execute": "list_hostfwd"}']
         for port in self.context.ports:
             target = {"guest_addr": self.guest_address, "guest_port": port}

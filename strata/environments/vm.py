@@ -69,14 +69,14 @@ class Layer(layer.Layer):
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
-        """Return {profile, fresh, settings, accelerator}: all that decides a cell's result.
+        """Return ``{profile, fresh, settings, accelerator}``, which decide a cell's result.
 
         `settings` is the complete profile.  The accelerator is None until KVM has been tried.
         """
         name = options.get("profile", "default")
         accelerator = acceleration.read_known_accelerator()["accelerator"]
         # The planner sets `takes`, the bytes of memory of the largest workload.  Emulated machines
-        # run the workloads at the smallest scale, and the least memory is enough for it.
+        # run the workloads at the smallest scale, for which the smallest memory is enough.
         memory_bytes = 0 if accelerator == "tcg" else config.get("takes", 0)
         profile = config["vm"]["profiles"].get(name)
         return {
@@ -88,7 +88,10 @@ class Layer(layer.Layer):
 
     @classmethod
     def describe_machine_above(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
-        """Return the machine's facts with the guest's number of CPUs."""
+        """Return the host's facts with the number of CPUs that layers above the machine see.
+
+        The number is the host's unless the machine's profile sets another one.
+        """
         cpus = resolved["settings"]["cpus"]
         return machine if cpus == "host" else {**machine, "cpus": int(cpus)}
 
@@ -103,10 +106,10 @@ class Layer(layer.Layer):
         return {}
 
     @classmethod
-    def describe(cls, resolved: Fields) -> Fields:
+    def describe_for_plan(cls, resolved: Fields) -> Fields:
         """Return ``{accelerator, accelerator_reason, shown}`` for the plan.
 
-        The planner replaces {vm} in the environment's label by ``shown``, and drops that key.
+        The planner replaces ``{vm}`` in the environment's label by ``shown``, and removes that key.
         """
         return {
             **acceleration.read_known_accelerator(),
@@ -115,11 +118,12 @@ class Layer(layer.Layer):
 
     @classmethod
     def remove_systems(cls) -> list[str]:
-        """Remove all machines with their network, storage pool and snapshots.
+        """Remove all machines of Strata with their network, storage pool and snapshots.
 
-        Returns a phrase for each removed thing.  Without an answer of libvirt, only snapshots go.
+        Returns a phrase for each removed thing.  If libvirt does not answer, only the snapshots are
+        removed.
         """
-        machines = libvirt.remove_objects()
+        machines = libvirt.remove_libvirt_objects()
         return machines + [f"snapshots of run {name}" for name in snapshot.remove_snapshots()]
 
     def list_cleanups(self) -> list[Fields]:
@@ -145,15 +149,16 @@ class Layer(layer.Layer):
         """
         return {"vm": self._facts}
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the ssh command that runs `argv` in the machine.
 
-        It ends with ssh's own exit code, ssh.CONNECTION_LOST, if the machine is gone.
+        Its exit code is ssh.CONNECTION_LOST if the machine no longer answers.
+        reads_stdin: not used; the command always gets its standard input.
         """
-        return ssh.wrap_command(self.context.folder, argv)
+        return ssh.build_ssh_command(self.context.folder, argv)
 
     def get_address(self) -> str:
-        """Return the machine's IP address, on its own network card if it has one."""
+        """Return the machine's IP address; if it has a passed-through card, the card's address."""
         definition = self._machine.wanted
         address: str = (definition["card"] or definition)["address"]
         return address.partition("/")[0]
@@ -162,11 +167,11 @@ class Layer(layer.Layer):
         """Return the machine's IP address: no address is translated."""
         return self.get_address()
 
-    def find_passed_card(self) -> tuple[str, str | None] | None:
-        """Return (PCI address, client's IP address or None) of the machine's own network card.
+    def find_passthrough_card(self) -> tuple[str, str | None] | None:
+        """Return (PCI address, client's IP address or None) of the machine's passed-through card.
 
-        None if clients do not reach the machine by such a card.  The client's link decides by it
-        how the client joins the machine's network.
+        None if the machine has no such network card.  The client's link to the machine depends on
+        this value (:meth:`strata.client.link.Link.join_systems`).
         """
         definition = self._machine.wanted
         if not definition["card"]:
@@ -179,10 +184,10 @@ class Layer(layer.Layer):
         return self
 
     def find_kernel_process(self) -> int | None:
-        """Return the id of QEMU's process; None if it does not run."""
+        """Return the ID of QEMU's process; None if it does not run."""
         return libvirt.find_domain_process(self._machine.wanted["name"])
 
     def list_memory_processes(self) -> list[int]:
-        """Return the id of QEMU's process in a list, which is empty if QEMU does not run."""
+        """Return the ID of QEMU's process in a list, which is empty if QEMU does not run."""
         process = self.find_kernel_process()
         return [process] if process else []

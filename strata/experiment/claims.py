@@ -13,7 +13,7 @@ from strata.util import validation, yaml_files
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.placeholders import convert_to_list
-from strata.util.validation import Finding, find_unknown
+from strata.util.validation import Finding, find_unknown_name
 
 # The files of published claims: of the originals, and of 2020 to 2026.
 FILES = ("published/claims.json", "published/today.json")
@@ -57,9 +57,9 @@ def _check_claims(path: str, content: Any) -> None:
     workloads_and_groups = [*workloads, *(groups if isinstance(groups, dict) else {})]
     # The keyword `known` of the schema refers to names by these keys.
     names = {"folders": workloads, "loads": workloads_and_groups}
-    mistakes = validation.find_faults(validation.load_schema("claims"), content, names=names)
+    mistakes = validation.find_schema_faults(validation.load_schema("claims"), content, names=names)
     mistakes = mistakes or [*_list_claim_mistakes(content)]
-    validation.raise_findings(
+    validation.raise_for_findings(
         path, [(_append_claim_id(key, content), sentence) for key, sentence in mistakes]
     )
 
@@ -114,7 +114,7 @@ def _list_unknown_metrics(
     for name in workloads:
         declared.update(workload.read_declaration(name)["metrics"])
     for position, metric in enumerate(metrics):
-        yield from find_unknown(f"{key}.{position}", metric, declared, f"metric of {group}")
+        yield from find_unknown_name(f"{key}.{position}", metric, declared, f"metric of {group}")
 
 
 def read_claim(id_or_path: str, environments: Fields) -> Fields:
@@ -153,7 +153,7 @@ def _read_own_claim(path: str, environments: Fields) -> Fields:
     environments: the configuration's environments by name.
     Raises UserError with all mistakes.
     """
-    content = yaml_files.read_mapping(path)
+    content = yaml_files.read_yaml_mapping(path)
     # The keyword `known` of the schema refers to names by these keys.
     names = {
         "declared environments": environments,
@@ -161,8 +161,8 @@ def _read_own_claim(path: str, environments: Fields) -> Fields:
     }
     # The second check relies on the types that the schema ensures.
     schema = validation.load_schema("claim")
-    validation.raise_findings(path, validation.find_faults(schema, content, names=names))
-    validation.raise_findings(path, [*_list_own_claim_mistakes(content)])
+    validation.raise_for_findings(path, validation.find_schema_faults(schema, content, names=names))
+    validation.raise_for_findings(path, [*_list_own_claim_mistakes(content)])
     return {
         # The format of schemas/claims.schema.json.
         "format": 2,

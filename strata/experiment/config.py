@@ -12,7 +12,7 @@ from strata.experiment import workload
 from strata.util import paths, validation, yaml_files
 from strata.util.data_types import Any, Fields, Interference, Stack
 from strata.util.errors import UserError
-from strata.util.units import parse_amount
+from strata.util.units import parse_quantity
 from strata.util.validation import Finding, describe_value
 
 FILE = "config.yaml"
@@ -42,7 +42,7 @@ def read_nearest_config() -> tuple[str, Fields]:
     if the file is not a mapping in YAML.
     """
     path = FILE if os.path.exists(FILE) else os.path.join(paths.PROJECT, FILE)
-    return path, yaml_files.read_mapping(path)
+    return path, yaml_files.read_yaml_mapping(path)
 
 
 class Overrides(dict[str, Any]):
@@ -68,7 +68,7 @@ def read_overrides(files: Sequence[str], assignments: Sequence[str]) -> Override
     assignments: texts ``KEY=VALUE``, which win over the files.
     Raises UserError that names the file and its line, or the assignment.
     """
-    mappings: list[Fields] = [*map(yaml_files.read_mapping, files)]
+    mappings: list[Fields] = [*map(yaml_files.read_yaml_mapping, files)]
     keys: set[str] = set()
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
@@ -87,7 +87,7 @@ def read_overrides(files: Sequence[str], assignments: Sequence[str]) -> Override
         if key in keys:
             raise UserError(f"--config: {key}: is given twice: keep one")
         keys.add(key)
-        mappings.append({key: yaml_files.parse_text(f"--config {key}", text)})
+        mappings.append({key: yaml_files.parse_yaml(f"--config {key}", text)})
     options: list[str] = []
     if files:
         options += ["--configfile", *files]
@@ -107,7 +107,7 @@ def _create_source_finder(path: str, overrides: Fields) -> Callable[[str], str]:
     if not isinstance(overrides, Overrides):
         return lambda key: path
     names = [path, *overrides.files]
-    contents = [*map(yaml_files.read_mapping, names)]
+    contents = [*map(yaml_files.read_yaml_mapping, names)]
     values_of_files = functools.reduce(merge_mappings, contents)
     values = merge_mappings(contents[0], overrides)
 
@@ -159,9 +159,9 @@ def read_config(overrides: Fields | None = None, path: str = FILE) -> Fields:
         raise UserError(f"{path}: missing in {os.getcwd()}: {remedy}")
     schema = validation.load_schema("config")
     overrides = overrides or {}
-    content = yaml_files.read_mapping(path)
+    content = yaml_files.read_yaml_mapping(path)
     source = _create_source_finder(path, overrides)
-    settings = validation.convert_texts(schema, merge_mappings(content, overrides))
+    settings = validation.convert_text_values(schema, merge_mappings(content, overrides))
     _check_and_normalize_settings(settings, schema, source)
     image = {**settings.get("image", {}), "workloads": list(settings["workloads"])}
     if packages := _list_packages_of_layers(settings["environments"]):
@@ -212,16 +212,18 @@ def _check_and_normalize_settings(
         "kinds": registry.list_layer_names(),
     }
     # Without `names` the second call leaves out unknown workloads and layers.
-    mistakes = validation.find_faults(schema, settings, names=names)
+    mistakes = validation.find_schema_faults(schema, settings, names=names)
     # With wrong types or missing keys, no further check can read the settings.
-    if mistakes and validation.find_faults(schema, settings):
-        validation.raise_findings(source, mistakes)
+    if mistakes and validation.find_schema_faults(schema, settings):
+        validation.raise_for_findings(source, mistakes)
     for name, environment in settings["environments"].items():
         layers = [_normalize_layer(layer) for layer in environment["layers"]]
         label = environment.get("label", name)
         settings["environments"][name] = {**environment, "label": label, "layers": layers}
-    validation.check_all(
-        lambda: validation.raise_findings(source, [*mistakes, *_list_config_mistakes(settings)]),
+    validation.run_all_checks(
+        lambda: validation.raise_for_findings(
+            source, [*mistakes, *_list_config_mistakes(settings)]
+        ),
         *(functools.partial(workload.read_declaration, name) for name in present),
     )
 
@@ -264,7 +266,7 @@ def plan_interference(
     action = values.pop("action")
     return {
         "action": action,
-        "thresholds": {key: parse_amount(value) for key, value in values.items()},
+        "thresholds": {key: parse_quantity(value) for key, value in values.items()},
     }
 
 
@@ -280,7 +282,7 @@ def _normalize_layer(layer: str | Fields) -> Fields:
     if name not in registry.list_layer_names():
         return {name: options}
     accepted = validation.build_validator(registry.load_layer_class(name).options_schema)
-    return {name: validation.convert_texts(accepted, options)}
+    return {name: validation.convert_text_values(accepted, options)}
 
 
 def _list_config_mistakes(settings: Fields) -> Iterator[Finding]:
@@ -359,7 +361,7 @@ def _list_stack_mistakes(key: str, stack: Stack, settings: Fields) -> Iterator[F
         layer_key = f"{key}.{number}"
         layer_class = registry.load_layer_class(name)
         accepted = validation.build_validator(layer_class.options_schema)
-        mistakes = validation.find_faults(accepted, options, f"{layer_key}.{name}", profiles)
+        mistakes = validation.find_schema_faults(accepted, options, f"{layer_key}.{name}", profiles)
         if not mistakes:
             mistakes = [
                 (f"{layer_key}.{name}.{option}", sentence)

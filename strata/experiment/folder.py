@@ -92,7 +92,7 @@ def check_repetitions(repetitions: Fields, options: dict[str, str]) -> None:
     gave must be valid.
     """
     schema = validation.load_schema("config").schema["properties"]["repetitions"]
-    mistakes = validation.find_faults(validation.build_validator(schema), repetitions)
+    mistakes = validation.find_schema_faults(validation.build_validator(schema), repetitions)
     if mistakes:
         raise UserError(*(f"{options[key]}: {sentence}" for key, sentence in mistakes))
 

@@ -54,7 +54,7 @@ class ProgressLine:
             columns = max(20, os.get_terminal_size(sys.stderr.fileno()).columns)
             # Control characters would move the cursor or change the terminal.
             text = re.sub(r"[^ -~\u00a0-\uffff]", " ", text)[: columns - 1]
-            progress.write_raw(f"\r{text:{self._width}}")
+            progress.write_raw_text(f"\r{text:{self._width}}")
             self._width = len(text)
 
     def print_once(self, text: str) -> None:
@@ -71,7 +71,7 @@ class ProgressLine:
     def clear(self) -> None:
         """Remove the progress line from the terminal."""
         if self._width:
-            progress.write_raw(f"\r{'':{self._width}}\r")
+            progress.write_raw_text(f"\r{'':{self._width}}\r")
             self._width = 0
 
 

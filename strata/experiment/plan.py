@@ -295,7 +295,7 @@ def read_source_revision(project: str) -> Source:
     except UserError as error:
         refusal = str(error)
     if refusal and os.path.lexists(os.path.join(project, ".git")):
-        progress.print_topic("source", f"the commit is not known: {refusal}")
+        progress.print_topic_message("source", f"the commit is not known: {refusal}")
     if not description:
         return {"revision": None, "changed": None}
     revision, _, change = description.partition("-")
@@ -322,7 +322,7 @@ def find_plan_mistakes(plan: Plan) -> list[str]:
             f"{paths.PLAN}: is of another version of Strata (format {version}, and this one reads "
             f"{FORMAT}): use the version that made it, such as the source in its archive"
         ]
-    mistakes = validation.find_faults(validation.load_schema("plan"), plan)
+    mistakes = validation.find_schema_faults(validation.load_schema("plan"), plan)
     if not mistakes:
         mistakes = [*_list_parameter_mistakes(plan["workloads"])]
     return [f"{paths.PLAN}: {key}: {sentence}" for key, sentence in mistakes]

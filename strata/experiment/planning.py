@@ -14,7 +14,7 @@ from strata.experiment.precision import LOOKS
 from strata.util import validation
 from strata.util.data_types import Any, Fields, HostFacts, Plan, Stack
 from strata.util.errors import UserError
-from strata.util.units import parse_amount, parse_size
+from strata.util.units import parse_quantity, parse_size
 from strata.util.validation import Finding
 from strata.vm.settings import GIB, MAX_MEMORY_SHARE
 
@@ -56,7 +56,9 @@ def _build_plan(config: Fields, machine: HostFacts) -> Plan:
             name, config["workloads"][name], config["scale"], machine
         )
 
-    validation.check_all(*(functools.partial(add_workload, name) for name in config["workloads"]))
+    validation.run_all_checks(
+        *(functools.partial(add_workload, name) for name in config["workloads"])
+    )
     # The layer vm reads `takes`: the memory of machines whose profile says "needed".
     config = {**config, "takes": max(entry.get("memory_bytes", 0) for entry in workloads.values())}
     environments = {
@@ -71,14 +73,14 @@ def _build_plan(config: Fields, machine: HostFacts) -> Plan:
     up_together = (
         1 if config["order"] == "sequential" else _count_interleaved_environments(environments)
     )
-    validation.raise_findings(FILE, [*plan.list_port_mistakes(workloads, up_together)])
+    validation.raise_for_findings(FILE, [*plan.list_port_mistakes(workloads, up_together)])
     described = recipe.describe_image(config["image"])
     experiment: Any = {
         "format": plan.FORMAT,
         **{key: config[key] for key in DESCRIPTIONS if key in config},
         **{key: config[key] for key in ("scale", "seed", "order", "interference", "vm")},
         **_plan_repetitions(config),
-        "client": client.resolve_options(config["client"]),
+        "client": client.resolve_client_options(config["client"]),
         "image": {
             **{key: value for key, value in described.items() if key != "base"},
             "settings": config["image"],
@@ -90,7 +92,7 @@ def _build_plan(config: Fields, machine: HostFacts) -> Plan:
         **({"ways": "both"} if config["ways"] == "both" else {}),
         "workloads": workloads,
     }
-    validation.raise_findings(FILE, [*_list_plan_mistakes(experiment, config["image"])])
+    validation.raise_for_findings(FILE, [*_list_plan_mistakes(experiment, config["image"])])
     return cast(Plan, experiment)
 
 
@@ -207,7 +209,7 @@ def _plan_omissions(config: Fields, available: list[str], workloads: Fields) -> 
         for name in workloads
         if all(name in leave_out.get(environment, ()) for environment in available)
     ]
-    validation.raise_findings(FILE, mistakes)
+    validation.raise_for_findings(FILE, mistakes)
     not_emulated = [name for name in config.get("not_emulated", []) if name in workloads]
     omissions: Fields = {"not_emulated": not_emulated, "leave_out": leave_out}
     return {key: value for key, value in omissions.items() if value}
@@ -291,7 +293,7 @@ def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -
         machine = layer_class.describe_machine_above(resolved, machine)
         below = name
         stack.append({name: resolved})
-        facts |= layer_class.describe(resolved)
+        facts |= layer_class.describe_for_plan(resolved)
         labels = layer_class.get_labels(resolved)
         descriptions.append({"kind": layer_class.isolation, "title": layer_class.title, **labels})
         daemons += layer_class.daemons
@@ -327,7 +329,7 @@ def _plan_repetitions(config: Fields) -> Fields:
     retries = blocks.MAX_RETRIES if is_retried else 0
     if isinstance(rule, dict):
         precision = {**rule, "target": None, "budget": None}
-        precision |= {key: parse_amount(rule[key]) for key in _AMOUNTS if key in rule}
+        precision |= {key: parse_quantity(rule[key]) for key in _AMOUNTS if key in rule}
         if "margin" in rule:
             precision["looks"] = len(LOOKS)
     elif retries:

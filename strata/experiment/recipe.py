@@ -234,7 +234,7 @@ def describe_image(image: Fields) -> Described:
     """
     if "docker" in image:
         return _describe_own_image(image)
-    chosen_release = distribution.choose_release(image, distribution.read_os_release())
+    chosen_release = distribution.choose_image_release(image, distribution.read_os_release())
     script = strip_comments(BASE_SCRIPT, _read_bytes(BASE_SCRIPT)).decode()
     names = list_base_packages(image, chosen_release)
     base = {**chosen_release, "mirror": image.get("mirror"), "packages": names, "script": script}

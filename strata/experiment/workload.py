@@ -11,8 +11,8 @@ from strata.host import sizing
 from strata.util import constants, validation, yaml_files
 from strata.util.data_types import Fields, HostFacts, Step
 from strata.util.errors import UserError
-from strata.util.placeholders import BUILT_IN, convert_to_list, find_parameter
-from strata.util.validation import Finding, describe_value, find_unknown
+from strata.util.placeholders import BUILT_IN, convert_to_list, parse_placeholder
+from strata.util.validation import Finding, describe_value, find_unknown_name
 from strata.vm.settings import MAX_MEMORY_SHARE
 
 FOLDER = "workloads"
@@ -64,7 +64,7 @@ def read_declaration(name: str) -> Fields:
             f"{path}: there is no such file: write one (docs/adding-a-workload.md), or remove "
             f"{name} from the configuration"
         )
-    declared = yaml_files.read_mapping(path)
+    declared = yaml_files.read_yaml_mapping(path)
     roles = declared.get("roles")
     # The keyword `known` of the schema refers to names by these keys.
     names: dict[str, Any] = {
@@ -72,9 +72,11 @@ def read_declaration(name: str) -> Fields:
         "facts of the machine": [*sizes.FACTS],
         "laps": ["laps"],
     }
-    mistakes = validation.find_faults(validation.load_schema("workload"), declared, names=names)
-    validation.raise_findings(path, mistakes)
-    validation.raise_findings(path, [*_list_declaration_mistakes(declared)])
+    mistakes = validation.find_schema_faults(
+        validation.load_schema("workload"), declared, names=names
+    )
+    validation.raise_for_findings(path, mistakes)
+    validation.raise_for_findings(path, [*_list_declaration_mistakes(declared)])
     return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **declared}
 
 
@@ -88,7 +90,7 @@ def _list_declaration_mistakes(declared: Fields) -> Iterator[Finding]:
     question = declared.get("question", "?")
     if not question.rstrip().endswith("?"):
         known = constants.read_constants("questions")
-        for key, sentence in find_unknown("question", question, known, "question"):
+        for key, sentence in find_unknown_name("question", question, known, "question"):
             yield key, f"{sentence} (a question of its own ends with a question mark)"
     for name, parameter in declared.get("parameters", {}).items():
         accepted = validation.build_validator(parameter["schema"])
@@ -96,7 +98,9 @@ def _list_declaration_mistakes(declared: Fields) -> Iterator[Finding]:
             value = parameter.get(value_key, {})
             # A mapping is a rule, whose result is checked when the workload is planned.
             if not isinstance(value, dict):
-                yield from validation.find_faults(accepted, value, f"parameters.{name}.{value_key}")
+                yield from validation.find_schema_faults(
+                    accepted, value, f"parameters.{name}.{value_key}"
+                )
     yield from _list_placeholder_mistakes(declared)
     yield from _list_condition_mistakes(declared)
     roles = declared.get("roles", {}).get("ports", {})
@@ -122,8 +126,8 @@ def _list_placeholder_mistakes(declared: Fields) -> Iterator[Finding]:
             # The data set is made once for all systems, in none of them.
             built_in = ["seed"]
         for word in argv:
-            if name := find_parameter(word):
-                yield from find_unknown(key, name, [*parameters, *built_in], "parameter")
+            if name := parse_placeholder(word):
+                yield from find_unknown_name(key, name, [*parameters, *built_in], "parameter")
             elif any(f"{{{name}}}" in word for name in parameters):
                 yield key, f"'{word}' contains a parameter; a parameter must be a whole word"
 
@@ -138,7 +142,7 @@ def _list_condition_mistakes(declared: Fields) -> Iterator[Finding]:
             accepted = validation.build_validator(
                 declared["parameters"][name]["schema"].get("items", {})
             )
-            yield from validation.find_faults(accepted, value, f"{key}.when.{name}")
+            yield from validation.find_schema_faults(accepted, value, f"{key}.when.{name}")
 
 
 def list_step_sections(declared: Fields) -> list[tuple[str, list[Any]]]:
@@ -207,7 +211,7 @@ def list_image_needs(name: str) -> list[str]:
     needs += declared["packages"]
     for _, argv in _iterate_commands(declared):
         program = argv[0]
-        if not find_parameter(program) and ("/" not in program or program.startswith(STRATA)):
+        if not parse_placeholder(program) and ("/" not in program or program.startswith(STRATA)):
             needs.append(program)
     return [*dict.fromkeys(needs)]
 
@@ -228,7 +232,9 @@ def convert_overrides(name: str, overrides: Fields) -> Fields:
     """
     # YAML may have keys that are numbers.
     with_text_keys = {str(key): value for key, value in overrides.items()}
-    converted: Fields = validation.convert_texts(_build_overrides_validator(name), with_text_keys)
+    converted: Fields = validation.convert_text_values(
+        _build_overrides_validator(name), with_text_keys
+    )
     return converted
 
 
@@ -239,7 +245,9 @@ def list_override_mistakes(name: str, overrides: Fields) -> Iterator[Finding]:
     """
     values = convert_overrides(name, overrides)
     key_of_workload = f"workloads.{name}"
-    mistakes = validation.find_faults(_build_overrides_validator(name), values, key_of_workload)
+    mistakes = validation.find_schema_faults(
+        _build_overrides_validator(name), values, key_of_workload
+    )
     yield from mistakes
     if mistakes:
         return
@@ -410,10 +418,10 @@ def _check_value_of_rule(name: str, parameter: str, value: Any, scale: str) -> N
     if not isinstance(value, dict):
         declared = read_declaration(name)["parameters"][parameter]
         key = f"parameters.{parameter}.{'value' if 'value' in declared else scale}"
-        mistakes = validation.find_faults(
+        mistakes = validation.find_schema_faults(
             validation.build_validator(declared["schema"]), value, key
         )
-        validation.raise_findings(f"{FOLDER}/{name}/workload.yaml", mistakes)
+        validation.raise_for_findings(f"{FOLDER}/{name}/workload.yaml", mistakes)
 
 
 def _list_memory_needs(name: str, values: Fields) -> list[tuple[str, int]]:

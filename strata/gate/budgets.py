@@ -8,7 +8,7 @@ from strata.archive.compare import MIN_SESSIONS, list_sessions
 from strata.experiment import blocks, workload
 from strata.util import validation, yaml_files
 from strata.util.data_types import Fields
-from strata.util.units import parse_amount
+from strata.util.units import parse_quantity
 from strata.util.validation import Finding
 
 
@@ -57,14 +57,14 @@ def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
     them.
     Raises UserError with one line for each mistake: its file, its key, and what is accepted.
     """
-    content = yaml_files.read_mapping(path)
+    content = yaml_files.read_yaml_mapping(path)
     schema = validation.load_schema("gate")
     names = {key: settings[key] for key in ("environments", "workloads")}
-    validation.raise_findings(path, validation.find_faults(schema, content, names=names))
-    validation.raise_findings(path, [*_list_budget_mistakes(path, content, settings)])
+    validation.raise_for_findings(path, validation.find_schema_faults(schema, content, names=names))
+    validation.raise_for_findings(path, [*_list_budget_mistakes(path, content, settings)])
     budgets = [_parse_budget(path, budget) for budget in content["budgets"]]
-    seconds = parse_amount(content.get("time", "30min"))
-    # The schema accepts no text that parse_amount cannot read.
+    seconds = parse_quantity(content.get("time", "30min"))
+    # The schema accepts no text that parse_quantity cannot read.
     assert seconds is not None
     return seconds, budgets
 
@@ -75,7 +75,7 @@ def _parse_budget(path: str, declared: Fields) -> Budget:
     path: the path of the file, to whose folder baselines are relative.
     declared: the budget's mapping in the file, which :func:`read_budgets` has checked.
     """
-    at_most = parse_amount(declared["costs_at_most"])
+    at_most = parse_quantity(declared["costs_at_most"])
     assert at_most is not None
     baseline = declared.get("baseline", "")
     return Budget(
@@ -117,7 +117,7 @@ def _list_budget_mistakes(path: str, content: Fields, settings: Fields) -> Itera
             yield f"{key}.environment", f"is {reference}, which cannot be compared with itself"
         if "metric" in budget:
             metrics = workload.read_declaration(budget["workload"])["metrics"]
-            yield from validation.find_unknown(
+            yield from validation.find_unknown_name(
                 f"{key}.metric", budget["metric"], metrics, f"metric of {budget['workload']}"
             )
         if budget["workload"] in settings.get("leave_out", {}).get(budget["environment"], []):

@@ -59,7 +59,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
     _remove_reports(out)
     settings = config.read_config(overrides)
     seconds, budgets = read_budgets(file, settings)
-    content = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
+    content = config.merge_mappings(yaml_files.read_yaml_mapping(config.FILE), overrides)
     # One verdict for each budget, in the same order; the calls below replace the empty ones.
     verdicts: list[Fields] = [{} for _ in budgets]
     open_budgets = _set_unavailable_verdicts(budgets, verdicts, content)
@@ -128,10 +128,10 @@ def _remove_reports(out: str) -> None:
     Raises UserError if reports cannot be written into the folder.
     """
     remedy = "so the gate cannot write its reports there; name another folder with --to"
-    folder = paths.find_nearest_existing(os.path.abspath(out))
+    folder = paths.find_nearest_existing_path(os.path.abspath(out))
     if not os.path.isdir(folder):
         raise UserError(f"{folder}: is no folder, {remedy}")
-    if obstacle := access.find_obstacle(folder):
+    if obstacle := access.explain_denied_write(folder):
         raise UserError(f"{obstacle}, {remedy}")
     for name in _REPORTS:
         path = os.path.join(out, name)

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from strata.gate.budgets import Budget
 from strata.util.data_types import Fields
-from strata.util.errors import escape_controls
+from strata.util.errors import escape_control_characters
 
 # The verdicts of analysis/budgets.R.
 PASSED, FAILED, NOT_COMPARABLE, UNDECIDED = "within", "beyond", "not comparable", "undecided"
@@ -93,9 +93,9 @@ def format_junit(budgets: Sequence[Budget], verdicts: Sequence[Fields], seconds:
     )
     elements = {FAILED: "failure", NOT_COMPARABLE: "error", UNDECIDED: "skipped"}
     for budget, verdict in zip(budgets, verdicts, strict=True):
-        name = escape_controls(f"{budget.name}: {budget.limit}")
+        name = escape_control_characters(f"{budget.name}: {budget.limit}")
         case = ElementTree.SubElement(suite, "testcase", classname="strata.gate", name=name)
-        sentence = escape_controls(describe_verdict(budget, verdict))
+        sentence = escape_control_characters(describe_verdict(budget, verdict))
         if verdict["verdict"] in elements:
             ElementTree.SubElement(case, elements[verdict["verdict"]], message=sentence)
         else:
@@ -132,7 +132,7 @@ def _escape_markdown(text: str) -> str:
 
     Names in it may come from files of others, and must not become links or HTML.
     """
-    text = " ".join(escape_controls(text).split())
+    text = " ".join(escape_control_characters(text).split())
     for character in "\\`*_[]<>|":
         text = text.replace(character, f"\\{character}")
     return text

@@ -19,24 +19,24 @@ def read_host_routes() -> str:
     )
 
 
-def find_free_subnet(routes: str, first: int = 120) -> str:
+def find_free_subnet(routes: str, start: int = 120) -> str:
     """Return a private /24 network, as text, that overlaps with no address and no route.
 
     Nothing reserves the network: the caller must use it before the next search.
-    routes: the routes of the host, as :func:`read_host_routes` returns them.
-    first: the third byte, from 120 to 249, at which the search begins; after 249 the search goes on
-    with 120.  Different callers begin at different bytes.
+    routes: the addresses and routes of the host, as :func:`read_host_routes` returns them.
+    start: the third byte, from 120 to 249, of the network that is tried first; after 249 the search
+    goes on with 120.  Different callers start at different bytes.
     Raises UserError if none of 192.168.120.0/24 … 192.168.249.0/24 is free.
     """
     networks_in_use = []
-    for word in routes.replace(",", " ").split():
-        # Most words are no network, such as the names of interfaces.
+    for column in routes.replace(",", " ").split():
+        # Most columns are not a network, such as the names of interfaces.
         with contextlib.suppress(ValueError):
-            network = ipaddress.ip_network(word, strict=False)
+            network = ipaddress.ip_network(column, strict=False)
             # The default route, 0.0.0.0/0, overlaps with all networks, and uses none.
             if network.prefixlen:
                 networks_in_use.append(network)
-    for number in [*range(first, 250), *range(120, first)]:
+    for number in [*range(start, 250), *range(120, start)]:
         candidate = ipaddress.ip_network(f"192.168.{number}.0/24")
         if not any(candidate.overlaps(network) for network in networks_in_use):
             return str(candidate)
@@ -46,11 +46,11 @@ def find_free_subnet(routes: str, first: int = 120) -> str:
     )
 
 
-def compute_address(subnet: str, number: int) -> str:
-    """Return the address that has a number in a network, such as 192.168.120.2 for number 2.
+def compute_nth_address(subnet: str, number: int) -> str:
+    """Return the address with a number in a network, such as 192.168.120.2 for number 2.
 
     subnet: the network or any address in it, with its prefix length, such as 192.168.120.10/24.
-    number: from 0, which is the network's own; it is not checked against the network's size.
+    number: counted from 0, the network's own address; it is not checked against the network's size.
     Raises ValueError if the subnet is not such a text.
     """
     return str(ipaddress.ip_network(subnet, strict=False).network_address + number)

@@ -12,7 +12,7 @@ from strata.util.units import format_ranges
 def list_usable_cpus() -> set[int]:
     """Return the numbers of the CPUs that measurements may use: this process's CPU affinity.
 
-    In a cell, :func:`strata.host.starting_state.declare_state` must have set that affinity before.
+    In a cell, :func:`strata.host.starting_state.apply_declared_state` must have set it before.
     """
     return os.sched_getaffinity(0)
 
@@ -23,7 +23,7 @@ def read_host_facts() -> HostFacts:
     The rules of :mod:`strata.host.sizing` derive sizes from these keys.
     cpus: the number of CPUs that measurements may use.
     mask: a list such as ``0-1,3`` of the CPUs that the caller of Strata is restricted to
-    (``taskset``, a cpuset); None where these are all that are online.
+    (``taskset``, a cpuset); None if it may use all online CPUs.
     cache_bytes: the sum of the last-level caches of the usable CPUs; None if not known.
     Raises UserError if the memory is not known: sizes follow from it.
     """
@@ -48,23 +48,23 @@ def read_topology() -> list[Fields]:
     The entries are in the order of NUMA node, socket, core and CPU: the threads of a core are
     adjacent.  Virtual machines get CPUs in this order (:mod:`strata.vm.settings`).
     """
-    # Where lscpu fails, each CPU counts as a separate core.
+    # If lscpu fails, each CPU counts as a separate core.
     printed = capture_output(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"], check=False).stdout
     return parse_topology(printed, list_usable_cpus())
 
 
 def parse_topology(printed: str, allowed: set[int]) -> list[Fields]:
-    """Return the topology of the allowed CPUs, as :func:`read_topology` does.
+    """Return ``[{cpu, socket, core, node}, …]`` of the allowed CPUs, ordered from node to CPU.
 
     printed: the output of ``lscpu --parse=CPU,SOCKET,CORE,NODE``.
     allowed: the numbers of the CPUs; one that `printed` does not list counts as a separate core
     on the first socket and NUMA node.
     """
-    # CPU → its socket, core and node, each None if the machine has no number for it.  The lines
-    # of comments get the key None, which no CPU has.
+    # CPU → its socket, core and node, each None if the machine has no number for it.  Comment lines
+    # get the key None, which no CPU has.
     listed: dict[int | None, list[int | None]] = {}
     for line in printed.splitlines():
-        columns = [observe.parse_number(word) for word in line.split(",")]
+        columns = [observe.parse_number(text) for text in line.split(",")]
         if len(columns) == 4:
             listed[columns[0]] = columns[1:]
     threads = []

@@ -34,7 +34,7 @@ _IO_BYTES_V1 = "blkio.throttle.io_service_bytes_recursive"
 _IO_OPERATIONS_V1 = "blkio.throttle.io_serviced_recursive"
 _CPU_V1 = ("cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys")
 _PEAK_V1 = "memory.max_usage_in_bytes"
-# The files of both versions that parse_counters() reads.
+# The files of both versions that parse_group_counters() reads.
 COUNTERS = (*_CPU_V1, "cpu.stat", "memory.stat", "io.stat", _IO_BYTES_V1, _IO_OPERATIONS_V1)
 # The files of a group with its memory and its limit, in version 1 and in version 2.
 _MEMORY_AND_LIMIT = (
@@ -82,10 +82,11 @@ def is_managed_by_systemd() -> bool:
     return is_unified() and os.path.isdir("/run/systemd/system")
 
 
-def find_driver_name() -> str:
-    """Return the name of the control group driver, as container engines spell it.
+def get_driver_name() -> str:
+    """Return the name of this host's control group driver, as container engines spell it.
 
-    Podman is started with it.  Docker's daemon may have the other driver.
+    The name is "systemd" or "cgroupfs".  Podman is started with it; Docker's daemon may be
+    configured with the other driver.
     """
     return "systemd" if is_managed_by_systemd() else "cgroupfs"
 
@@ -93,8 +94,8 @@ def find_driver_name() -> str:
 def get_parent_group(driver: str) -> str:
     """Return the value of ``docker run --cgroup-parent``: the parent group of native systems.
 
-    Containers must get that parent: in a group of another standing, they would get another share of
-    the CPU.  :func:`find_groups` looks for them there.
+    Containers must get that parent: under another parent, they would get another share of the CPU.
+    :func:`find_group_folders` looks for their groups below it.
     driver: the engine's control group driver, "systemd" or "cgroupfs".
     """
     return SLICE if driver == "systemd" else f"/{GROUP}"
@@ -108,26 +109,23 @@ def list_hierarchies() -> list[str]:
     if is_unified():
         return [ROOT]
     folders = [os.path.join(ROOT, name) for name in sorted(os.listdir(ROOT))]
+    hierarchies = [folder for folder in folders if os.path.exists(f"{folder}/cgroup.procs")]
     # A link, such as cpu, is another name of a hierarchy.
-    return [
-        folder
-        for folder in folders
-        if os.path.exists(f"{folder}/cgroup.procs") and not os.path.islink(folder)
-    ]
+    return [folder for folder in hierarchies if not os.path.islink(folder)]
 
 
 def get_group_path(system_id: str) -> str:
     """Return the path of a native system's control group, relative to the top of each hierarchy.
 
-    :func:`find_groups` must find a group with this path.
+    :func:`find_group_folders` must find a group with this path.
     """
     return f"{SLICE}/{system_id}.scope" if is_managed_by_systemd() else f"{GROUP}/{system_id}"
 
 
 def list_group_folders(system_id: str) -> list[str]:
-    """Return the folders of a native system's control groups, whether or not they exist.
+    """Return the folders of a native system's control groups, one for each hierarchy.
 
-    There is one in each of :func:`list_hierarchies`.
+    The folders need not exist.
     """
     return [f"{top}/{get_group_path(system_id)}" for top in list_hierarchies()]
 
@@ -138,16 +136,16 @@ def create_groups(system_id: str, mask: str | None) -> None:
     :func:`build_join_command` runs the system's commands in these groups.  The caller notes the
     groups in the journal first, and :func:`remove_groups` removes them.
     mask: a list such as ``0-1,3`` of the CPUs that the groups are restricted to; None: all.
-    Where systemd manages the groups, a process that only sleeps is started to keep them, and a
-    second call fails; otherwise it changes nothing.
+    If systemd manages the groups, a process that only sleeps is started to keep them, and a second
+    call fails.  Otherwise, a second call changes nothing.
     Raises UserError if a group cannot be created.
     """
     if not is_managed_by_systemd():
         folders = list_group_folders(system_id)
         capture_output(wrap_as_root(["sh", "-euc", MAKE_GROUPS, "strata", mask or "", *folders]))
         return
-    # Delegated, the scope has the controllers of a container's.  It lives as long as a program runs
-    # in it: as in a container, one that does nothing stays there.
+    # Delegation gives the scope the same controllers as a container's.  systemd removes a scope
+    # when no program runs in it, so a program that only sleeps stays in it, as in a container.
     options = [
         f"--slice={SLICE}",
         f"--unit={system_id}",
@@ -163,14 +161,14 @@ def create_groups(system_id: str, mask: str | None) -> None:
 
 
 def build_join_command(system_id: str) -> list[str]:
-    """Return the prefix that lets root run a command in a native system's groups.
+    """Return the command prefix by which root runs a command in a native system's control groups.
 
-    :func:`create_groups` must have made the groups.  The command's children stay in them.
+    :func:`create_groups` must have created the groups.  The command's children stay in them.
     """
     return ["sh", "-euc", JOIN, "strata", *list_group_folders(system_id), "--"]
 
 
-def find_groups(name: str) -> list[str]:
+def find_group_folders(name: str) -> list[str]:
     """Return the existing folders of a native system's or a container's control groups.
 
     name: as a layer's `find_cgroup` returns it: the ID of the system or of the container; "" gives
@@ -186,26 +184,29 @@ def find_groups(name: str) -> list[str]:
 
 
 def _list_nested_folders(name: str) -> list[str]:
-    """Return the folders of :func:`find_groups` and of all groups in them, inner ones first."""
+    """Return the folders of a system's control groups and of all groups in them, inner ones first.
+
+    name: the ID of the system or container.
+    """
     folders: list[str] = []
-    for group in find_groups(name):
+    for group in find_group_folders(name):
         folders += [folder for folder, _, _ in os.walk(group, topdown=False)]
     return folders
 
 
-def list_processes(name: str) -> set[int]:
+def list_group_processes(name: str) -> set[int]:
     """Return the IDs of the processes in a system's control groups, nested groups included."""
     files = observe.read_files([f"{folder}/cgroup.procs" for folder in _list_nested_folders(name)])
     return set(map(int, " ".join(files.values()).split()))
 
 
-def list_processes_and_parents(name: str) -> list[int]:
+def list_group_processes_and_parents(name: str) -> list[int]:
     """Return the sorted IDs of the processes in a container's control groups and of their parents.
 
-    A parent is a process of the engine, such as containerd-shim.  Process 1 is left out, and 0, the
-    parent of processes from another namespace of IDs.
+    A parent is a process of the engine, such as containerd-shim.  Process 1 is left out, and so is
+    0, the parent of a process whose real parent is in another PID namespace.
     """
-    processes = list_processes(name)
+    processes = list_group_processes(name)
     parents = set()
     for process in processes:
         text = observe.read_file(f"/proc/{process}/stat") or ""
@@ -219,7 +220,8 @@ def list_processes_and_parents(name: str) -> list[int]:
 def list_command_lines(name: str) -> list[str]:
     """Return the non-empty command lines of the processes in a system's control groups.
 
-    A space separates the arguments.  They are in the order of the process IDs.
+    name: the ID of the system or container.
+    The arguments are separated by spaces, and the lines are in the order of the process IDs.
     """
     lines = [
         " ".join(text.replace("\0", " ").split()) for text in _read_command_lines(name).values()
@@ -230,8 +232,9 @@ def list_command_lines(name: str) -> list[str]:
 def list_program_processes(name: str, program: str) -> list[int]:
     """Return the IDs of the processes in a system's control groups that run a program, sorted.
 
-    program: the beginning of their command lines, as the process itself spells it: a program may
-    have replaced its path there.
+    name: the ID of the system or container.
+    program: the beginning of their command lines, as the process itself writes it: a program may
+    have replaced its path by another name.
     """
     texts = _read_command_lines(name)
     return [process for process, text in texts.items() if text.startswith(program)]
@@ -244,32 +247,33 @@ def _read_command_lines(name: str) -> dict[int, str]:
     Processes are in the order of their IDs; those that have ended meanwhile are left out.
     """
     texts = {}
-    for process in sorted(list_processes(name)):
+    for process in sorted(list_group_processes(name)):
         text = observe.read_file(f"/proc/{process}/cmdline")
         if text is not None:
             texts[process] = text
     return texts
 
 
-def read_usage(names: Sequence[str]) -> Fields:
-    """Return what systems' control groups have used so far, as logs hold it.
+def read_group_usage(names: Sequence[str]) -> Fields:
+    """Return the CPU time and the peak memory that systems' control groups have used so far.
 
-    The parsers of the workloads `command` and `quota` rely on the keys.
-    names: see :func:`find_groups`.
+    names: the IDs of the systems or containers; the numbers are sums over them.
     The keys are ``observed`` (the word "group"), ``user_seconds`` and ``system_seconds`` of CPU
-    time, ``peak_bytes``, the most memory at once, with the page cache of files that were read first
-    there, and ``throttled``, the periods in which a quota of CPU time was used up; None if the
-    kernel does not count it.  In version 1 the peak begins again with every call, in version 2 with
-    the group.
+    time, ``peak_bytes``, the most memory at once, including the page cache of files that the group
+    was the first to read, and ``throttled``, the number of periods in which a quota of CPU time was
+    used up.  A value is None if the kernel does not count it.
+    In version 1 of control groups, each call resets the peak; version 2 counts it since the group
+    was created.  Logs hold the result: the parsers of the workloads `command` and `quota` rely on
+    its keys.
     """
     user: float | None = None
     system: float | None = None
     peak: int | None = None
     throttled: int | None = None
     for name in names:
-        folders = find_groups(name)
+        folders = find_group_folders(name)
         files = observe.read_files([f"{folder}/{file}" for folder in folders for file in COUNTERS])
-        used = parse_counters((path.rpartition("/")[2], text) for path, text in files.items())
+        used = parse_group_counters((path.rpartition("/")[2], text) for path, text in files.items())
         cpu_time = split_cpu_time(used)
         if cpu_time:
             user = (user or 0) + cpu_time["user_seconds"]
@@ -281,7 +285,7 @@ def read_usage(names: Sequence[str]) -> Fields:
             peak = (peak or 0) + int(text)
             if path.endswith(_PEAK_V1):
                 # Writing resets version 1's peak.
-                _write_word(path, "0")
+                _write_group_file(path, "0")
     return {
         "observed": "group",
         "user_seconds": user,
@@ -291,16 +295,16 @@ def read_usage(names: Sequence[str]) -> Fields:
     }
 
 
-def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
-    """Return what one system has used so far, from the files of its control groups.
+def parse_group_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
+    """Return the CPU time, faults, input and output of one system, from its control groups' files.
 
     files: (name of one of :data:`COUNTERS`, text) of each file that could be read.  Both versions
-    have a file cpu.stat; its texts are joined.
-    The keys are ``cpu`` (seconds), ``user`` and ``system`` (in one unknown unit each), and
+    of control groups have a file cpu.stat; its texts are joined.
+    The keys are ``cpu`` (seconds), ``user`` and ``system`` (both in one unknown unit), and
     ``throttled_seconds``, ``throttled_periods``, ``major_faults``, ``io_bytes`` and
-    ``io_operations``; one that the kernel does not count is missing.  Where both versions count
-    CPU time, that of version 1 is taken.  The costs of a run (:mod:`strata.measure.costs`), and by
-    them analysis/costs.R, rely on the keys.
+    ``io_operations``.  A count that the kernel does not keep is missing.  If both versions count
+    CPU time, that of version 1 is taken.
+    :mod:`strata.measure.costs`, and through it analysis/costs.R, rely on the keys.
     """
     texts: dict[str, str] = {}
     for file, text in files:
@@ -317,7 +321,7 @@ def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
     elif "usage_usec" in counts:
         used = {kind: float(counts[f"{kind}_usec"]) for kind in ("user", "system")}
         used["cpu"] = 1e-6 * counts["usage_usec"]
-    # Of two keys with one name, the later counts: version 1's total includes nested groups.
+    # If both keys of a name exist, the later one counts: version 1's total includes nested groups.
     for key, name, unit in (
         ("nr_throttled", "throttled_periods", 1),
         ("throttled_time", "throttled_seconds", 1e-9),
@@ -341,12 +345,12 @@ def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
 
 
 def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
-    """Split a CPU time into ``user_seconds`` and ``system_seconds``; empty if it is not known.
+    """Return a CPU time as ``{user_seconds, system_seconds}``; empty if it is not known.
 
-    used: counts of :func:`parse_counters`, or their growth: ``cpu`` in seconds, and ``user`` and
-    ``system`` in a common unit.
-    The kernel counts the sum exactly.  Version 1 of control groups counts the two parts in ticks
-    only, so these give the shares.
+    used: counts of :func:`parse_group_counters`, or their growth: ``cpu`` in seconds, and ``user``
+    and ``system`` in a common unit.
+    The kernel counts the sum exactly, but version 1 of control groups counts the two parts only in
+    ticks.  So the exact sum is divided in the ratio of the parts.
     """
     if "cpu" not in used:
         return {}
@@ -357,17 +361,17 @@ def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
     return {"user_seconds": user_seconds, "system_seconds": used["cpu"] - user_seconds}
 
 
-def read_memory(names: Sequence[str]) -> Fields:
-    """Return the memory that systems' control groups hold now, and the limit of the first of them.
+def read_group_memory(names: Sequence[str]) -> Fields:
+    """Return the memory that systems' control groups hold now, and the first group's limit.
 
-    The parser of the workload `density` relies on the keys.
-    names: see :func:`find_groups`.
-    The keys are ``group_bytes``, for all of them together, page cache included, and
-    ``limit_bytes``; None if the kernel does not count it, and without a limit.
+    names: the IDs of the systems or containers.
+    The keys are ``group_bytes``, the sum over all groups, including page cache (None if the kernel
+    does not count it), and ``limit_bytes`` (None without a limit).  The parser of the workload
+    `density` relies on them.
     """
     sizes: list[int] = []
     limits: list[int] = []
-    folders = [folder for name in names for folder in find_groups(name)]
+    folders = [folder for name in names for folder in find_group_folders(name)]
     for folder in folders:
         for memory_file, limit_file in _MEMORY_AND_LIMIT:
             size = observe.read_file(f"{folder}/{memory_file}")
@@ -384,35 +388,34 @@ def read_memory(names: Sequence[str]) -> Fields:
     }
 
 
-def set_burst(name: str, milliseconds: int) -> None:
-    """Let a system use later as much of its quota of CPU time as it left unused before.
+def set_cpu_burst(name: str, milliseconds: int) -> None:
+    """Allow a system to accumulate unused CPU quota, and to use it in later periods.
 
-    name: see :func:`find_groups`.
-    milliseconds: the CPU time that can be saved up at most.
+    name: the ID of the system or container.
+    milliseconds: the most CPU time that can be accumulated.
     Raises UserError if the kernel has no file for it, as before Linux 5.14.
     """
-    paths = [f"{folder}/{file}" for folder in find_groups(name) for file in _BURST_FILES]
+    paths = [f"{folder}/{file}" for folder in find_group_folders(name) for file in _BURST_FILES]
     existing = [path for path in paths if os.path.exists(path)]
     if not existing:
         raise UserError("cpu-burst cannot be set: it needs Linux 5.14 or newer; leave it out")
     for path in existing:
-        _write_word(path, str(1000 * milliseconds))
+        _write_group_file(path, str(1000 * milliseconds))
 
 
 def remove_groups(name: str) -> None:
     """Kill every process in a system's control groups, and remove the groups.
 
-    name: see :func:`find_groups`, or the absolute path of a file that holds that name.
-    Thaws the groups first.  Groups that do not exist are no error.
+    name: the ID of the system or container, or the absolute path of a file that holds the ID.
+    Thaws the groups first, since a frozen process does not end.  Missing groups are no error.
     Raises UserError if a group cannot be thawed, or, unless systemd manages the groups, cannot
     be removed because a process did not end within :data:`KILL_PATIENCE`.
     """
     if os.path.isabs(name):
         name = observe.read_file(name) or ""
-    # A frozen process does not end.
     set_groups_frozen(find_freezable_folders(name), False)
     deadline = time.monotonic() + KILL_PATIENCE
-    while (processes := list_processes(name)) and time.monotonic() < deadline:
+    while (processes := list_group_processes(name)) and time.monotonic() < deadline:
         capture_output(wrap_as_root(["kill", "-KILL", *map(str, processes)]), check=False)
         time.sleep(0.02)
     # systemd removes the groups that it made, so that removing them here may fail; other makers,
@@ -426,12 +429,13 @@ def remove_groups(name: str) -> None:
 
 
 def find_freezable_folders(name: str) -> list[str]:
-    """Return the folders of :func:`find_groups` that can be frozen.
+    """Return the folders by which a system's control groups can be frozen.
 
-    They are those of version 1 if there are any, otherwise those of version 2.  The list is for
-    :func:`set_groups_frozen`; a caller may keep it while the groups exist.
+    name: the ID of the system or container.
+    They are of version 1 of control groups if there are any, otherwise of version 2.  The list is
+    for :func:`set_groups_frozen`; a caller may keep it while the groups exist.
     """
-    groups = find_groups(name)
+    groups = find_group_folders(name)
     for file in (FREEZER_V1, FREEZER_V2):
         if folders := [group for group in groups if os.path.exists(f"{group}/{file}")]:
             return folders
@@ -441,33 +445,33 @@ def find_freezable_folders(name: str) -> list[str]:
 def set_groups_frozen(folders: Sequence[str], frozen: bool = True) -> None:
     """Freeze or thaw all processes in control groups, and wait until that is done.
 
-    folders: see :func:`find_freezable_folders`.  frozen: whether to freeze; otherwise to thaw.
+    folders: the result of :func:`find_freezable_folders`.  frozen: True freezes, False thaws.
     Raises UserError if a folder takes longer than :data:`FREEZE_PATIENCE`.
     """
     for folder in folders:
         path = f"{folder}/{FREEZER_V1}"
-        word = "FROZEN" if frozen else "THAWED"
+        state = "FROZEN" if frozen else "THAWED"
         if not os.path.exists(path):
             path = f"{folder}/{FREEZER_V2}"
-            word = "1" if frozen else "0"
+            state = "1" if frozen else "0"
         deadline = time.monotonic() + FREEZE_PATIENCE
-        while not _has_state(folder, frozen):
+        while not _has_freezer_state(folder, frozen):
             if time.monotonic() > deadline:
                 verb = "frozen" if frozen else "thawed"
                 raise UserError(f"{folder}: the programs in this group could not be {verb}")
-            _write_word(path, word)
-            # A process within a system call freezes once that returns: look often, since a slice
-            # waits for it, and write again after 50 ms.
-            retry = time.monotonic() + 0.05
-            while not _has_state(folder, frozen) and time.monotonic() < retry:
+            _write_group_file(path, state)
+            # A process freezes only when its current system call returns.  The state is checked
+            # every 0.2 ms, since the measurement waits for it, and is written again after 50 ms.
+            retry_time = time.monotonic() + 0.05
+            while not _has_freezer_state(folder, frozen) and time.monotonic() < retry_time:
                 time.sleep(0.0002)
 
 
-def _has_state(folder: str, frozen: bool) -> bool:
-    """Return whether a whole control group is frozen (or thawed); true for a removed group.
+def _has_freezer_state(folder: str, frozen: bool) -> bool:
+    """Return whether a control group is completely frozen, or thawed; true for a removed group.
 
+    frozen: True checks for frozen, False for thawed.
     A group that is still freezing is in neither state in version 1, and thawed in version 2.
-    frozen: whether to ask for frozen; otherwise for thawed.
     """
     files = observe.read_files([f"{folder}/{FREEZER_V1}", f"{folder}/cgroup.events"])
     if not files:
@@ -477,13 +481,13 @@ def _has_state(folder: str, frozen: bool) -> bool:
     return state_v1 in text or state_v2 in text
 
 
-def _write_word(path: str, word: str) -> None:
-    """Write a word to a control group's file, as root where this user may not.
+def _write_group_file(path: str, value: str) -> None:
+    """Write a value to a control group's file, as root if this user may not.
 
-    Raises OSError if the kernel refuses the word or the file is gone, UserError for root.
+    Raises OSError if the kernel refuses the value or the file is gone; UserError if root fails.
     """
     try:
         with open(path, "w", encoding="utf-8") as file:
-            file.write(word)
+            file.write(value)
     except PermissionError:
-        capture_output(wrap_as_root(["sh", "-euc", 'echo "$1" >"$2"', "strata", word, path]))
+        capture_output(wrap_as_root(["sh", "-euc", 'echo "$1" >"$2"', "strata", value, path]))

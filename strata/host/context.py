@@ -19,25 +19,24 @@ class Context:
 
     system_id: the attribute `id`, which names everything that belongs to the system (container,
     control group, folder).
-    folder: the system's own folder on the host; the attribute `data` is the folder in it for the
-    data of a system that keeps data outside of itself.
+    folder: the system's own folder on the host.  The attribute `data` is the path of a folder in
+    it, for the data of systems that keep their data on the host.
     image: the content of the image's image.json (with `folder`), or None if no layer needs one.
     address: the address where the client reaches the host.
     ports: the ports that servers in the system listen on.
-    mask: a list of the CPUs that all that is measured is restricted to; None: all of the host.
-    disk_bytes: the size of the RAM disk on which the data folder lies; None: the folder lies on
+    mask: a list of the CPUs that all measured programs are restricted to; None: all of the host.
+    disk_bytes: the size of the RAM disk that holds the data folder; None: the data folder is on
     the host's own disk.
-    part, of: the system is number `part` (from 0) of `of` equal ones; `first` is the folder of
-    number 0.
-    The user's own image sets further attributes: `own_image` is whether it is one; `user` is
+    part, part_count: the system is number `part` (from 0) of `part_count` equal ones.
+    first_folder: the folder of the system with number 0; None: the system's own folder.
+    Further attributes depend on whether the image is the user's own (`own_image`): `user` is
     ``{uid, gid, groups, name}`` of the user as whom programs run (None: root), `folder_inside` the
-    one in which they start, `variables` their environment variables as NAME=VALUE, `entrypoint` the
-    words before a command, `volumes` the folders that programs may write to in addition to /data
+    folder in which they start, `variables` their environment variables as NAME=VALUE, `entrypoint`
+    the image's ENTRYPOINT, `volumes` the folders that programs may write to in addition to /data
     and /tmp, `programs` the host's folder that every system sees as /opt/strata (None: the
     image's).
-    note: the attribute `note_cleanup`, called with the entry in the journal
-    (:mod:`strata.testbed.journal`) of each thing on the host before the thing is made: clean-up
-    after a kill relies on that order.
+    note_cleanup: a function that appends a cleanup to the journal (:mod:`strata.testbed.journal`).
+    Each thing on the host is noted before it is made: clean-up after a kill relies on that order.
     """
 
     def __init__(
@@ -50,13 +49,13 @@ class Context:
         mask: str | None = None,
         disk_bytes: int | None = None,
         part: int = 0,
-        of: int = 1,
-        first: str | None = None,
-        note: Callable[[Fields], None] = lambda cleanup: None,
+        part_count: int = 1,
+        first_folder: str | None = None,
+        note_cleanup: Callable[[Fields], None] = lambda cleanup: None,
     ) -> None:
         """Set the attributes that the class describes, by the arguments and the image's `run`.
 
-        Makes nothing on the host: the layers do that later.
+        Creates nothing on the host: the layers do that later.
         """
         self.id = system_id
         self.folder = folder
@@ -66,10 +65,10 @@ class Context:
         self.mask = mask
         self.disk_bytes = disk_bytes
         self.part = part
-        self.parts = of
-        self.first_folder = first or folder
+        self.part_count = part_count
+        self.first_folder = first_folder or folder
         self.data = os.path.join(folder, "data")
-        self.note_cleanup = note
+        self.note_cleanup = note_cleanup
         run: Fields = image.get("run", {}) if image else {}
         self.own_image = bool(run)
         self.user: Fields | None = run.get("user")
@@ -84,6 +83,6 @@ class Context:
     def wrap_with_variables(self, argv: Sequence[str]) -> list[str]:
         """Return the command line that runs a command with the declared variables and no others.
 
-        `env` must be in the system that runs it; it finds the command by the declared PATH.
+        The program `env` must exist in the system; it finds the command by the declared PATH.
         """
         return ["env", "-i", *self.variables, *argv]

@@ -21,12 +21,12 @@ CLOSE_ON_EXEC = 8
 
 
 @contextlib.contextmanager
-def count_cycles() -> Iterator[list[int]]:
-    """Open, for the block, a counter of the cycles of each usable CPU in all processes.
+def open_cycle_counters() -> Iterator[list[int]]:
+    """Open a counter of the cycles of each usable CPU, in all processes, for the `with` block.
 
-    Yields their file descriptors, which :func:`format_cpu_line` reads.  There are none where the
-    machine or the user's rights do not allow these counters on every CPU: a sum over some of them
-    would be wrong.
+    Yields the counters' file descriptors, which :func:`format_cpu_usage_line` reads.  The list is
+    empty unless the machine and the user's rights allow a counter on every CPU: a sum over some
+    CPUs would be wrong.
     """
     number = PERF_EVENT_OPEN.get(os.uname().machine)
     syscall = ctypes.CDLL(None).syscall
@@ -45,19 +45,19 @@ def count_cycles() -> Iterator[list[int]]:
             os.close(descriptor)
 
 
-def format_cpu_line(cycle_counters: list[int]) -> str:
-    """Return one line of JSON about the CPUs that measurements may use.
+def format_cpu_usage_line(cycle_counters: list[int]) -> str:
+    """Read the times of the CPUs that measurements may use; return them as one line of JSON.
 
-    It holds the seconds of the monotonic clock, the number of CPUs, their busy and steal seconds
-    since the boot, and their cycles so far; steal and cycles are null where they are not known.
-    Busy and steal are those of :func:`strata.host.observe.split_ticks`.  Logs hold this line:
-    workloads/kit/logs.py reads its keys from there.
-    cycle_counters: the file descriptors of :func:`count_cycles`.
+    The line has the seconds of the monotonic clock, the number of CPUs, their busy and steal
+    seconds since the boot, and their cycles so far.  Steal and cycles are null if not known.
+    Logs hold the line, and workloads/kit/logs.py reads its keys.
+    :func:`strata.host.observe.sum_busy_and_steal_ticks` defines busy and steal.
+    cycle_counters: the file descriptors of :func:`open_cycle_counters`.
     Raises UserError if /proc/stat has no such times.
     """
     cpus = capacity.list_usable_cpus()
     ticks_per_second = os.sysconf("SC_CLK_TCK")
-    busy_and_steal = observe.split_ticks(observe.read_cpu_times(cpus))
+    busy_and_steal = observe.sum_busy_and_steal_ticks(observe.read_cpu_times(cpus))
     if busy_and_steal is None:
         raise UserError(
             f"{observe.STAT}: has no line 'cpu' with the times of the processors, which this "

@@ -13,7 +13,7 @@ from strata.util.process import capture_output
 def find_program(*programs: str) -> str | None:
     """Return the path of the first of these programs that is installed; None if none is.
 
-    The folders of system programs are searched after those of PATH.
+    The folders /usr/sbin and /sbin are searched after those of PATH.
     """
     # Imported here, since most cells start faster without this module.
     import shutil
@@ -25,10 +25,10 @@ def find_program(*programs: str) -> str | None:
     return None
 
 
-def is_listening(path: str) -> bool:
+def has_listener(path: str) -> bool:
     """Return whether a process listens on a Unix socket, even if this user may not connect.
 
-    path: the socket's path; where there is no such socket, nobody listens.
+    path: the socket's path; the result is false if there is no such socket.
     """
     import socket
 
@@ -40,9 +40,10 @@ def is_listening(path: str) -> bool:
             return False
 
 
-def is_in_other_network(path: str) -> bool:
+def has_listener_in_other_network(path: str) -> bool:
     """Return whether a Unix socket's listener has another network namespace than this process.
 
+    path: the socket's path.
     False if that cannot be determined: only root sees the namespace of root's processes.
     """
     import socket
@@ -57,18 +58,20 @@ def is_in_other_network(path: str) -> bool:
     return False
 
 
-def start_daemon(complaint: str, script: str, answers: Callable[[], bool]) -> None:
+def start_daemon_by_script(
+    failure_message: str, script: str, is_answering: Callable[[], bool]
+) -> None:
     """Start a daemon by one of the project's scripts, unless the daemon answers already.
 
     The daemon stays when this process ends: the script's argument `stop` ends it.
-    complaint: the beginning of the error's message.
+    failure_message: the beginning of the error's message.
     script: the name of a file in scripts/.
-    answers: a function that returns whether the daemon answers.
-    Raises UserError if the script fails, or the daemon does not answer after it.
+    is_answering: a function that returns whether the daemon answers.
+    Raises UserError if the script fails, or if the daemon does not answer after the script.
     """
-    if answers():
+    if is_answering():
         return
     # The script itself waits for up to 30 s (scripts/daemons.sh).
     capture_output([os.path.join(paths.PROJECT, "scripts", script)], timeout=90)
-    if not answers():
-        raise UserError(f"{complaint}: see what `scripts/{script}` prints")
+    if not is_answering():
+        raise UserError(f"{failure_message}: see what `scripts/{script}` prints")

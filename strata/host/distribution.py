@@ -22,24 +22,24 @@ RELEASES = "/usr/share/distro-info"
 def read_os_release() -> dict[str, str]:
     """Return the fields of the host's os-release file.
 
-    ``ID`` is always present: "unknown" where no file gives it.
+    The key ``ID`` always exists; its value is "unknown" if no file sets it.
     """
-    # parse_fields() removes double quotes; os-release(5) allows single ones, too.
+    # parse_named_values() removes double quotes; os-release(5) allows single ones, too.
     text = observe.read_file("/etc/os-release") or observe.read_file("/usr/lib/os-release") or ""
-    fields = {name: value.strip("'") for name, value in observe.parse_fields(text).items()}
+    fields = {name: value.strip("'") for name, value in observe.parse_named_values(text).items()}
     return {"ID": "unknown"} | fields
 
 
-def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
+def choose_image_release(image: Fields, host: dict[str, str]) -> Chosen:
     """Return ``{distribution, release}`` of the image that the configuration asks for.
 
     Both are part of the image's recipe: if a default changes, hosts build another image.
     image: the configuration's `image`.  The default distribution, also written ``host``, is the
-    host's.  The default release is that of DEFAULT_RELEASE, but for Ubuntu on Ubuntu the host's.
+    host's.  The default release is in DEFAULT_RELEASE; for Ubuntu on Ubuntu, it is the host's.
     host: the fields of :func:`read_os_release`.
     Raises UserError if the distribution is ``host`` and the host is neither Debian nor Ubuntu.
     Without a mirror, it also raises UserError if the distribution is not the host's, or if
-    :func:`list_releases` knows releases, but not this one.
+    :func:`list_release_names` knows releases, but not this one.
     """
     requested = image.get("distribution", "host")
     host_distribution = host["ID"]
@@ -60,8 +60,8 @@ def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
     if distribution == host_distribution == "ubuntu":
         default = host.get("VERSION_CODENAME", default)
     release = image.get("release", default)
-    known_releases = list_releases(distribution)
-    # Another archive may have its own releases.
+    known_releases = list_release_names(distribution)
+    # The archive of a mirror may have releases of its own.
     if "mirror" not in image and known_releases and release not in [*known_releases, default]:
         # Cells import this module where only the standard library is installed.
         from strata.util.validation import suggest_name
@@ -74,7 +74,7 @@ def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
     return {"distribution": distribution, "release": release}
 
 
-def list_releases(distribution: str) -> list[str]:
+def list_release_names(distribution: str) -> list[str]:
     """Return the code names of a distribution's releases, the oldest first.
 
     They come from the package distro-info-data; the list is empty if that is not installed.
@@ -86,13 +86,14 @@ def list_releases(distribution: str) -> list[str]:
 def format_sources_list(chosen_release: Chosen, mirror: str | None, host: dict[str, str]) -> str:
     """Return the text of the image's sources.list, for the chosen release.
 
-    chosen_release: see :func:`choose_release`.
-    mirror: the address of an archive; None: the host's own sources, as apt has read them, with
-    the chosen release in place of the host's in its suites (the release, -updates, -security).
+    chosen_release: ``{distribution, release}``, the result of :func:`choose_image_release`.
+    mirror: the address of an archive.  None: the host's own sources, as apt has read them; in their
+    suites (RELEASE, RELEASE-updates, RELEASE-security) the chosen release replaces the host's.
     host: the fields of :func:`read_os_release`.
     Raises UserError if the host lacks the keys of another distribution, or a package source.
     """
-    distribution, release = chosen_release["distribution"], chosen_release["release"]
+    distribution = chosen_release["distribution"]
+    release = chosen_release["release"]
     keyring = f"/usr/share/keyrings/{distribution}-archive-keyring.gpg"
     if distribution != host["ID"] and not os.path.exists(keyring):
         raise UserError(

@@ -29,7 +29,7 @@ FILL_CHAIN = """
     echo COMMIT
 } | "$1-restore" --noflush --wait
 """
-# Arguments: iptables, the chain, and its table.  Succeeds, too, where the chain does not exist.
+# Arguments: iptables, the chain, and its table.  Succeeds, too, if the chain does not exist.
 REMOVE_CHAIN = """
 ! "$1" --wait --table "$3" --list-rules "$2" 2>/dev/null ||
     { "$1" --wait --table "$3" --flush "$2" && "$1" --wait --table "$3" --delete-chain "$2"; }
@@ -40,20 +40,22 @@ FIND_RULES = """
 """
 
 
-def allow_packets(context: Context, *matches: list[str]) -> None:
-    """Add firewall rules that accept forwarded packets, which stay until the system is removed.
+def allow_forwarded_packets(context: Context, *matches: list[str]) -> None:
+    """Add firewall rules that accept forwarded packets; they stay until the system is removed.
 
     matches: options of iptables, one list for each rule.
-    Does nothing where iptables is not installed.  Raises UserError if a rule is refused.
+    Does nothing if iptables is not installed.  Raises UserError if a rule is refused.
     """
     if find_program("iptables"):
         _insert_rules(context, "filter", "FORWARD", "ACCEPT", *matches)
 
 
-def skip_translation(context: Context, address: str) -> None:
-    """Add rules that keep the context's ports at an address from being translated to others.
+def add_untranslated_port_rules(context: Context, address: str) -> None:
+    """Add firewall rules that exempt packets to a system's ports from address translation.
 
-    They stay until the system is removed.  :meth:`PacketFilter.is_port_translated` recognizes them.
+    context: the system, with its `ports`.  address: the IP address to which clients send packets.
+    The rules stay until the system is removed.  :meth:`PacketFilter.is_port_translated` recognizes
+    them by their options and their comment.
     Raises UserError if iptables is not installed or refuses a rule.
     """
     matches = [
@@ -64,15 +66,17 @@ def skip_translation(context: Context, address: str) -> None:
     _insert_rules(context, "nat", "PREROUTING", "ACCEPT", *matches)
 
 
-def add_idle_rules(context: Context, address: str, count: int) -> None:
-    """Add rules that all forwarded packets from or to an address are compared with in vain.
+def add_nonmatching_rules(context: Context, address: str, count: int) -> None:
+    """Add firewall rules that match no packet, but are checked for each one from or to an address.
 
-    The rules are in a chain with the system's ID as its name, and stay until the system is removed.
-    count: their number, at most 65,535: each is for another address of 198.18.0.0/16.
+    They show what further rules cost.  They are in a chain with the system's ID as its name, and
+    stay until the system is removed.
+    address: the IP address of the container.
+    count: the number of rules, at most 65,535: each is for another address of 198.18.0.0/16.
     Raises UserError if iptables is not installed or refuses a rule.
     """
     iptables = _find_iptables()
-    _note_removal(context, REMOVE_CHAIN, "filter")
+    _record_rule_removal(context, REMOVE_CHAIN, "filter")
     capture_output(
         wrap_as_root(["sh", "-euc", FILL_CHAIN, "strata", iptables, context.id, str(count)])
     )
@@ -81,15 +85,16 @@ def add_idle_rules(context: Context, address: str, count: int) -> None:
 
 
 def _find_iptables() -> str:
-    """Return the path of iptables; its name, which then fails, where it is not installed."""
+    """Return the path of iptables; if it is not installed, its bare name, which fails to run."""
     return find_program("iptables") or "iptables"
 
 
-def _note_removal(context: Context, script: str, table: str, *arguments: str) -> None:
-    """Write into the journal how root finds and removes the rules that are made next.
+def _record_rule_removal(context: Context, script: str, table: str, *arguments: str) -> None:
+    """Write into the journal how root finds and removes the firewall rules that are added next.
 
-    script: the removal, for `sh`, whose arguments are iptables, the system's ID, the table, and the
-    further ones.  It must also succeed where the rules do not exist.
+    script: removes the rules, run by `sh`.  Its arguments are iptables, the system's ID, the table,
+    and `arguments`.  It must also succeed if the rules do not exist.
+    table: the table of the rules, such as nat.
     """
     common = ["strata", _find_iptables(), context.id, table]
     find = ["sh", "-c", FIND_RULES, *common]
@@ -109,7 +114,7 @@ def _insert_rules(
     matches: options of iptables, one list for each rule.
     """
     iptables = _find_iptables()
-    _note_removal(context, REMOVE_RULES, table, chain)
+    _record_rule_removal(context, REMOVE_RULES, table, chain)
     mark = ["--match", "comment", "--comment", context.id, "--jump", target]
     for match in matches:
         argv = [iptables, "--wait", "--table", table, "--insert", chain, *match, *mark]
@@ -135,13 +140,13 @@ class PacketFilter:
 
     printed: the output of :data:`LIST_COMMAND` on the machine that runs the container's engine;
     empty if the user may not read the rules.
-    The attribute `known` says whether the rules could be read.
+    The attribute `is_readable` says whether the rules could be read.
     """
 
     def __init__(self, printed: str) -> None:
-        """Sort the printed rules by the back end that has them."""
-        self._files = observe.split_files(printed)
-        self.known = "/iptables-save" in self._files or "/nft" in self._files
+        """Divide the printed rules among the kernel's back ends: nft, nf_tables and legacy."""
+        self._files = observe.split_printed_files(printed)
+        self.is_readable = "/iptables-save" in self._files or "/nft" in self._files
         self._nft = self._files.get("/nft", "")
         # The rules of iptables' two back ends, nf_tables and legacy.
         self._modern = self._files.get("/iptables-save", "")
@@ -159,7 +164,7 @@ class PacketFilter:
         firewall: the back ends that have rules, or "none".  rules: the number of rules.
         Each value that cannot be read is :data:`strata.host.observe.NOT_AVAILABLE`.
         """
-        # Each line of a chain is a rule, but for the first, which says the chain's type.
+        # Each line of a chain is a rule, except the first line, which has the chain's type.
         nft_rules = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _extract_chains(self._nft)))
         counts = {
             "nf_tables": nft_rules or _count_rules(self._modern),
@@ -171,7 +176,7 @@ class PacketFilter:
             "firewall_version": f"iptables {version[1]}" if version else None,
             "rules": sum(counts.values()),
         }
-        if not self.known:
+        if not self.is_readable:
             facts = dict.fromkeys(facts)
         for name, path in SWITCHES.items():
             text = self._files.get(f"/proc/sys/net/{path}", "")
@@ -184,7 +189,7 @@ class PacketFilter:
         bridge: the name of the bridge's interface, such as docker0.
         Returns None if the rules could not be read.
         """
-        if not self.known:
+        if not self.is_readable:
             return None
         name = re.escape(bridge)
         # An iptables rule that names a Docker chain and the bridge, or an element of an nft map
@@ -195,24 +200,26 @@ class PacketFilter:
     def is_port_translated(self, address: str, port: int, exempt: str = "") -> bool | None:
         """Return whether a rule translates a published port to a container's address and port.
 
-        None if that is not known.  address, port: the container's own.
-        exempt: ID of a system whose rules of :func:`skip_translation` come before iptables' rule;
-        empty: none.
+        address, port: the container's own address and port.
+        exempt: the ID of a system whose rules of :func:`add_untranslated_port_rules` exempt the
+        port from translation; empty: no system.
+        Returns None if the rules could not be read.
         """
-        if not self.known:
+        if not self.is_readable:
             return None
         target = rf"(?:DNAT --to-destination|dnat (?:ip )?to) {re.escape(address)}:{port}\b"
         rule = rf"\bdport {port}\b.*{target}"
         exemption = rf"(?m)^-A PREROUTING .*--dport {port}\b.*--comment {exempt} -j ACCEPT$"
-        for saved in (self._modern, self._legacy):
-            if exempt and re.search(exemption, saved) and re.search(rule, saved):
+        for rules in (self._modern, self._legacy):
+            if exempt and re.search(exemption, rules) and re.search(rule, rules):
                 return False
         return bool(re.search(rule, self._all))
 
     def is_port_proxied(self, address: str, port: int) -> bool | None:
         """Return whether a docker-proxy process forwards a published port to a container.
 
-        None if that is not known.  address, port: the container's own.
+        address, port: the container's own address and port.
+        Returns None if the processes could not be listed.
         """
         if "/pgrep" not in self._files:
             return None
@@ -224,7 +231,7 @@ class PacketFilter:
 def read_packet_filter() -> PacketFilter:
     """Return this host's packet filter, read as root.
 
-    Its `known` is false if this user may not read the rules: that is not an error.
+    Its `is_readable` is false if this user may not read the rules; that is not an error.
     """
     with contextlib.suppress(UserError):
         return PacketFilter(capture_output(wrap_as_root(LIST_COMMAND), check=False).stdout)

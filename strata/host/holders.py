@@ -19,24 +19,24 @@ HOLD = f'exec {DESCRIPTOR}<"$1"; shift; exec "$@"'
 PATIENCE = 10.0
 
 
-def build_holding_command(folder: str) -> list[str]:
+def build_folder_holding_command(folder: str) -> list[str]:
     """Return the command prefix that runs a command while it keeps a folder open.
 
     The open folder, at file descriptor :data:`DESCRIPTOR`, marks the processes for
-    :func:`end_holders`.
+    :func:`kill_folder_holders`.
     """
     return ["sh", "-euc", HOLD, "strata", folder]
 
 
-def end_holders(folder: str) -> None:
-    """Kill the processes that keep a folder open, and the members of the sessions that they lead.
+def kill_folder_holders(folder: str) -> None:
+    """Kill the processes that keep a system's folder open, and the sessions that they lead.
 
-    folder: as given to :func:`build_holding_command`.
+    folder: the folder as given to :func:`build_folder_holding_command`.
     Raises UserError if a process does not end within :data:`PATIENCE`, or belongs to root and
     this user lacks root's rights.
     """
     deadline = time.monotonic() + PATIENCE
-    while processes := _find_next_to_kill(folder):
+    while processes := _find_processes_to_kill(folder):
         if time.monotonic() > deadline:
             pids = ", ".join(map(str, sorted(processes)))
             raise UserError(f"{folder}: its programs (processes {pids}) cannot be ended")
@@ -45,11 +45,11 @@ def end_holders(folder: str) -> None:
         time.sleep(0.01)
 
 
-def _find_next_to_kill(folder: str) -> set[int]:
-    """Return the IDs of the processes that :func:`end_holders` kills next.
+def _find_processes_to_kill(folder: str) -> set[int]:
+    """Return the IDs of the processes to kill next, of those that keep a folder open.
 
-    Session leaders come last: while the leader lives, members of its session that closed the folder
-    can still be found.
+    Members of the sessions that they lead are included.  A session leader is returned only when no
+    other process is left: members that closed the folder are found only while their leader lives.
     """
     processes = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
     holders = {process for process in processes if _is_holder(process, folder)}
@@ -61,17 +61,19 @@ def _find_next_to_kill(folder: str) -> set[int]:
             session_of[process] = os.getsid(process)
     leaders = {process for process in holders if session_of.get(process) == process}
     members = {process for process in session_of if session_of[process] in leaders}
-    return (holders | members) - leaders or leaders
+    followers = (holders | members) - leaders
+    return followers or leaders
 
 
 def _is_holder(process: int, folder: str) -> bool:
-    """Return whether a process keeps a folder open, even one that has been removed since.
+    """Return whether a process keeps a folder open, even if the folder has been removed since.
 
-    Only :data:`DESCRIPTOR` counts: another process may have the folder open for a while.
+    Only the file descriptor :data:`DESCRIPTOR` counts: processes that are not of the system may
+    have the folder open by another one.
     """
     try:
         target = os.readlink(f"/proc/{process}/fd/{DESCRIPTOR}")
     except OSError:
-        # It has ended, has no such file open, or is another user's.
+        # The process has ended, has no such file open, or belongs to another user.
         return False
     return target.removesuffix(" (deleted)") == folder

@@ -16,8 +16,8 @@ SLURM = "SLURMD_NODENAME"
 BOOT = "/proc/sys/kernel/random/boot_id"
 # The file with the ID of the system's installation, which must not be published (machine-id(5)).
 INSTALLATION = "/etc/machine-id"
-# The file that describes the processors, and those of its lines that tell their model; the others
-# change from moment to moment, or with the kernel.
+# The file that describes the processors, and the pattern of its lines about their model; the other
+# lines change over time, or with the kernel.
 PROCESSORS = "/proc/cpuinfo"
 _MODEL_LINES = re.compile(
     r"(?m)^(?:vendor_id|cpu family|model|model name|stepping|cpu|revision|"
@@ -30,18 +30,18 @@ DOCKER = "/run/docker.pid"
 def identify_node() -> Fields:
     """Return ``{name, machine, boot, docker}`` of this machine, for records.
 
-    name: a hash of the name that Slurm gave the node, or of the host name where there is none.
+    name: a hash of the node's name in Slurm; outside of Slurm, of the host name.
     machine: a hash of that name, the installation's ID, and the number and model of the
     processors: a disk that moves to other hardware is then another machine.
     Both hashes must stay: records of one node, and of one machine, are recognized by them.
-    analysis/read.R tells sessions apart by machine, boot and docker.
-    boot: see :func:`read_boot_id`; two names with the same ID are one machine.
-    docker: see :func:`read_docker_start`.
+    analysis/read.R distinguishes sessions by machine, boot and docker.
+    boot: the kernel's boot ID (:func:`read_boot_id`); two names with the same ID are one machine.
+    docker: when Docker's daemon started (:func:`read_docker_start`).
     """
     name = os.environ.get(SLURM) or os.uname().nodename
     installation = observe.read_file(INSTALLATION) or ""
-    parts = ["strata machine", installation, name, *_list_processors()]
-    machine = sha256("\n".join(parts).encode()).hexdigest()[:12]
+    identity = ["strata machine", installation, name, *_describe_processors()]
+    machine = sha256("\n".join(identity).encode()).hexdigest()[:12]
     mark = sha256(name.encode()).hexdigest()[:6]
     return {
         "name": f"node-{mark}",
@@ -51,8 +51,8 @@ def identify_node() -> Fields:
     }
 
 
-def _list_processors() -> list[str]:
-    """Return the number of processors, and the distinct lines that tell their models, sorted."""
+def _describe_processors() -> list[str]:
+    """Return the number of processors as text, then the distinct lines on their models, sorted."""
     text = observe.read_file(PROCESSORS) or ""
     count = len(re.findall(r"(?m)^processor\b", text))
     return [str(count), *sorted({*_MODEL_LINES.findall(text)})]
@@ -61,7 +61,7 @@ def _list_processors() -> list[str]:
 def read_boot_id() -> str | None:
     """Return the kernel's boot ID, which each boot changes; None if the kernel gives none.
 
-    Records and findings of earlier processes are compared with it.
+    Records, and stored results of the trial of KVM, are compared with it.
     """
     match = re.fullmatch("[0-9a-f-]{36}", observe.read_file(BOOT) or "")
     return match and match[0]
@@ -70,7 +70,7 @@ def read_boot_id() -> str | None:
 def read_docker_start() -> int | None:
     """Return when Docker's daemon started, in ticks of the kernel since the boot.
 
-    None where :data:`DOCKER` names no process of a daemon that runs.
+    Returns None if the process ID in the file :data:`DOCKER` is not that of a running daemon.
     """
     pid = observe.parse_number(observe.read_file(DOCKER))
     status = observe.read_file(f"/proc/{pid}/stat") or ""
@@ -82,7 +82,7 @@ def read_docker_start() -> int | None:
 def find_node_name(record: Mapping[str, Any] | None) -> str | None:
     """Return the name of the node in a cell's record; None if the record gives none.
 
-    Runs of one block form pairs only where all of them have the same name.
+    Runs of one block form pairs only if all of them have the same name.
     record: None if the record does not exist.
     """
     node = (record or {}).get("node") or {}

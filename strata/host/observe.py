@@ -15,7 +15,7 @@ from strata.util.data_types import Fields
 from strata.util.units import UNITS, parse_ranges
 
 NOT_AVAILABLE = "not available"
-# Values of `virtualization`, which is not available where the kernel gives no CPU flags.
+# Values of `virtualization`, which is not available if the kernel gives no CPU flags.
 GUEST, BARE = "guest of a hypervisor", "none seen"
 CPU_FOLDER = "/sys/devices/system/cpu"
 FILES = [
@@ -37,25 +37,26 @@ TURBO = {
     f"{CPU_FOLDER}/cpufreq/boost": {"1": "on", "0": "off"},
 }
 TEMPERATURE = "/sys/class/thermal/thermal_zone0/temp"
-# Available memory that rises by less within two seconds is at rest: an idle host's goes up and down
-# by about a megabyte.
+# If available memory rises by less within two seconds, the kernel has freed all that it will: on an
+# idle host, it varies by about a megabyte.
 FREED_BYTES = 2_000_000
 
 
-def build_print_command() -> list[str]:
+def build_file_print_command() -> list[str]:
     """Return the command that prints those of :data:`FILES` that exist, each after its path.
 
-    :func:`split_files` relies on this format.
+    :func:`split_printed_files` relies on this format.
     """
     return ["tail", "-v", "-n", "+1", *FILES]
 
 
-def split_files(text: str) -> dict[str, str]:
-    """Return path → content of the files in the output of :func:`build_print_command`.
+def split_printed_files(text: str) -> dict[str, str]:
+    """Return path → content of files that a command such as ``tail -v`` printed.
 
-    Other commands print in that form, too: a line ``==> PATH <==`` before each content.
+    text: a line ``==> PATH <==`` before the content of each file.
+    :func:`build_file_print_command` and other commands of Strata print in this form.
     """
-    # The text before the first file, and then by turns a path and the content after it.
+    # The text before the first file, then alternately a path and the content after it.
     pieces = re.split(r"^==> (/[^\n]*) <==\n", text, flags=re.MULTILINE)
     files = zip(pieces[1::2], pieces[2::2], strict=True)
     return {path: content.strip("\n") for path, content in files}
@@ -72,7 +73,7 @@ def read_file(path: str) -> str | None:
 
 
 def list_folder(folder: str) -> list[str]:
-    """Return the sorted names in a folder; an empty list where the folder cannot be read."""
+    """Return the sorted names in a folder; an empty list if the folder cannot be read."""
     try:
         return sorted(os.listdir(folder))
     except OSError:
@@ -95,8 +96,8 @@ def parse_number(text: str | None) -> int | None:
 
 def parse_cpu_list(text: str | None) -> set[int]:
     """Return the CPUs in a list such as ``0-3,8``; an empty set for any other text."""
-    part = "[0-9]{1,5}(-[0-9]{1,5})?"
-    if not re.fullmatch(f"{part}(,{part})*", text or ""):
+    cpu_range = "[0-9]{1,5}(-[0-9]{1,5})?"
+    if not re.fullmatch(f"{cpu_range}(,{cpu_range})*", text or ""):
         return set()
     return set(parse_ranges(text or ""))
 
@@ -106,23 +107,23 @@ def replace_unprintable(text: str) -> str:
 
     The text comes from a system under test, and must not control the terminal that shows a record.
     """
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
-def parse_fields(text: str) -> dict[str, str]:
+def parse_named_values(text: str) -> dict[str, str]:
     """Return name → value from lines ``name: value`` or ``name=value``.
 
-    Of several lines with one name, the first non-empty value counts.
+    If several lines have one name, the first non-empty value counts.  Double quotes around a value
+    are removed, as in os-release.
     """
     values: dict[str, str] = {}
-    for name, text_after in re.findall("^([^:=\n]*)[:=](.*)$", text, re.MULTILINE):
-        # A value of os-release may be in quotes.
-        if value := text_after.strip().strip('"'):
+    for name, written_value in re.findall("^([^:=\n]*)[:=](.*)$", text, re.MULTILINE):
+        if value := written_value.strip().strip('"'):
             values.setdefault(name.strip(), value)
     return values
 
 
-def parse_facts(files: dict[str, str]) -> Fields:
+def parse_system_facts(files: dict[str, str]) -> Fields:
     """Return the facts of ``observed.inside`` in a record (docs/files.md); records hold these keys.
 
     files: path → content of :data:`FILES`.
@@ -130,7 +131,7 @@ def parse_facts(files: dict[str, str]) -> Fields:
     """
     cpuinfo = files.get("/proc/cpuinfo", "")
     # The entry of the first CPU; an empty line ends it.
-    cpu = parse_fields(cpuinfo.partition("\n\n")[0])
+    cpu = parse_named_values(cpuinfo.partition("\n\n")[0])
     flags = cpu.get("flags", "").split()
     sockets = {*re.findall("^physical id.*", cpuinfo, re.MULTILINE)}
     cores = parse_number(cpu.get("cpu cores"))
@@ -144,18 +145,22 @@ def parse_facts(files: dict[str, str]) -> Fields:
     groups = {replace_unprintable(line[2]) for line in lines if len(line) == 3}
     packages = map(replace_unprintable, files.get("/opt/strata/packages", "").splitlines())
     clock = files.get("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    virtualization = None
+    if flags:
+        virtualization = GUEST if "hypervisor" in flags else BARE
     facts = {
         "kernel": version[2] if len(version) > 2 else None,
-        "os": parse_fields(files.get("/etc/os-release", "")).get("PRETTY_NAME"),
+        "os": parse_named_values(files.get("/etc/os-release", "")).get("PRETTY_NAME"),
         "cpu_model": cpu.get("model name"),
-        "cpus": _count_cpus(cpuinfo, parse_fields(files.get("/proc/self/status", ""))) or None,
+        "cpus": _count_cpus(cpuinfo, parse_named_values(files.get("/proc/self/status", "")))
+        or None,
         "sockets": len(sockets) or None,
         "cores_per_socket": cores or None,
         "threads_per_core": threads // cores if cores and threads else None,
         "memory_bytes": parse_kib_as_bytes(files.get(MEMORY), "MemTotal") or None,
         "huge_pages": setting and setting[1],
         "clocksource": clock,
-        "virtualization": GUEST if "hypervisor" in flags else BARE if flags else None,
+        "virtualization": virtualization,
         "machine": files.get("/sys/class/dmi/id/product_name"),
         "cgroup": ", ".join(sorted(groups)),
         "microcode": cpu.get("microcode"),
@@ -175,7 +180,7 @@ def _count_cpus(cpuinfo: str, status: dict[str, str]) -> int:
     cpuinfo: the text of /proc/cpuinfo.
     status: the fields of that process's /proc/PID/status.
     """
-    # Most kernels write the number after the colon, that of s390 before it.
+    # Most kernels write the number after the colon; the kernel for s390 writes it before.
     numbers = re.findall(r"(?m)^processor\s*:\s*([0-9]{1,5})$", cpuinfo)
     numbers += re.findall(r"(?m)^processor\s*([0-9]{1,5})\s*:", cpuinfo)
     online = set(map(int, numbers))
@@ -186,12 +191,12 @@ def _count_cpus(cpuinfo: str, status: dict[str, str]) -> int:
 def parse_kib_as_bytes(text: str | None, name: str) -> int | None:
     """Return an entry of a file such as /proc/meminfo in bytes.
 
-    The file gives kB; the kernel means KiB.
-    text: the whole file, or None if there is none.  name: the name of the entry, such as
-    "MemTotal".
-    Returns None if text is None, or if the entry is missing or no number.
+    The file's unit is "kB", by which the kernel means KiB.
+    text: the text of the file; None if it could not be read.
+    name: the name of the entry, such as "MemTotal".
+    Returns None if the text is None, or if the entry is missing or not a number.
     """
-    size = parse_number(parse_fields(text or "").get(name))
+    size = parse_number(parse_named_values(text or "").get(name))
     return None if size is None else size * 1024
 
 
@@ -199,15 +204,15 @@ def observe_host(cpus: set[int]) -> Fields:
     """Return the host's constant facts, for records.
 
     cpus: the CPUs whose caches and frequency governor are included.
-    The keys are those of :func:`parse_facts` without ``versions``, and ``cache_bytes``,
+    The keys are those of :func:`parse_system_facts` without ``versions``, and ``cache_bytes``,
     ``governor``, ``turbo`` and ``vulnerabilities`` (name → the kernel's text).  Records hold them
     as ``observed.host.static``, where the scripts in analysis/ read them.
     A fact that the kernel does not give is :data:`NOT_AVAILABLE`.
     """
-    facts = parse_facts(read_files(FILES))
+    facts = parse_system_facts(read_files(FILES))
     facts.pop("versions")
     facts["cache_bytes"] = sum_last_level_caches(cpus) or NOT_AVAILABLE
-    governor = read_file(_find_cpufreq_file(cpus, "scaling_governor"))
+    governor = read_file(_get_cpufreq_path(cpus, "scaling_governor"))
     facts["governor"] = replace_unprintable(governor or NOT_AVAILABLE)
     facts["turbo"] = NOT_AVAILABLE
     if texts_of_turbo := read_files([*TURBO]):
@@ -222,10 +227,11 @@ def observe_host(cpus: set[int]) -> Fields:
     return facts
 
 
-def _find_cpufreq_file(cpus: set[int], name: str) -> str:
-    """Return the path of a frequency file of the lowest-numbered CPU of a set.
+def _get_cpufreq_path(cpus: set[int], name: str) -> str:
+    """Return the path of a file about the frequency of the lowest-numbered CPU of a set.
 
-    The path is of CPU 0 where there are none.
+    cpus: the numbers of the CPUs; if empty, CPU 0 is taken.
+    name: the name of the file in the folder cpufreq, such as scaling_governor.
     """
     return f"{CPU_FOLDER}/cpu{min(cpus, default=0)}/cpufreq/{name}"
 
@@ -233,20 +239,20 @@ def _find_cpufreq_file(cpus: set[int], name: str) -> str:
 def sum_last_level_caches(cpus: set[int]) -> int | None:
     """Return the total bytes of the highest-level caches that these CPUs use; None if not known.
 
-    A cache that several of the CPUs share counts once.  Where the kernel does not tell which CPUs
-    share a cache, it counts as shared by all.
+    A cache that several of the CPUs share counts once.  If the kernel does not list the CPUs that
+    share a cache, the cache counts as shared by all.
     """
     # (level, CPUs that share the cache) → bytes.
     caches: dict[tuple[int, tuple[int, ...]], int] = {}
     for cpu in sorted(cpus):
-        # A CPU before this one has counted the cache that both share.
+        # The cache of this CPU was counted with a CPU that shares it.
         if any(cpu in sharing for _, sharing in caches):
             continue
         names = list_folder(f"{CPU_FOLDER}/cpu{cpu}/cache")
-        known = [cache for name in names if (cache := _read_cache(cpu, name))]
-        if known:
+        caches_of_cpu = [cache for name in names if (cache := _read_cache(cpu, name))]
+        if caches_of_cpu:
             # The level comes first: the largest tuple is of the highest level.
-            level, sharing, size = max(known)
+            level, sharing, size = max(caches_of_cpu)
             caches[level, sharing] = max(size, caches.get((level, sharing), 0))
     highest_level = max((level for level, _ in caches), default=0)
     return sum(size for (level, _), size in caches.items() if level == highest_level) or None
@@ -256,7 +262,7 @@ def _read_cache(cpu: int, name: str) -> tuple[int, tuple[int, ...], int] | None:
     """Return (level, CPUs that share it, bytes) of a cache; None for an instruction cache.
 
     cpu: the number of a CPU that uses the cache.  name: the cache's folder in /sys, such as index0.
-    Also None where level or size are not known.
+    Returns None, too, if the level or the size is not known.
     """
     folder = f"{CPU_FOLDER}/cpu{cpu}/cache/{name}"
     level = parse_number(read_file(f"{folder}/level"))
@@ -275,14 +281,14 @@ def find_emulated_host_mark() -> str | None:
     from strata.util import constants
 
     hosts = constants.read_constants("hosts")
-    machine = parse_facts(read_files(FILES))["machine"]
+    machine = parse_system_facts(read_files(FILES))["machine"]
     return hosts["mark"] if machine in hosts["emulated"] else None
 
 
 def read_available_memory() -> int | None:
     """Return the bytes of memory that programs could still use; None if not known.
 
-    The kernel's estimate counts page cache that it could drop.
+    This is the kernel's estimate, which includes page cache that it could drop.
     """
     return parse_kib_as_bytes(read_file(MEMORY), "MemAvailable")
 
@@ -293,6 +299,7 @@ def wait_for_freed_memory() -> None:
     The kernel frees the memory of removed systems some seconds after they are gone.
     """
     previous = read_available_memory()
+    # 15 times 2 s are the 30 seconds; FREED_BYTES holds for an interval of 2 s.
     for _ in range(15):
         time.sleep(2)
         available = read_available_memory()
@@ -302,11 +309,12 @@ def wait_for_freed_memory() -> None:
 
 
 def read_cpu_times(cpus: set[int]) -> tuple[int, ...]:
-    """Return the ticks of these CPUs since the boot: user, nice, system, idle, iowait, irq, …
+    """Return the sum of some CPUs' ticks since the boot: user, nice, system, idle, iowait, irq, …
 
-    :func:`split_ticks` and :mod:`strata.measure.costs` rely on this order, which is that of
-    /proc/stat: softirq, steal and others may follow.
-    The ticks are those of all CPUs where /proc/stat has a line for none of these.
+    This is the order of /proc/stat: softirq, steal and others may follow.
+    :func:`sum_busy_and_steal_ticks` and :mod:`strata.measure.costs` rely on it.
+    cpus: the numbers of the CPUs.  If /proc/stat has no line for any of them, the ticks of all CPUs
+    are returned.
     """
     # Name, such as cpu3 (cpu: all together) → its ticks.
     rows: dict[str, list[int]] = {}
@@ -322,11 +330,12 @@ def read_cpu_times(cpus: set[int]) -> tuple[int, ...]:
     return tuple(map(sum, zip(*cpu_rows, strict=False)))
 
 
-def split_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
-    """Return the busy ticks and the steal ticks among ticks of CPUs; None if not known.
+def sum_busy_and_steal_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
+    """Return (busy ticks, steal ticks) from the ticks of CPUs; None if not known.
 
-    ticks: see :func:`read_cpu_times`, or the growth of each number.
-    Busy are all ticks but those of idle, iowait and steal; they include those of virtual machines.
+    ticks: user, nice, system, idle, iowait and so on, as :func:`read_cpu_times` returns them, or
+    the growth of each number.
+    The busy ticks are all but idle, iowait and steal; they include those of virtual machines.
     The steal ticks are None if the kernel does not count them.
     """
     # user, nice, system, idle, iowait, irq, softirq, steal: old kernels have only the first.
@@ -338,25 +347,25 @@ def split_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
     return sum(counted) - sum(counted[3:5]) - (steal or 0), steal
 
 
-def count_context_switches() -> int | None:
-    """Return how often the machine has switched between tasks since the boot.
+def read_context_switch_count() -> int | None:
+    """Return the number of the machine's context switches since the boot.
 
-    None if the kernel does not count it.
+    Returns None if the kernel does not count them.
     """
     count = re.search(r"^ctxt (\d+)", read_file(STAT) or "", re.MULTILINE)
     return int(count[1]) if count else None
 
 
-def compute_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
+def compute_cpu_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
     """Return ``{steal_share, busy_share}`` of the CPUs' time between two readings, from 0 to 1.
 
-    before, after: see :func:`read_cpu_times`.
+    before, after: ticks, as :func:`read_cpu_times` returns them.
     A share that cannot be computed is :data:`NOT_AVAILABLE`.
     """
     # Some of these counters, such as iowait, sometimes go back.
     growth = tuple(max(0, late - early) for early, late in zip(before, after, strict=False))
-    busy_and_steal = split_ticks(growth)
-    # As in split_ticks(): the columns after steal are parts of others.
+    busy_and_steal = sum_busy_and_steal_ticks(growth)
+    # As in sum_busy_and_steal_ticks(): the columns after steal are parts of others.
     total = sum(growth[:8])
     if busy_and_steal is None or total == 0:
         return {"steal_share": NOT_AVAILABLE, "busy_share": NOT_AVAILABLE}
@@ -367,7 +376,7 @@ def compute_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fiel
     }
 
 
-def observe_moment(cpus: set[int]) -> Fields:
+def observe_current_load(cpus: set[int]) -> Fields:
     """Return the host's current load, swap in use (bytes), temperature (°C) and frequency (MHz).
 
     The keys are ``load1``, ``swap_used_bytes``, ``temperature_c`` and ``frequency_mhz``; records
@@ -380,7 +389,7 @@ def observe_moment(cpus: set[int]) -> Fields:
     total = parse_kib_as_bytes(memory, "SwapTotal")
     free = parse_kib_as_bytes(memory, "SwapFree")
     millidegrees = re.fullmatch("-?[0-9]{1,6}", read_file(TEMPERATURE) or "")
-    kilohertz = parse_number(read_file(_find_cpufreq_file(cpus, "scaling_cur_freq")))
+    kilohertz = parse_number(read_file(_get_cpufreq_path(cpus, "scaling_cur_freq")))
     return {
         "load1": float(load[0]) if load else NOT_AVAILABLE,
         "swap_used_bytes": NOT_AVAILABLE if total is None or free is None else max(0, total - free),

@@ -13,15 +13,16 @@ from typing import Any
 from strata.util.data_types import Fields
 
 
-def compute_power_of_two(
+def compute_table_exponent(
     machine: Fields, fraction: float, element_bytes: int
 ) -> tuple[int, str | None]:
-    """Return the largest k such that 2^k elements fit in a fraction of memory, and no sentence.
+    """Return (k, None): k is the largest exponent such that 2^k elements fit in the memory.
 
-    This is the rule ``memory-power``: workload.yaml has the parameters' names as keys.
+    This is the rule ``memory-power``: workload.yaml has the parameters' names as keys.  The None
+    stands for the sentence that other rules return.
     machine: only `memory_bytes` is read.
-    fraction: from 0 to 1; HPC Challenge asks for half of the memory.
-    element_bytes: the size of an element.
+    fraction: the share of the memory, from 0 to 1; HPC Challenge asks for half of the memory.
+    element_bytes: the size of an element of the table.
     """
     elements = machine["memory_bytes"] * fraction / element_bytes
     return int(math.log2(elements)), None
@@ -35,13 +36,14 @@ def select_fitting_orders(
     fraction: float,
     multiple: int,
 ) -> tuple[list[int], str | None]:
-    """Return the orders whose matrix fits in a fraction of the memory, and a sentence on the rest.
+    """Return the matrix orders that fit in the memory, and a sentence on those that do not.
 
     This is the rule ``fitting``: workload.yaml has the parameters' names as keys.
     machine: `memory_bytes`, and for the sentence `systems`, how many systems share the host
     (missing: 1).
     values: the published orders; a matrix takes `element_bytes` times the order to the `power`.
-    multiple: where no order fits, the largest multiple of this number that does is returned.
+    fraction: the share of the memory that a matrix may take, from 0 to 1.
+    multiple: if no order fits, the largest fitting multiple of this number is returned.
     The sentence is None if all orders fit.
     """
     available_bytes = machine["memory_bytes"] * fraction
@@ -61,14 +63,14 @@ def select_fitting_orders(
     return fitting_orders, f"Left out for want of memory ({memory}): {sizes}."
 
 
-def compute_laps(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
-    """Return the number of laps, reduced in proportion to large caches, and a sentence on that.
+def compute_lap_count(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
+    """Return the number of laps, and a sentence if large caches reduce that number.
 
     This is the rule ``by-cache``: workload.yaml has the parameters' names as keys.
-    machine: only `cache_bytes` is read.
-    most: the number of laps where the last-level caches have at most `mib` MiB.
-    Large caches make each run longer.  The sentence is None if nothing is reduced.  Caches of
-    unknown size count as small.
+    machine: only `cache_bytes` is read.  Caches of unknown size count as small.
+    most: the number of laps if the last-level caches have at most `mib` MiB.
+    The number falls in proportion to the size of larger caches, which make each run longer.  The
+    sentence is None if it does not fall.
     """
     cache_mib = (machine["cache_bytes"] or 0) / 1024**2
     laps = max(1, int(most * mib / max(cache_mib, 1)))
@@ -81,9 +83,9 @@ def compute_laps(machine: Fields, most: int, mib: int) -> tuple[int, str | None]
 
 
 RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
-    "memory-power": compute_power_of_two,
+    "memory-power": compute_table_exponent,
     "fitting": select_fitting_orders,
-    "by-cache": compute_laps,
+    "by-cache": compute_lap_count,
 }
 
 # The smallest value that keeps the workload's size rules: strata.experiment.sizes.
@@ -107,8 +109,8 @@ def resolve_rule(value: object, machine: Fields) -> tuple[object, str | None]:
     """Return a parameter's value on a machine, and a sentence on it for the paper or None.
 
     value: as in workload.yaml; literals, ``smallest`` and the rules :data:`OF_THE_CELL` stay.
-    machine: see :func:`strata.host.capacity.read_host_facts`; where several systems run at once,
-    the share of one, and `systems`, their number.
+    machine: the result of :func:`strata.host.capacity.read_host_facts`.  If several systems run at
+    the same time, it is the share of one, and its key `systems` has their number.
     The schema of workload.yaml has checked the rule's name and keys.
     """
     if not isinstance(value, dict) or value["rule"] in (SMALLEST, *OF_THE_CELL):

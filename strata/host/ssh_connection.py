@@ -20,9 +20,9 @@ def get_socket_path(folder: str) -> str:
 
 
 def build_ssh_settings(folder: str) -> dict[str, str]:
-    """Return the ssh options of a system's connection: no prompts, one shared connection kept open.
+    """Return ssh's options for a system: no prompts, and one connection kept open for all commands.
 
-    They hold for every command to one system: another ControlPath would mean another connection.
+    Every command to a system needs the same options: another ControlPath means another connection.
     folder: the system's folder, which holds the connection's socket.
     """
     return {

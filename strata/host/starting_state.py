@@ -1,9 +1,9 @@
 """The state in which measured programs and the daemons that run them start.
 
-A process hands its priority, limits, masks and the like on to its children, so that those of the
-caller would reach every program.  :func:`declare_state` gives a process the declared state
-(:data:`LIMITS` and the constants after it), :func:`parse_state` reads a state from the output of
-:func:`build_state_command` in a system, and :func:`compare_states` compares two.
+A child process inherits priority, limits, masks and the like, so that those of the caller would
+reach every program.  :func:`apply_declared_state` gives a process the declared state
+(:data:`DECLARED_STATE`), :func:`parse_process_state` parses the output of
+:func:`build_state_command` in a system, and :func:`compare_states` compares two states.
 
 As a program (``starting_state.py COMMAND…``, for scripts, without the rest of Strata) it runs a
 command in that state and outside of the caller's control groups.
@@ -62,7 +62,11 @@ _LIMIT_NAMES = {
 }
 # Signals 32 and 33 are the C library's own, which ignores them in programs started by posix_spawn.
 _LIBRARY_SIGNALS = 0b11 << 31
-UMASK, NICE, OOM_SCORE, TIMER_SLACK = 0o022, 0, 0, 50_000
+UMASK = 0o022
+NICE = 0
+OOM_SCORE = 0
+# Nanoseconds: the kernel's default.
+TIMER_SLACK = 50_000
 # The personality that a program of 32 bits always has.
 _PERSONALITY_32_BITS = 0x00800000
 # Name of a state, its file in /proc/PID, and the pattern of its key there: the scheduler's slice of
@@ -82,10 +86,10 @@ POLICIES = {
     "7": "ext",
 }
 
-# Prints the state of the process with the id of the first argument (self: of a program that starts
-# there), and the files of the other arguments, in the form of strata.host.observe.split_files.
-# The I/O class is in no file of the kernel's, and the memory policy in the first line of a long
-# file.
+# Prints the state of the process whose ID is the first argument (self: of a program that starts
+# there), and the files of the other arguments, in the form that
+# strata.host.observe.split_printed_files parses.  No file of the kernel has the I/O class; the
+# memory policy is in the first line of a long file.
 _PRINT_STATE = """
 exec 2>/dev/null
 of=/proc/$1; process=${1#self}; shift
@@ -119,14 +123,15 @@ _STATUS_FIELDS = {
 def build_state_command(*files: str, process: int | str = "self") -> list[str]:
     """Return the command that prints the state of a process, and the content of some more files.
 
-    process: its process ID; "self": a program that starts where the command runs.
+    process: its process ID; "self": the state in which a program starts where the command runs.
     files: absolute paths; those that do not exist are left out.
-    :func:`strata.host.observe.split_files` parses the output, for :func:`parse_state`.
+    :func:`strata.host.observe.split_printed_files` divides the output into files, which
+    :func:`parse_process_state` parses.
     """
     return ["sh", "-c", _PRINT_STATE, "strata", str(process), *files]
 
 
-def parse_state(files: dict[str, str]) -> dict[str, str]:
+def parse_process_state(files: dict[str, str]) -> dict[str, str]:
     """Return name → value of a process's state, without the values that a system does not show.
 
     files: path → content, as :func:`build_state_command` prints them.
@@ -189,16 +194,18 @@ def _parse_status(text: str) -> dict[str, str]:
 def compare_states(observed: dict[str, str], native: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Return name → (native value, observed value) for each value that differs.
 
-    observed, native: states, see :func:`parse_state`; names that only one of them has are skipped.
+    observed, native: states, as :func:`parse_process_state` returns them; names that only one of
+    them has are skipped.
     """
+    common_names = [name for name in native if name in observed]
     return {
         name: (native[name], observed[name])
-        for name in native
-        if name in observed and observed[name] != native[name]
+        for name in common_names
+        if observed[name] != native[name]
     }
 
 
-# The declared state, as parse_state() returns it.
+# The declared state, as parse_process_state() returns it.
 DECLARED_STATE = {
     "limit as": "unlimited",
     "umask": f"{UMASK:04o}",
@@ -231,7 +238,7 @@ HOST_PROCESS_STATE = (
 def find_undeclared_values(state: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Return name → (declared value, value in `state`) for each value that is not as declared.
 
-    state: see :func:`parse_state`; values that it lacks are skipped.
+    state: as :func:`parse_process_state` returns it; values that it lacks are skipped.
     """
     return compare_states(state, DECLARED_STATE)
 
@@ -256,32 +263,34 @@ def build_prlimit_options() -> list[str]:
     return [f"--{name}={'unlimited' if limit is None else limit}" for name, limit in LIMITS.items()]
 
 
-def declare_state(processors: set[int]) -> None:
-    """Give this process the declared state, which every child process then inherits.
+def apply_declared_state(processors: set[int]) -> None:
+    """Give this process the state :data:`DECLARED_STATE`, which every child process then inherits.
 
     processors: the numbers of the CPUs that the process is restricted to.
     Signals that the caller ignored stay ignored here, but not in child processes.
-    Raises nothing if root's rights are missing: that part of the state stays, and
-    :func:`find_undeclared_values` must be called to find it.
+    Raises nothing if root's rights are missing: values that need them stay as they are, and
+    :func:`find_undeclared_values` must be called to find them.
     """
-    _set_own_state(processors)
+    _set_state_of_this_process(processors)
     set_process_state(os.getpid())
     if os.geteuid() != 0:
-        # Anybody may lower limits; with sudo this file raises them, and gives back priority.
+        # Only root may raise limits and priority: this file does that as a program run by sudo.
         program = [sys.executable, "-S", os.path.abspath(__file__)]
         _run_quietly(["sudo", "-n", "--", *program, "--process", str(os.getpid())])
 
 
 def _run_quietly(argv: list[str]) -> None:
-    """Run a command without input; its output, and whether it succeeds or exists, are ignored."""
+    """Run a command without input; ignore its output, its failure, and whether it is installed."""
     with contextlib.suppress(OSError):
         subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
-def _set_own_state(processors: set[int]) -> None:
-    """Set those parts of this process's state that need no root, or that no other process can set.
+def _set_state_of_this_process(processors: set[int]) -> None:
+    """Set the parts of this process's state that need no root, or that no other process can set.
 
-    processors: the numbers of the CPUs that the process is restricted to.  Errors are ignored.
+    They are the umask, CPU affinity, signals, root's groups, and :data:`_OWN_VALUES`.
+    processors: the numbers of the CPUs that the process is restricted to.
+    Errors are ignored: a part that could not be set stays as it is.
     """
     os.umask(UMASK)
     with contextlib.suppress(OSError):
@@ -289,8 +298,8 @@ def _set_own_state(processors: set[int]) -> None:
     for number in signal.valid_signals():
         is_ignored_by_python = number in (signal.SIGPIPE, signal.SIGXFSZ)
         if signal.getsignal(number) == signal.SIG_IGN and not is_ignored_by_python:
-            # A handler keeps the caller's wish in this process, and is gone in a started program.
-            # SIGCHLD needs its default: exit codes of children are lost where it is ignored.
+            # A handler that does nothing has the effect of SIG_IGN, but programs do not inherit it.
+            # SIGCHLD needs its default: if it is ignored, exit codes of children are lost.
             handler = signal.SIG_DFL if number == signal.SIGCHLD else _ignore_signal
             with contextlib.suppress(OSError, ValueError):
                 signal.signal(number, handler)
@@ -299,15 +308,17 @@ def _set_own_state(processors: set[int]) -> None:
         # Root keeps none of the groups of the caller's login.
         with contextlib.suppress(OSError):
             os.setgroups([0])
-    state = parse_state({f"/proc/self/{name}": _read_process_file(name) for name in _OWN_FILES})
+    state = parse_process_state(
+        {f"/proc/self/{name}": _read_process_file(name) for name in _OWN_FILES}
+    )
     declared = {name: DECLARED_STATE[name] for name in _OWN_VALUES}
-    # The slice of time should be that of the machine's first process.
-    declared |= parse_state({"/proc/self/sched": _read_process_file("sched", "1")})
+    # The time slice should be that of process 1, the machine's first process.
+    declared |= parse_process_state({"/proc/self/sched": _read_process_file("sched", "1")})
     if compare_states(state, declared):
-        _reset_by_system_calls()
+        _reset_kernel_settings()
 
 
-def _reset_by_system_calls() -> None:
+def _reset_kernel_settings() -> None:
     """Reset this process's personality, memory policy, huge and merged pages, and time slice.
 
     Errors of these system calls are ignored.
@@ -335,8 +346,8 @@ def _ignore_signal(number: int, frame: object) -> None:
 def set_process_state(pid: int) -> None:
     """Set a process's limits, scheduling, priority, timer slack, I/O class and out-of-memory score.
 
-    What this user may not set stays as it is.
-    pid: this process's own ID; or any, where root runs this file for :func:`declare_state`.
+    Values that this user may not set stay as they are.
+    pid: the process ID; only root can set all values of another process.
     """
     for name, limit in LIMITS.items():
         number = _LIMIT_NUMBERS.get(name, getattr(resource, f"RLIMIT_{name.upper()}", None))
@@ -353,17 +364,16 @@ def set_process_state(pid: int) -> None:
     for name, value in (("oom_score_adj", OOM_SCORE), ("timerslack_ns", TIMER_SLACK)):
         path = f"/proc/{pid}/{name}"
         with contextlib.suppress(OSError), open(path, "r+", encoding="ascii") as file:
-            # Writing may need a right even where the value stays the same.
+            # Writing may need a right, even if the value stays the same.
             if file.read().strip() != str(value):
                 file.write(str(value))
     _run_quietly(["ionice", "--class", "none", "--pid", str(pid)])
 
 
 def _set_limit(pid: int, number: int, value: int) -> None:
-    """Set a process's soft and hard limit to a value.
+    """Set a process's soft and hard limit to a value, or to the hard limit if it cannot be raised.
 
-    Both are set to the present hard limit where this user may not raise that.
-    number: the kernel's number of the resource.  Errors are ignored.
+    pid: the process ID.  number: the kernel's number of the resource.  Errors are ignored.
     """
     with contextlib.suppress(OSError, ValueError):
         soft, hard = resource.prlimit(pid, number)
@@ -389,17 +399,18 @@ def list_online_cpus() -> set[int]:
     path = "/sys/devices/system/cpu/online"
     with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
         processors: set[int] = set()
-        for part in file.read().strip().split(","):
-            first, _, last = part.partition("-")
+        for cpu_range in file.read().strip().split(","):
+            first, _, last = cpu_range.partition("-")
             processors |= {*range(int(first), int(last or first) + 1)}
         return processors
     return set(range(os.cpu_count() or 1))
 
 
-def _leave_groups() -> None:
+def _leave_control_groups() -> None:
     """Move this process from its control groups to the top group of each hierarchy.
 
-    Does nothing where systemd manages the groups.  What this user may not change stays.
+    Does nothing if systemd manages the groups.  The process stays in a group that this user may not
+    leave.
     """
     if os.path.isdir("/run/systemd/system"):
         return
@@ -421,8 +432,8 @@ def main(argv: list[str]) -> None:
     if argv[:1] == ["--process"]:
         set_process_state(int(argv[1]))
         return
-    _leave_groups()
-    _set_own_state(list_online_cpus())
+    _leave_control_groups()
+    _set_state_of_this_process(list_online_cpus())
     set_process_state(os.getpid())
     # A program inherits no handler, and Python ignored these.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):

@@ -23,9 +23,9 @@ from strata.image import cache, manifest, own_image
 from strata.util import paths, programs
 from strata.util.data_types import Described, Fields, Image
 from strata.util.errors import MachineError, UserError
-from strata.util.files import remove_at_once, remove_tree, write_json, write_text
+from strata.util.files import remove_atomically, remove_tree, write_json, write_text
 from strata.util.process import capture_output, find_remedy, wrap_as_root
-from strata.util.progress import print_topic, report_step
+from strata.util.progress import print_topic_message, report_step
 from strata.vm import vagrant_box
 
 # The number of images that stay, those used last, with their bases and boxes; and the number of the
@@ -58,26 +58,26 @@ wait "$saving"
 def ensure_image(config: Fields, machines: bool = False) -> Image:
     """Return the image of a configuration; build it, which takes minutes, if it is not cached.
 
-    config: the configuration's ``image``.  With its key `docker`, the files of the image that it
-    names are taken over, and nothing is built.
+    config: the configuration's ``image``.  If it has the key `docker`, the files of that Docker
+    image are copied, and nothing is built.
     machines: whether the Vagrant box of virtual machines is needed, too.
-    Marks the image as used now, by its folder's modification time: :func:`prune_images` keeps the
-    images that were used last.
+    Sets the modification time of the image's folder to now: :func:`prune_images` keeps the images
+    that were used last.
     Raises UserError or MachineError if it cannot be built.
     """
-    described = recipe.describe_image(config)
-    recipe_hash = described["recipe"]
+    image_recipe = recipe.describe_image(config)
+    recipe_hash = image_recipe["recipe"]
     folder = os.path.join(paths.get_home_folder(), "images")
     os.makedirs(folder, exist_ok=True)
     # The image has setuid programs, and folders that every user may write to.
     os.chmod(folder, 0o700)
     with cache.lock_cache():
         if image := cache.find_image(recipe_hash):
-            print_topic("image", f"{recipe_hash[:12]} is in the cache")
+            print_topic_message("image", f"{recipe_hash[:12]} is in the cache")
         else:
-            # A box that is left is of an earlier build, whose files may differ.
+            # A box that exists is of an earlier build, whose files may differ.
             vagrant_box.remove_box(recipe_hash)
-            image = _build_image(config, described)
+            image = _build_image(config, image_recipe)
         if machines and not vagrant_box.has_box(recipe_hash):
             _build_box(image)
         os.utime(cache.get_image_folder(recipe_hash))
@@ -85,51 +85,61 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
 
 
 def _build_box(image: Image) -> None:
-    """Make the Vagrant box of virtual machines from an image's files and install it.
+    """Build the Vagrant box of virtual machines from an image's files, and install it.
 
-    Runs packer/box.sh as root, with the arguments that its head lists.
-    Raises UserError if that fails.
+    Runs packer/box.sh as root; the head of that script lists its arguments.
+    Raises UserError if the script fails.
     """
     recipe_hash = image["recipe"]
     description = "making the machines' disk from the image's files"
-    with _create_build_folder(f"box-{recipe_hash[:12]}") as work, report_step("vm", description):
+    with (
+        _create_build_folder(f"box-{recipe_hash[:12]}") as build_folder,
+        report_step("vm", description),
+    ):
         sources = [os.path.join(image["folder"], source) for source in ("tree", "image.tar")]
         script = os.path.abspath("packer/box.sh")
-        capture_output(_mark_command(work, [script, *sources, work], root=True), timeout=1800)
-        vagrant_box.install_box(recipe_hash, work)
+        capture_output(
+            _build_marked_command(build_folder, [script, *sources, build_folder], root=True),
+            timeout=1800,
+        )
+        vagrant_box.install_box(recipe_hash, build_folder)
 
 
 @contextlib.contextmanager
 def _create_build_folder(name: str) -> Iterator[str]:
-    """Create an empty folder to build in, yield its path, and remove it when the block ends.
+    """Create an empty folder to build in, yield its path, and remove it after the `with` block.
 
-    A folder of that name that a killed build left is removed first, and its processes are ended.
-    The folder must be created before all else and removed last: :func:`list_unfinished_builds`
-    recognizes by it that a build began.  A block that moves it away leaves nothing to remove.
+    name: the end of the folder's name.
+    A folder of that name that a killed build left is removed first, and its processes are killed.
+    The folder must be created before everything else and removed last: it shows
+    :func:`list_unfinished_builds` that a build began.  The block may move the folder away.
     """
-    work = paths.get_unfinished_folder(name)
-    _remove_build_folder(work)
-    os.makedirs(work)
+    build_folder = paths.get_unfinished_folder(name)
+    _remove_build_folder(build_folder)
+    os.makedirs(build_folder)
     try:
-        yield work
+        yield build_folder
     finally:
-        _remove_build_folder(work)
+        _remove_build_folder(build_folder)
 
 
-def _remove_build_folder(work: str) -> None:
-    """Remove a build's folder, if it exists, after ending the processes of unfinished builds.
+def _remove_build_folder(build_folder: str) -> None:
+    """Remove a build's folder, if it exists, after killing the processes of killed builds.
 
-    Ends those of all builds of this home: the caller holds the cache's lock, and runs none now.
+    build_folder: the path of the folder.
+    The processes of all builds of this home folder are killed: the caller must hold the cache's
+    lock, so that no build is under way.
     """
-    if os.path.isdir(work):
+    if os.path.isdir(build_folder):
         _end_build_processes()
-        remove_tree(work, unmount=True)
+        remove_tree(build_folder, unmount=True)
 
 
 def _end_build_processes() -> None:
     """Kill the processes that killed builds left running, found by their environment variable.
 
-    :func:`_mark_command` sets the variable.  Those that cannot be ended stay, without a message.
+    :func:`_build_marked_command` sets the variable.  Processes that cannot be killed stay, without
+    a message.
     """
     end = ["sh", "-uc", END_PROCESSES, "strata", f"{BUILDING}={paths.compute_home_mark()}"]
     capture_output(end, check=False)
@@ -138,141 +148,154 @@ def _end_build_processes() -> None:
         capture_output(wrap_as_root(end), check=False)
 
 
-def _mark_command(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
-    """Return the command that runs `argv` as a part of a build.
+def _build_marked_command(build_folder: str, argv: Sequence[str], root: bool = False) -> list[str]:
+    """Return the command that runs `argv` with the environment variable that marks a build.
 
-    work: the folder of the build, in which temporary files are put.  root: whether to run as root.
-    The command's environment has a mark; :func:`_end_build_processes` finds processes by it.
+    :func:`_end_build_processes` finds the processes of killed builds by this variable.
+    build_folder: the path of the build's folder, in which temporary files are put.
+    root: whether to run as root.
     Raises MachineError if the program is not installed.
     """
     if not daemons.find_program(argv[0]):
         raise MachineError(f"{argv[0]} is not installed: run `make setup`")
-    marked = ["env", f"{BUILDING}={paths.compute_home_mark()}", f"TMPDIR={work}", *argv]
+    marked = ["env", f"{BUILDING}={paths.compute_home_mark()}", f"TMPDIR={build_folder}", *argv]
     return wrap_as_root(marked) if root else marked
 
 
-def _build_image(config: Fields, described: Described) -> Image:
+def _build_image(config: Fields, image_recipe: Described) -> Image:
     """Build an image, move it into the cache atomically, and return it.
 
     config: the configuration's ``image``.
-    described: the recipe of the image, as :func:`strata.experiment.recipe.describe_image` gives it.
-    The caller holds the cache's lock.  Starts Docker's daemon if it does not run.
-    A failed build leaves nothing.  Raises UserError if the build fails, or if source files of the
-    image change meanwhile.
+    image_recipe: the image's recipe, as :func:`strata.experiment.recipe.describe_image` returns it.
+    The caller must hold the cache's lock.  Starts Docker's daemon if it does not run.
+    A failed build leaves nothing behind.  Raises UserError if the build fails, or if source files
+    of the image change meanwhile.
     """
-    recipe_hash = described["recipe"]
-    docker.start_daemon()
+    recipe_hash = image_recipe["recipe"]
+    docker.start_docker_daemon()
     _remove_builds()
     try:
-        with _create_build_folder(recipe_hash[:12]) as work:
-            _build_image_files(config, described, work)
+        with _create_build_folder(recipe_hash[:12]) as build_folder:
+            _build_image_files(config, image_recipe, build_folder)
             # The recipe must still be the one whose files were built in.
             if recipe.describe_image(config)["recipe"] != recipe_hash:
                 raise UserError(
                     "files that go into the image changed while it was built: run "
                     "`python3 -m strata image` again"
                 )
-            os.rename(work, cache.get_image_folder(recipe_hash))
+            os.rename(build_folder, cache.get_image_folder(recipe_hash))
     finally:
         _remove_builds()
-        # Removed are Docker's image of a failed build, and an image that lost its name to this one.
-        # The base stays for later builds.
-        _discard_images(engine.format_base_name(described["base"]))
-    print_topic("image", f"{recipe_hash[:12]} is {'taken over' if 'docker' in config else 'built'}")
+        # This removes Docker's image of a failed build, and an earlier image that lost its name to
+        # this one.  The base stays for later builds.
+        _remove_unneeded_engine_images(engine.format_base_name(image_recipe["base"]))
+    print_topic_message(
+        "image", f"{recipe_hash[:12]} is {'taken over' if 'docker' in config else 'built'}"
+    )
     return cache.require_image(recipe_hash)
 
 
-def _build_image_files(config: Fields, described: Described, work: str) -> None:
-    """Build an image, and write its files, archive, manifest and facts into the folder `work`.
+def _build_image_files(config: Fields, image_recipe: Described, build_folder: str) -> None:
+    """Build an image, and write its files, archive, manifest and facts into a folder.
 
-    The facts are image.json: papers, archives and records rely on its keys, which docs/files.md
-    lists.  It must be written last: :func:`strata.image.cache.require_unchanged` compares the
-    files' times with its own.
+    config: the configuration's ``image``.
+    image_recipe: the image's recipe, as :func:`strata.experiment.recipe.describe_image` returns it.
+    build_folder: the path of the folder.
+    The facts are in image.json: papers, archives and records rely on its keys, which docs/files.md
+    lists.  This file must be written last: :func:`strata.image.cache.require_unchanged_tree`
+    compares the times of the image's files with its time.
     """
-    tree = os.path.join(work, "tree")
+    tree = os.path.join(build_folder, "tree")
     own_facts: Fields = {}
     program_hashes: dict[str, str] = {}
     if "docker" in config:
         inspected = docker.inspect_image(config["docker"])
         name = inspected["Id"]
-        archive = _save_image_files(name, work)
-        run = own_image.describe_run(inspected, tree)
+        archive = _save_image_files(name, build_folder)
+        run = own_image.prepare_run_settings(inspected, tree)
         workloads = recipe.list_portable_workloads(config)
-        program_hashes = own_image.build_programs(workloads, os.path.join(work, "programs"))
+        program_hashes = own_image.build_programs(workloads, os.path.join(build_folder, "programs"))
         own_facts = {
             "source": inspected["reference"],
             "digest": (inspected.get("RepoDigests") or [None])[0],
             "run": {**run, "programs": program_hashes},
         }
     else:
-        name = _provision_image(config, described, work)
-        archive = _save_image_files(name, work)
+        name = _provision_image(config, image_recipe, build_folder)
+        archive = _save_image_files(name, build_folder)
     with report_step("image", "hashing every file"):
         listing = {
             "packages": manifest.list_packages(tree),
             "files": {**manifest.hash_archive(archive), **program_hashes},
         }
     os.unlink(archive)
-    write_json(os.path.join(work, "manifest.json"), listing)
+    write_json(os.path.join(build_folder, "manifest.json"), listing)
     image: Fields = {
-        "recipe": described["recipe"],
+        "recipe": image_recipe["recipe"],
         "format": 1,
         "id": capture_output(
             ["docker", "image", "inspect", "--format", "{{.Id}}", name]
         ).stdout.strip(),
-        "distribution": described["distribution"],
-        "release": described["release"],
+        "distribution": image_recipe["distribution"],
+        "release": image_recipe["release"],
         "architecture": platform.machine(),
         "package_count": len(listing["packages"]),
         "file_count": len(listing["files"]),
         "manifest_sha256": manifest.hash_manifest(listing),
-        "base": described["base"],
+        "base": image_recipe["base"],
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         **own_facts,
     }
-    write_json(os.path.join(work, "image.json"), image)
+    write_json(os.path.join(build_folder, "image.json"), image)
 
 
-def _provision_image(config: Fields, described: Described, work: str) -> str:
-    """Make Docker's image of a recipe from its base by Packer, and return the image's name.
+def _provision_image(config: Fields, image_recipe: Described, build_folder: str) -> str:
+    """Build the Docker image of a recipe from its base by Packer, and return the image's name.
 
-    work: the folder of the build.  Raises UserError if that fails.
-    packer/image.pkr.hcl declares the variables, and makes labels of the home's mark and of the
-    recipe in the name.
+    config: the configuration's ``image``.  image_recipe: the image's recipe.
+    build_folder: the path of the build's folder.
+    packer/image.pkr.hcl declares the variables, and labels the image with the home folder's mark
+    and with the recipe in its name.
+    Raises UserError if the build fails.
     """
-    name = engine.format_image_name(described)
-    base = _provide_base(config, described)
+    name = engine.format_image_name(image_recipe)
+    base = _ensure_base_image(config, image_recipe)
     with report_step("image", "provisioning with Packer"):
-        _run_packer(config, work, {"base": base, "tag": name, "home": paths.compute_home_mark()})
+        _run_packer(
+            config, build_folder, {"base": base, "tag": name, "home": paths.compute_home_mark()}
+        )
     return name
 
 
-def _provide_base(config: Fields, described: Described) -> str:
-    """Return Docker's name of the base root filesystem; make it, in about a minute, if missing.
+def _ensure_base_image(config: Fields, image_recipe: Described) -> str:
+    """Return Docker's name of an image's base root filesystem; build it if it is missing.
 
-    config: the configuration's ``image``.  described: its recipe.
-    Raises UserError with apt's reasons if mmdebstrap cannot make it.
+    A build takes about a minute.
+    config: the configuration's ``image``.  image_recipe: the image's recipe.
+    Raises UserError with apt's reasons if mmdebstrap cannot build it.
     """
-    name = engine.format_base_name(described["base"])
+    name = engine.format_base_name(image_recipe["base"])
     if capture_output(["docker", "image", "inspect", name], check=False).returncode == 0:
-        print_topic("image", "the base root filesystem is in the cache")
+        print_topic_message("image", "the base root filesystem is in the cache")
         return name
-    release = f"{described['distribution']} {described['release']}"
-    with _create_build_folder("base") as work:
+    release = f"{image_recipe['distribution']} {image_recipe['release']}"
+    with _create_build_folder("base") as build_folder:
         with report_step("image", f"bootstrapping {release} with mmdebstrap"):
-            archive = _bootstrap_base(config, described, work)
+            archive = _bootstrap_base(config, image_recipe, build_folder)
         with report_step("image", "importing the base root filesystem into Docker"):
             label = f"LABEL strata.image={paths.compute_home_mark()}"
             command = ["docker", "import", "--change", label, archive, name]
-            capture_output(_mark_command(work, command), timeout=600)
+            capture_output(_build_marked_command(build_folder, command), timeout=600)
     return name
 
 
-def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
-    """Make the base root filesystem with mmdebstrap, and return the path of its tar archive.
+def _bootstrap_base(config: Fields, image_recipe: Described, build_folder: str) -> str:
+    """Build the base root filesystem with mmdebstrap, and return the path of its tar archive.
 
-    work: the folder of the build.  The host's settings of apt's downloads apply, for example of a
-    proxy.  Raises UserError with apt's reasons if that fails.
+    config: the configuration's ``image``.  image_recipe: the image's recipe.
+    build_folder: the path of the build's folder.
+    The host's settings for apt's downloads apply, for example a proxy.
+    Raises UserError with apt's reasons if mmdebstrap fails.
     """
     options = []
     for line in capture_output(["apt-config", "dump"]).stdout.splitlines():
@@ -280,7 +303,7 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
         is_empty = '"";' in line
         if line.startswith("Acquire::") and not is_empty:
             options.append(f"--aptopt={line}")
-    packages = ",".join(recipe.list_base_packages(config, described))
+    packages = ",".join(recipe.list_base_packages(config, image_recipe))
     options += [
         "--variant=minbase",
         f"--include={packages}",
@@ -289,32 +312,45 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
         '--customize-hook=rm "$1/tmp/base.sh"',
     ]
     mirror = config.get("mirror")
-    sources = os.path.join(work, "sources.list")
+    sources = os.path.join(build_folder, "sources.list")
     write_text(
-        sources, distribution.format_sources_list(described, mirror, distribution.read_os_release())
+        sources,
+        distribution.format_sources_list(image_recipe, mirror, distribution.read_os_release()),
     )
-    archive = os.path.join(work, "base.tar")
+    archive = os.path.join(build_folder, "base.tar")
     # The kernel's package makes no initial root file system, since base.sh makes a smaller one.
-    command = ["env", "INITRD=No", "mmdebstrap", *options, described["release"], archive, sources]
-    result = capture_output(_mark_command(work, command, root=True), timeout=3600, check=False)
+    command = [
+        "env",
+        "INITRD=No",
+        "mmdebstrap",
+        *options,
+        image_recipe["release"],
+        archive,
+        sources,
+    ]
+    result = capture_output(
+        _build_marked_command(build_folder, command, root=True), timeout=3600, check=False
+    )
     if result.returncode != 0:
-        raise _build_bootstrap_error(described, mirror, result.stderr)
+        raise _build_bootstrap_error(image_recipe, mirror, result.stderr)
     return archive
 
 
-def _build_bootstrap_error(described: Described, mirror: str | None, printed: str) -> UserError:
-    """Return the error for a base that could not be made, with apt's reasons and a remedy.
+def _build_bootstrap_error(image_recipe: Described, mirror: str | None, printed: str) -> UserError:
+    """Return the error for a base that could not be built, with apt's reasons and a remedy.
 
+    image_recipe: the image's recipe.
     mirror: the configured package mirror; None: the host's package sources.
-    printed: the error output of mmdebstrap.  It is written to images/mmdebstrap.log of the home.
+    printed: the error output of mmdebstrap.  It is written to images/mmdebstrap.log in the home
+    folder.
     """
     log = os.path.join(paths.get_home_folder(), "images", "mmdebstrap.log")
     write_text(log, printed)
     lines = printed.strip().splitlines()
-    # Beginnings of lines that only tell which of mmdebstrap's commands failed, without a reason.
+    # Beginnings of lines that only name the failed command, without a reason.
     consequences = "setup failed|mmdebstrap |apt-get |apt download |Download is"
     reasons = [line for line in lines if re.match(f"[EW]: (?!{consequences})", line)]
-    release = f"{described['distribution']} {described['release']}"
+    release = f"{image_recipe['distribution']} {image_recipe['release']}"
     if missing := re.findall(r"(?m)^E: Unable to locate package (\S+)", printed):
         return UserError(
             f"{', '.join(missing)}: {release} has no such package: correct image.packages of "
@@ -329,41 +365,46 @@ def _build_bootstrap_error(described: Described, mirror: str | None, printed: st
 
 
 @report_step("image", "taking its files out of Docker")
-def _save_image_files(name: str, work: str) -> str:
-    """Save Docker's image and its files into the folder `work`, as ``image.tar`` and ``tree``.
+def _save_image_files(name: str, build_folder: str) -> str:
+    """Save a Docker image as ``image.tar`` and its files as ``tree`` into a build's folder.
 
-    name: Docker's name or ID of the image; ``image.tar`` has the image under it.
-    Returns the path of a tar archive of these files, which the caller removes.
+    name: Docker's name or ID of the image; ``image.tar`` has the image under this name.
+    build_folder: the path of the build's folder.
+    Returns the path of a tar archive of the files, which the caller must remove.
     """
-    tree, archive = os.path.join(work, "tree"), os.path.join(work, "tree.tar")
-    # By the label a later process finds the container, should this one be killed.
+    tree = os.path.join(build_folder, "tree")
+    archive = os.path.join(build_folder, "tree.tar")
+    # If this process is killed, a later one finds the container by this label.
     label = f"{engine.BUILDING}={paths.compute_home_mark()}"
     create = ["docker", "create", "--label", label, name, "true"]
-    container = capture_output(_mark_command(work, create)).stdout.strip()
+    container = capture_output(_build_marked_command(build_folder, create)).stdout.strip()
     os.mkdir(tree)
-    # By the first systemd would take a virtual machine for a container; the second is Packer's own.
+    # The file .dockerenv would make systemd take a virtual machine for a container; the folder
+    # packer-files is Packer's own.
     excluded = ["--anchored", "--exclude=.dockerenv", "--exclude=packer-files"]
     rights = ["--numeric-owner", "--xattrs", "--xattrs-include=security.capability"]
     unpack = wrap_as_root(["tar", "-C", tree, *rights, *excluded, "-xpf", "-"])
-    saved = os.path.join(work, "image.tar")
+    saved = os.path.join(build_folder, "image.tar")
     save = ["bash", "-euo", "pipefail", "-c", SAVE, "strata", name, saved, container, archive]
     try:
-        capture_output(_mark_command(work, [*save, *unpack]), timeout=1800)
+        capture_output(_build_marked_command(build_folder, [*save, *unpack]), timeout=1800)
     finally:
         capture_output(["docker", "rm", "--volumes", container])
     return archive
 
 
-def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
-    """Run Packer's build of the image, with the files of its workloads.
+def _run_packer(config: Fields, build_folder: str, variables: dict[str, str]) -> None:
+    """Run Packer to build the image, with the files of its workloads.
 
-    work: the folder of the build, in which the files are copied for Packer and removed afterwards.
+    config: the configuration's ``image``.
+    build_folder: the path of the build's folder; the workloads' files are copied into it for
+    Packer, and removed afterwards.
     variables: name → value for packer/image.pkr.hcl, without `context`, which is added here.
-    packer/provision.sh finds the files and the list ``workloads/packages`` in /tmp of the image.
-    Packer's log stays in the images' folder.  Raises UserError with the end of Packer's output if
-    the build fails.
+    packer/provision.sh expects the files and the list ``workloads/packages`` in the image's /tmp.
+    Packer's log stays in the images' folder.
+    Raises UserError with the end of Packer's output if the build fails.
     """
-    context = os.path.join(work, "context")
+    context = os.path.join(build_folder, "context")
     os.makedirs(context)
     files = [path for path in recipe.list_image_files(config) if path.startswith("workloads/")]
     capture_output(["cp", "--parents", "--preserve=mode", "--", *files, context])
@@ -379,16 +420,18 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     # Packer's plugins listen on sockets in TMPDIR.  The kernel limits the paths of sockets to 107
     # bytes, and a path in Strata's home may be longer.
     with programs.create_temporary_folder("packer", "/tmp") as socket_folder:
-        command = _mark_command(work, ["env", *settings, f"TMPDIR={socket_folder}", *packer])
+        command = _build_marked_command(
+            build_folder, ["env", *settings, f"TMPDIR={socket_folder}", *packer]
+        )
         result = capture_output(command, timeout=3600, check=False)
     remove_tree(context)
     if result.returncode != 0:
-        last = "\n".join((result.stdout + result.stderr).strip().splitlines()[-20:])
-        raise UserError(f"Packer could not make the image (whole log: {log}):\n{last}")
+        last_lines = "\n".join((result.stdout + result.stderr).strip().splitlines()[-20:])
+        raise UserError(f"Packer could not make the image (whole log: {log}):\n{last_lines}")
 
 
 def list_unfinished_builds() -> list[str]:
-    """Return the paths of the folders of builds that have begun and not ended, sorted.
+    """Return the sorted paths of the folders of builds that have begun and not ended.
 
     They include builds under way: each build's folder is created first and removed last.
     """
@@ -398,7 +441,8 @@ def list_unfinished_builds() -> list[str]:
 def _remove_builds() -> list[str]:
     """Remove processes, containers and folders of killed builds; return a phrase for each.
 
-    The caller holds the cache's lock, so that no build is under way.  ``clean`` prints the phrases.
+    The caller must hold the cache's lock, so that no build is under way.  ``strata clean`` prints
+    the phrases.
     """
     removed = []
     for folder in list_unfinished_builds():
@@ -408,20 +452,20 @@ def _remove_builds() -> list[str]:
     return removed + [f"container {container} of an unfinished image" for container in containers]
 
 
-def remove_leftovers() -> list[str]:
-    """Remove all that killed builds left, and return a phrase for each removed thing.
+def remove_killed_builds() -> list[str]:
+    """Remove everything that killed builds left, and return a phrase for each removed thing.
 
-    Takes the cache's lock; removes nothing while another process holds it.
+    Takes the cache's lock; removes nothing while another process holds the lock.
     """
     with cache.lock_cache(wait=False) as is_held:
         return _remove_builds() if is_held else []
 
 
-def publish_image(image: Image) -> None:
-    """Write the image's facts and copy its manifest into the results of the working directory.
+def copy_image_facts_to_results(image: Image) -> None:
+    """Write an image's facts, and copy its manifest, into the project in the working directory.
 
-    These are results/image.json and image-manifest.json (docs/files.md).  The folder of the image,
-    which is this machine's, and its base are left out of the facts.
+    The files are results/image.json and results/image-manifest.json (docs/files.md).  The image's
+    folder, which is a path on this machine, and its base are left out of the facts.
     """
     facts = {key: value for key, value in image.items() if key not in ("folder", "base")}
     write_json(paths.IMAGE, facts)
@@ -429,16 +473,16 @@ def publish_image(image: Image) -> None:
 
 
 def prune_images(keep: int = KEPT) -> list[str]:
-    """Remove all images but those used last; return a phrase for each thing that was removed.
+    """Remove all images except those used last; return a phrase for each removed thing.
 
     Also removes what killed builds left, and volumes without an image.
-    keep: how many images stay of each kind: built ones, and the user's own.
-    Removes nothing while another process holds the cache's lock, and prints that.  The caller
-    ensures that no system is up.
+    keep: how many images stay of each kind: built images, and the user's own.
+    If another process holds the cache's lock, removes nothing and prints that.  The caller must
+    ensure that no system is up.
     """
     with cache.lock_cache(wait=False) as is_held:
         if not is_held:
-            print_topic(
+            print_topic_message(
                 "image", "nothing is removed from the cache, since another process makes an image"
             )
             return []
@@ -446,26 +490,28 @@ def prune_images(keep: int = KEPT) -> list[str]:
         built, taken_over = [], []
         for recipe_hash in cache.list_image_recipes():
             image = cache.find_image(recipe_hash)
-            # Recipes come with those used last first.  The user's own images, which alone have
-            # the key `run`, count apart: they are taken over in seconds, others take minutes.
+            # The recipes are in the order of use, the last used first.  Only the user's own images
+            # have the key `run`.  They are counted separately: copying one takes seconds, building
+            # another takes minutes.
             if image is not None and "run" in image:
                 taken_over.append(recipe_hash)
             else:
                 built.append(recipe_hash)
         for recipe_hash in built[keep:] + taken_over[keep:]:
             vagrant_box.remove_box(recipe_hash)
-            remove_at_once(
+            remove_atomically(
                 cache.get_image_folder(recipe_hash), paths.get_unfinished_folder("removed")
             )
             removed.append(f"image {recipe_hash[:12]}")
         removed += [f"volume {name}" for name in vagrant_box.remove_orphaned_copies()]
-        return removed + _discard_images()
+        return removed + _remove_unneeded_engine_images()
 
 
-def _discard_images(*kept_names: str) -> list[str]:
-    """Remove engines' images that belong to no image of the cache; return a phrase for each.
+def _remove_unneeded_engine_images(*kept_names: str) -> list[str]:
+    """Remove the container engines' images that belong to no image in the cache.
 
-    kept_names: Docker's names of further images that stay.  The caller holds the cache's lock.
+    kept_names: Docker's names of further images that stay.  The caller must hold the cache's lock.
+    Returns a phrase for each removed image.
     """
     needed = {*kept_names}
     for recipe_hash in cache.list_image_recipes():

@@ -12,7 +12,7 @@ from strata.util.process import capture_output, wrap_as_root
 
 
 def get_image_folder(recipe: str) -> str:
-    """Return the path of the cache's folder for a recipe's image, which may be missing.
+    """Return the path of the folder of a recipe's image in the cache; the folder may be missing.
 
     recipe: the recipe's hash.
     """
@@ -45,10 +45,11 @@ def require_image(recipe: str) -> Image:
 
 
 def lock_cache(wait: bool = True) -> AbstractContextManager[bool]:
-    """Hold the lock of the cache, without which no image may be made or removed.
+    """Hold the lock of the image cache during a `with` block, and yield whether the lock is held.
 
-    wait: whether to wait for another process that holds it.  The context's value says whether the
-    lock is held; with `wait` it is false only if the lock's file was removed meanwhile.
+    No image may be built or removed without this lock.
+    wait: whether to wait for another process that holds the lock.  With `wait`, the yielded value
+    is false only if the lock's file was removed meanwhile.
     The lock ends with the process that holds it.
     """
     path = os.path.join(paths.get_home_folder(), "images", "cache.lock")
@@ -66,14 +67,14 @@ def list_image_recipes() -> list[str]:
     return sorted(recipes, key=lambda name: os.path.getmtime(get_image_folder(name)), reverse=True)
 
 
-def require_unchanged(image: Image) -> None:
-    """Raise UserError, which names the first changed file, if an image's tree changed once built.
+def require_unchanged_tree(image: Image) -> None:
+    """Check that an image's files were not changed since the image was built.
 
-    image: as :func:`find_image` returns it.
+    image: the image, as :func:`find_image` returns it.
     No file is read: the time of a file's last change (ctime), which no program can set back, must
-    not be later than that of image.json.  A file that is added or removed changes the time of its
-    folder.
+    not be later than that of image.json.  Adding or removing a file changes the time of its folder.
     Runs `find` as root.  Each run of Snakemake that needs the image begins with this check.
+    Raises UserError, which names the first changed file.
     """
     tree = os.path.join(image["folder"], "tree")
     built = os.path.join(image["folder"], "image.json")

@@ -15,12 +15,13 @@ NOT_FILES = {"proc", "sys", "dev", "run", "tmp", "data"}
 
 
 def hash_archive(path: str) -> dict[str, str]:
-    """Return path → ``sha256:…`` of a file, or ``link:…`` of a symbolic link, sorted by path.
+    """Return the hashes of the files in a tar archive: path → ``sha256:…``, sorted by path.
 
-    path: a tar archive of a container's files.  It is read instead of the unpacked files, some of
+    A symbolic link has ``link:TARGET`` instead of a hash.
+    path: the tar archive of a container's files.  It is read instead of the unpacked files, some of
     which only root may read.
-    Files that Docker replaces in each container, and mount points, are left out; devices and pipes
-    too.  The format must stay: :func:`hash_manifest` digests it, and records name the digest.
+    Files that Docker replaces in each container, mount points, devices and pipes are left out.  The
+    format must stay: :func:`hash_manifest` digests it, and records name the digest.
     """
     entries: dict[str, str] = {}
     with tarfile.open(path) as archive:
@@ -31,7 +32,7 @@ def hash_archive(path: str) -> dict[str, str]:
             if member.issym():
                 entries[key] = f"link:{member.linkname}"
             elif member.islnk():
-                # A hard link, to a member that came before.  If that was left out, so is the link.
+                # A hard link to an earlier member.  If that member was left out, so is the link.
                 target = os.path.normpath(member.linkname)
                 if target in entries:
                     entries[key] = entries[target]
@@ -45,16 +46,16 @@ def hash_archive(path: str) -> dict[str, str]:
 def list_packages(tree: str) -> dict[str, str]:
     """Return the packages installed in an image, name → version, sorted by name.
 
-    tree: the folder of the image's files, whose package database is read, of dpkg or apk.
-    Returns an empty object if it has neither.
+    tree: the folder of the image's files.  The package database of dpkg, or else of apk, is read;
+    the result is empty if the image has neither.
     """
     database = os.path.join(tree, "var/lib/dpkg")
     if not os.path.exists(os.path.join(database, "status")):
-        return own_image.list_packages(tree)
+        return own_image.list_alpine_packages(tree)
     form = "${db:Status-Status} ${Package} ${Version}\n"
     query = ["dpkg-query", "--admindir", database, "--show", "--showformat", form]
     lines = capture_output(query).stdout.splitlines()
-    # Packages that left only settings have another status.
+    # Removed packages whose settings remain have another status.
     return dict(sorted(line.split()[1:] for line in lines if line.startswith("installed ")))
 
 

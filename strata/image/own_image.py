@@ -1,4 +1,4 @@
-"""What is taken over of the user's own Docker image: how its programs run, and its folders."""
+"""Prepare the files and settings of the user's own Docker image for use in every environment."""
 
 import hashlib
 import os
@@ -46,18 +46,17 @@ ls -A "$tree/data" | sed 's|^|/data/|;q'
 """
 
 
-def describe_run(inspected: Fields, tree: str) -> Fields:
-    """Return how programs of an image run, and make the folders of its files that are mounted over.
+def prepare_run_settings(inspected: Fields, tree: str) -> Fields:
+    """Return how programs of the user's own image run, and create its missing mount points.
 
-    inspected: the object that ``docker image inspect`` prints of the image, with its `reference`,
-    the name in config.yaml.
-    tree: the folder with the image's files.
+    inspected: the object that ``docker image inspect`` prints of the image, with the added key
+    `reference`, the image's name in config.yaml.
+    tree: the folder with the image's files, which is changed.
     Returns ``{variables, user, folder, entrypoint, volumes, without_effect}``: the variables as
     NAME=VALUE, the user (see :func:`resolve_user`; None: root), the folder in which programs
-    start, the words before a command, the folders of its volumes, and the instructions that have
-    no effect.  image.json keeps it as `run`, and :class:`strata.host.context.Context` starts
-    programs as it says.
-    Raises UserError if a part of the image cannot be taken over.
+    start, the ENTRYPOINT, the folders of its volumes, and the instructions that have no effect.
+    image.json keeps the result as `run`, and :class:`strata.host.context.Context` reads its keys.
+    Raises UserError if a part of the image cannot be used.
     """
     reference = inspected["reference"]
     settings = inspected["Config"] or {}
@@ -65,7 +64,7 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
     volumes = sorted(map(posixpath.normpath, settings.get("Volumes") or {}))
     _create_mount_folders(reference, tree, volumes)
     folder = settings.get("WorkingDir") or "/"
-    # In a container Docker makes this folder.
+    # Docker would create this folder in a container.
     _run_in_image(tree, ["mkdir", "-p", folder])
     user = None
     if name := settings.get("User"):
@@ -73,7 +72,9 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
             name, _read_image_file(tree, "/etc/passwd"), _read_image_file(tree, "/etc/group")
         )
         if user is None:
-            raise _build_refusal(reference, f"USER {name}: the image has no such user or group")
+            raise _build_refusal_error(
+                reference, f"USER {name}: the image has no such user or group"
+            )
     is_root = user is None or (user["uid"], user["gid"], user["groups"]) == (0, 0, [0])
     variables = dict(entry.partition("=")[::2] for entry in settings.get("Env") or ())
     # Docker sets these variables if the image does not.
@@ -124,19 +125,20 @@ def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
     return hashes
 
 
-def _build_refusal(reference: str, reason: str) -> UserError:
-    """Return the error for an image that cannot be taken over.
+def _build_refusal_error(reference: str, reason: str) -> UserError:
+    """Return the error for a Docker image that cannot be used.
 
-    reference: the image's name, as configured.  reason: with its remedy, without a full stop.
+    reference: the image's name, as configured.
+    reason: the reason and its remedy, without a full stop.
     """
     return UserError(f"config.yaml: image.docker: is {reference}; {reason}")
 
 
 def _run_in_image(tree: str, argv: Sequence[str]) -> tuple[int, str]:
-    """Run a command in an image's files by a change of root, as root.
+    """Run a command as root, with an image's files as the root directory (chroot).
 
     tree: the folder of the image's files, which the command may change.
-    The command's environment has PATH alone.
+    The command's only environment variable is PATH.
     Returns the exit code and the standard output.
     """
     command = wrap_as_root(["env", "-i", docker.DEFAULT_PATH, "chroot", tree, *argv])
@@ -145,10 +147,11 @@ def _run_in_image(tree: str, argv: Sequence[str]) -> tuple[int, str]:
 
 
 def _read_image_file(tree: str, path: str) -> str:
-    """Return the text of a file of an image; empty if the image lacks it.
+    """Return the text of a file of an image; empty if the image lacks the file.
 
-    tree: the folder of the image's files.  path: absolute, in the image: a symbolic link leads to
-    the image's files, and never to the host's.
+    tree: the folder of the image's files.
+    path: the file's absolute path in the image.  The file is read by a command in the image, so
+    that a symbolic link leads to the image's files, and never to the host's.
     """
     return _run_in_image(tree, ["cat", path])[1]
 
@@ -163,7 +166,7 @@ def _require_programs(reference: str, tree: str) -> None:
     if exit_code != 0:
         missing = ["a shell (sh) that runs here"]
     if missing:
-        raise _build_refusal(
+        raise _build_refusal_error(
             reference,
             f"it lacks {', '.join(missing)}, which Strata runs in every system: add a package such "
             "as busybox or coreutils to the image",
@@ -171,19 +174,21 @@ def _require_programs(reference: str, tree: str) -> None:
 
 
 def _create_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> None:
-    """Make the folders that are mounted over, where an image lacks them.
+    """Create the mount points, :data:`MOUNTED` and the volumes, that an image lacks.
 
     reference: the image's name, as configured.  tree: the folder of its files.
-    volumes: the absolute paths of its volumes; `MOUNTED` is added to them.
-    Raises UserError if one of them is not a folder, or if the image has files in /data.
+    volumes: the absolute paths of its volumes.
+    Raises UserError if a mount point is not a folder, or if the image has files in /data.
     """
     argv = ["sh", "-euc", MAKE_FOLDERS, "strata", tree, *MOUNTED, *volumes]
     path = capture_output(wrap_as_root(argv)).stdout.strip()
     if path.startswith("/data/"):
-        raise _build_refusal(reference, f"it has {path}, and Strata keeps data in /data: move it")
+        raise _build_refusal_error(
+            reference, f"it has {path}, and Strata keeps data in /data: move it"
+        )
     if path:
         kind = f"VOLUME {path}" if path in volumes else path
-        raise _build_refusal(
+        raise _build_refusal_error(
             reference, f"{kind} is not a folder, or is behind a symbolic link: make it a folder"
         )
 
@@ -191,23 +196,29 @@ def _create_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> 
 def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
     """Return ``{name, uid, gid, groups, home}`` of an image's USER, as Docker resolves it.
 
-    text: USER[:GROUP], each a name or a number.  passwd, group: the texts of these files in /etc.
-    `groups` are the group and, if USER names none, the user's further ones.  None if a name is
-    unknown.  A number without an entry in passwd gets group 0 and the home ``/``.
+    text: USER[:GROUP], each a name or a number.
+    passwd, group: the texts of the image's files /etc/passwd and /etc/group.
+    `groups` has the group and, if the text names no group, the user's supplementary groups.  A
+    number without an entry in passwd gets group 0 and the home ``/``.
+    Returns None if a name is unknown.
     """
     user_name, _, group_name = text.partition(":")
-    groups = _split_entries(group, 4)
-    user = _find_entry(user_name, _split_entries(passwd, 7))
+    groups = _split_account_entries(group, 4)
+    user = _find_account_entry(user_name, _split_account_entries(passwd, 7))
     if user:
         # The columns of passwd are name, password, user, group, comment, home and shell.
-        user_id, group_id, home = int(user[2]), int(user[3]), user[5]
+        user_id = int(user[2])
+        group_id = int(user[3])
+        home = user[5]
     elif user_name.isdecimal():
-        user_id, group_id, home = int(user_name), 0, "/"
+        user_id = int(user_name)
+        group_id = 0
+        home = "/"
     else:
         return None
     group_ids: set[int] = set()
     if group_name:
-        group_entry = _find_entry(group_name, groups)
+        group_entry = _find_account_entry(group_name, groups)
         if group_entry is None and not group_name.isdecimal():
             return None
         group_id = int(group_entry[2] if group_entry else group_name)
@@ -223,24 +234,25 @@ def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
     }
 
 
-def _split_entries(text: str, count: int) -> list[list[str]]:
-    """Return the entries of /etc/passwd or /etc/group, without lines of fewer than `count` columns.
+def _split_account_entries(text: str, count: int) -> list[list[str]]:
+    """Return the entries of /etc/passwd or /etc/group, each as a list of its columns.
 
-    text: the text of the file.
+    text: the text of the file.  count: the number of columns; lines with fewer are left out.
     """
     entries = [line.split(":") for line in text.splitlines()]
     return [entry for entry in entries if len(entry) >= count]
 
 
-def _find_entry(name: str, entries: list[list[str]]) -> list[str] | None:
-    """Return the first entry whose name or ID is `name`; None if there is none.
+def _find_account_entry(name: str, entries: list[list[str]]) -> list[str] | None:
+    """Return the first entry of a user or group with this name or ID; None if there is none.
 
-    entries: of /etc/passwd or /etc/group, which both have the name first and the ID third.
+    entries: those of /etc/passwd or /etc/group.  In both files the first column is the name and the
+    third is the ID.
     """
     return next((entry for entry in entries if name in (entry[0], entry[2])), None)
 
 
-def list_packages(tree: str) -> dict[str, str]:
+def list_alpine_packages(tree: str) -> dict[str, str]:
     """Return the packages of an Alpine image, name → version; empty for other images.
 
     tree: the folder of the image's files.

@@ -6,7 +6,7 @@ from strata.environments.common.layer import Layer
 from strata.experiment import plan
 from strata.testbed.lifecycle import System
 from strata.util.data_types import CellWork, Fields, Step
-from strata.util.placeholders import convert_to_list, find_parameter
+from strata.util.placeholders import convert_to_list, parse_placeholder
 
 # The folder of the workloads' own programs in every system and at the client.
 PROGRAMS = "/opt/strata/workloads"
@@ -25,7 +25,7 @@ def fill_command(argv: list[str], values: Fields, workload: str) -> list[str]:
     """
     filled: list[str] = []
     for argument in argv:
-        name = find_parameter(argument)
+        name = parse_placeholder(argument)
         if name is None:
             filled.append(argument)
         elif name == "entrypoint":
@@ -33,7 +33,7 @@ def fill_command(argv: list[str], values: Fields, workload: str) -> list[str]:
         else:
             items = ["" if item is None else str(item) for item in convert_to_list(values[name])]
             filled.append(",".join(items))
-    if "/" not in filled[0] and find_parameter(argv[0]) != "entrypoint":
+    if "/" not in filled[0] and parse_placeholder(argv[0]) != "entrypoint":
         filled[0] = f"{PROGRAMS}/{workload}/{filled[0]}"
     return filled
 

@@ -50,7 +50,7 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
     results/failed, and results/raw is unchanged.
     """
     signals.raise_on_signals()
-    run.end_with_run()
+    run.watch_for_run_end()
     experiment = plan.read_plan()
     order = blocks.Order(experiment)
     key = (environment, workload, repetition)
@@ -61,14 +61,14 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
     for layer in cell.layers[:1]:
         if reason := registry.load_layer_class(layer).explain_missing_permission():
             raise CellFailed(f"{cell.name} cannot be measured: {reason}")
-    starting_state.declare_state(list_measured_cpus(experiment))
+    starting_state.apply_declared_state(list_measured_cpus(experiment))
     try:
-        with locks.hold_machine():
+        with locks.hold_machine_lock():
             if not pending.is_pending(experiment, key):
                 _ensure_image(cell)
                 _measure_block(cell)
             _report_result(cell, pending.copy_results_to_raw(key))
-            if run.identify_run()["pid"] == os.getpid():
+            if run.identify_run_process()["pid"] == os.getpid():
                 # Without a Snakemake run, nothing else removes these pending results.
                 pending.remove_results("pending", key)
     except Interrupted as signal:
@@ -116,7 +116,7 @@ def _measure_block(cell: Cell) -> None:
     if partners:
         names = ", ".join(partner.environment for partner in partners)
         announcement += f", interleaved with {names}"
-    progress.announce_cell(announcement)
+    progress.print_cell_start(announcement)
     try:
         try:
             Block(cell, partners).measure_cells()
@@ -175,7 +175,7 @@ def _clean_up_failure(cell: Cell, error: BaseException) -> CellFailed:
             pending.move_file(cell.unfinished_log, log)
     except (OSError, UserError) as write_error:
         log = f"could not be kept: {write_error}"
-    rerun = run.format_command(paths.get_cell_path("raw", *cell.key, "log"))
+    rerun = run.format_target_command(paths.get_cell_path("raw", *cell.key, "log"))
     failure = CellFailed(f"cell failed: {cell.name}: {reason}\n  log:   {log}\n  rerun: {rerun}")
     _write_outcome(cell, str(failure), None if is_foreseen else error)
     return failure
@@ -190,7 +190,7 @@ def _try_take_down_systems() -> None:
         lifecycle.take_down_systems()
     except (UserError, OSError) as error:
         remedy = "the next cell tries again, and so does `python3 -m strata clean`"
-        progress.print_topic("testbed", f"{error}; {remedy}")
+        progress.print_topic_message("testbed", f"{error}; {remedy}")
 
 
 def _report_result(cell: Cell, record: Fields) -> None:
@@ -201,9 +201,9 @@ def _report_result(cell: Cell, record: Fields) -> None:
     outcome = f"measured in {record['seconds']} s"
     if "cannot" in record:
         outcome = f"cannot be done there: {record['cannot']['reason']}"
-        progress.print_topic("cell", f"{cell.name} {outcome}")
+        progress.print_topic_message("cell", f"{cell.name} {outcome}")
     _write_outcome(cell, outcome)
-    progress.report_cell(cell.name, record["seconds"], not cell.order.decided)
+    progress.print_cell_end(cell.name, record["seconds"], not cell.order.decided)
 
 
 def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None) -> None:
@@ -477,7 +477,7 @@ class Block:
         The cell stays due, and its own job measures it without others.
         """
         del self.cells[cell]
-        progress.print_topic(
+        progress.print_topic_message(
             "cell", f"{cell.name} is no longer interleaved and is measured alone: {error}"
         )
         lifecycle.take_down_systems(cell.environment)

@@ -208,7 +208,7 @@ class Cell:
                 "vm": None,
                 **system.facts["facts"],
             },
-            "starting_state": lifecycle.check_native_differences(system.top, state, native_state),
+            "starting_state": lifecycle.check_starting_state(system.top, state, native_state),
             "observed": {"inside": inside, "host": None, "client": client},
         }
         return values
@@ -231,7 +231,7 @@ class Cell:
             link,
             ports,
             parts=self.systems,
-            shift=offset * plan.compute_port_offset(ports),
+            port_offset=offset * plan.compute_port_offset(ports),
             mask=self.mask,
             disk_bytes=self.planned["parameters"][disk] if disk else None,
         )
@@ -246,7 +246,7 @@ class Cell:
         started = time.monotonic()
         lifecycle.take_down_systems(self.environment)
         seconds = time.monotonic() - started
-        stack = registry.set_start_method(self.entry["layers"], start_method)
+        stack = registry.set_machine_start_method(self.entry["layers"], start_method)
         system = self._bring_up_system(stack, self.system.link, 0)
         system.facts["removal_seconds"] = round(seconds, 3)
         return system
@@ -459,5 +459,5 @@ class Cell:
             sources[datasets.PATH_IN_SYSTEM] = data
         for top in system.tops:
             for target, source in sources.items():
-                top.copy_in(source, target)
+                top.copy_file_in(source, target)
         return values | targets

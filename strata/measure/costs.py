@@ -58,7 +58,7 @@ def parse_process_usage(text: str | None) -> dict[str, float]:
     """Return the usage of a process without its children; empty if the process is gone.
 
     text: the content of /proc/PID/stat; None if the process is gone.
-    The keys are those of :func:`strata.host.cgroups.parse_counters`, here `cpu`, `user` and
+    The keys are those of :func:`strata.host.cgroups.parse_group_counters`, here `cpu`, `user` and
     `system`, in seconds, and `major_faults`.
     """
     # The index of a field after the process's name is its number in proc_pid_stat(5) minus 3.
@@ -83,7 +83,7 @@ class CostCounters:
         self._groups: dict[str, list[list[tuple[str, int]]]] = {}
         self._processes: dict[str, list[tuple[str, int]]] = {}
         for name, spender in spenders.items():
-            folders = [cgroups.find_groups(group) for group in spender.groups]
+            folders = [cgroups.find_group_folders(group) for group in spender.groups]
             self._groups[name] = [
                 open_existing_files(
                     [f"{folder}/{file}" for folder in group for file in cgroups.COUNTERS]
@@ -123,14 +123,16 @@ class CostCounters:
         """Return the usage of an environment's system, the sum over its groups and processes.
 
         name: the name of the environment.
-        The keys are those of :func:`strata.host.cgroups.parse_counters`.  A count that a group or
+        The keys are those of :func:`strata.host.cgroups.parse_group_counters`.  A count that a group or
         process does not show is missing in the result, since a partial sum would be too small.
         """
         usages = []
         for group in self._groups[name]:
             texts = [(file, read_kernel_file(descriptor)) for file, descriptor in group]
             usages.append(
-                cgroups.parse_counters((file, text) for file, text in texts if text is not None)
+                cgroups.parse_group_counters(
+                    (file, text) for file, text in texts if text is not None
+                )
             )
         for _, descriptor in self._processes[name]:
             usages.append(parse_process_usage(read_kernel_file(descriptor)))
@@ -151,7 +153,7 @@ def _count_machine_use(ticks: Sequence[int]) -> dict[str, float]:
         user, nice, system, _, _, irq, softirq = ticks[:7]
         counts["busy_seconds"] = (user + nice + system + irq + softirq) / TICK
         counts["interrupt_seconds"] = (irq + softirq) / TICK
-    if (switches := observe.count_context_switches()) is not None:
+    if (switches := observe.read_context_switch_count()) is not None:
         counts["context_switches"] = switches
     return counts
 

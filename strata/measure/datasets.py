@@ -57,7 +57,7 @@ def ensure_data_set(
             f"its data could not be made (exit code {result.returncode}): {last_lines}"
         )
     journal.note_cleanup(system.id, {"kind": "folder", "id": f"{path}.part"})
-    system.top.copy_out(PATH_IN_SYSTEM, f"{path}.part")
+    system.top.copy_file_out(PATH_IN_SYSTEM, f"{path}.part")
     os.replace(f"{path}.part", path)
     lifecycle.take_down_systems(name)
     return path

@@ -223,7 +223,7 @@ def list_foreign_processes(
     if spent is None:
         return None
     elapsed = max(late.moment - early.moment, 1e-3)
-    roots = {os.getpid()} if measuring else {os.getpid(), run.identify_run()["pid"]}
+    roots = {os.getpid()} if measuring else {os.getpid(), run.identify_run_process()["pid"]}
     processes = {pid: usage for (pid, _), usage in late.processes.items()}
     by_name: dict[str, float] = defaultdict(float)
     for (pid, _), seconds in spent.items():
@@ -249,7 +249,7 @@ def compare_readings(
     if processes is not None:
         total_share = round(sum(process["share"] for process in processes), 4)
     return {
-        **observe.compute_time_shares(early.ticks, late.ticks),
+        **observe.compute_cpu_time_shares(early.ticks, late.ticks),
         "processes_share": total_share,
         "processes": NOT_AVAILABLE if processes is None else processes[:5],
         "swapped_bytes": _compute_counter_growth(early.swapped, late.swapped),
@@ -275,7 +275,7 @@ def flag_exceeded_thresholds(
     when: "before" or "during" the run.
     seconds: the length of the time in which the values were observed.
     facts: the facts of :func:`compare_readings`, with the load and temperature of
-    :func:`strata.host.observe.observe_moment`.
+    :func:`strata.host.observe.observe_current_load`.
     thresholds: the limit of each quantity; a quantity with the limit None is not judged.
     """
     # The keys are those of the thresholds in config.yaml (schemas/config.schema.json).
@@ -362,7 +362,7 @@ def wait_for_memory_reclaim(limit: float | None) -> None:
         while max(shares) > limit and time.monotonic() - started < LONGEST_SECONDS:
             time.sleep(READING_SECONDS)
             before, ticks = ticks, observe.read_cpu_times(cpus)
-            share = observe.compute_time_shares(before, ticks)["steal_share"]
+            share = observe.compute_cpu_time_shares(before, ticks)["steal_share"]
             shares.append(0.0 if share == NOT_AVAILABLE else share)
 
 
@@ -381,7 +381,10 @@ class InterferenceMonitor:
         """
         self._reading = take_reading()
         self.report: Fields = {**settings, "flags": []}
-        self.host: Fields = {"static": None, "before": observe.observe_moment(list_usable_cpus())}
+        self.host: Fields = {
+            "static": None,
+            "before": observe.observe_current_load(list_usable_cpus()),
+        }
 
     def take_reading_before_run(self, daemons: Collection[str]) -> None:
         """Take the reading before the first command of the run, and add to `host` and `report`.
@@ -401,7 +404,7 @@ class InterferenceMonitor:
         nothing here: :func:`strata.measure.laps.flag_disturbed_laps` applies them.
         Raises CellFailed if the machine's clock was set during the run.
         """
-        after = observe.observe_moment(list_usable_cpus())
+        after = observe.observe_current_load(list_usable_cpus())
         offset_before = self._reading.clock
         during = self._judge_interval("during", after, daemons, judged)
         self.host |= {

@@ -47,9 +47,9 @@ class _ForeignCounters:
             folders = [entry.path for top in tops for entry in os.scandir(top) if entry.is_dir()]
         self._opened: list[int] = []
         self._all_groups = self._open_files([f"{folder}/{self._usage}" for folder in folders])
-        own_folders = [folder for name in systems for folder in cgroups.find_groups(name)]
+        own_folders = [folder for name in systems for folder in cgroups.find_group_folders(name)]
         self._own_groups = self._open_files([f"{folder}/{self._usage}" for folder in own_folders])
-        inside = {process for name in systems for process in cgroups.list_processes(name)}
+        inside = {process for name in systems for process in cgroups.list_group_processes(name)}
         # Processes that are not foreign, and are in `_all_groups` but not in `_own_groups`.
         self._own_processes: list[int] = []
         self.helpers: list[int] = []
@@ -194,7 +194,7 @@ class LapMonitor:
         busy: Any = NOT_AVAILABLE
         if foreign is not None and late_foreign is not None:
             busy = round(max(0.0, late_foreign - foreign) / seconds, 4)
-        steal = observe.compute_time_shares(ticks, late_ticks)["steal_share"]
+        steal = observe.compute_cpu_time_shares(ticks, late_ticks)["steal_share"]
         shares = {"steal": steal, "busy": busy}
         self.judged |= {name for name, share in shares.items() if share != NOT_AVAILABLE}
         exceeded = interference.list_exceeded_thresholds(seconds, shares, self._thresholds)

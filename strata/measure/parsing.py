@@ -63,7 +63,7 @@ def parse_cell_logs(
             except BrokenLogError as broken:
                 yield {"broken": str(broken)[: bounded.REASON]}
 
-    return bounded.run_bounded(parse_logs)
+    return bounded.run_in_bounded_process(parse_logs)
 
 
 def check_parser(workload: str, folder: str) -> None:
@@ -86,7 +86,7 @@ def check_parser(workload: str, folder: str) -> None:
         yield None
 
     # The iterator does its work only while it is read.
-    list(bounded.run_bounded(load_named_parser))
+    list(bounded.run_in_bounded_process(load_named_parser))
 
 
 def find_program_facts(log: bytes) -> Fields:

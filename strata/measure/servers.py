@@ -151,7 +151,7 @@ class Server:
             matching = (line for line in output.splitlines() if re.search(pattern, line))
             yield next(matching, None)
 
-        results: list[str | None] = list(bounded.run_bounded(find_matching_line))
+        results: list[str | None] = list(bounded.run_in_bounded_process(find_matching_line))
         return results[0]
 
     def _check_running(self, failure: str) -> None:
@@ -196,7 +196,7 @@ def copy_password(system: System) -> None:
         file.write(system.link.password + "\n")
         file.flush()
         for layer in [*system.tops, system.link.client]:
-            layer.copy_in(file.name, PASSWORD)
+            layer.copy_file_in(file.name, PASSWORD)
 
 
 def create_servers(inputs: Inputs) -> list[Server]:

@@ -20,7 +20,7 @@ from strata.util.clock import Clock
 from strata.util.data_types import Fields, Step
 from strata.util.errors import CellFailed, CommandFailed, CommandTimedOut
 from strata.util.files import read_text
-from strata.util.process import capture_output, run_concurrently, wait_for_any_process
+from strata.util.process import capture_output, run_commands_concurrently, wait_for_any_process
 from strata.util.timeouts import scale_timeout
 
 # Seconds within which a shell that was started in a system must answer.
@@ -91,13 +91,13 @@ class Steps:
             # CPU cycles are counted only where a step reads them.
             from strata.host import counters
 
-            self._counters = self._resources.enter_context(counters.count_cycles())
+            self._counters = self._resources.enter_context(counters.open_cycle_counters())
         self._execute_section("prepare")
         servers.start_servers(self.servers, self.inputs.system)
         self._execute_section("warmup")
         if self._waits:
             self.shell = Shell(
-                self.inputs.system.top.build_plain_command([SHELL_PROGRAM], fed=True)
+                self.inputs.system.top.build_plain_command([SHELL_PROGRAM], reads_stdin=True)
             )
             # The shell must be ready before the system is frozen: no process can enter it then.
             with self.log.open_outputs([0]) as [output]:
@@ -169,11 +169,11 @@ class Steps:
         """
         if kind == "group":
             groups = [top.find_cgroup() or "" for top in self.inputs.system.tops]
-            line = json.dumps(cgroups.read_usage(groups))
+            line = json.dumps(cgroups.read_group_usage(groups))
         else:
             from strata.host import counters
 
-            line = counters.format_cpu_line(self._counters)
+            line = counters.format_cpu_usage_line(self._counters)
         self._write_host_line(line)
 
     def _write_host_line(self, line: str) -> None:
@@ -269,7 +269,7 @@ class Steps:
             commands = []
             for system_number, argv in zip(systems, argvs, strict=True):
                 commands.append(self.inputs.find_layer(system_number).build_measured_command(argv))
-            return run_concurrently(commands, outputs, timeout, self._machine_pids)
+            return run_commands_concurrently(commands, outputs, timeout, self._machine_pids)
 
     def _check_success(self, step: Step, commands: list[Fields]) -> None:
         """Raise an error if a command of a step returned a nonzero exit code or was ended.
@@ -381,7 +381,7 @@ class Steps:
         available = observe.read_available_memory() or 0
         groups = [system.top.find_cgroup() or "" for system in systems]
         line = {"systems": len(systems), "loaded": loaded, "available_bytes": available}
-        line |= {"floor_bytes": round(floor), **cgroups.read_memory(groups)}
+        line |= {"floor_bytes": round(floor), **cgroups.read_group_memory(groups)}
         self._write_host_line(json.dumps(line))
         return available
 

@@ -28,7 +28,7 @@ from strata.util import paths, programs, progress, yaml_files
 from strata.util.constants import get_result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import MachineError, UserError
-from strata.util.files import read_json, remove_tree, reserve_outputs, write_json, write_output
+from strata.util.files import prepare_outputs, read_json, remove_tree, write_json, write_output
 from strata.util.signals import Interrupted
 
 # The outcomes of analysis/replication.R and their exit statuses; users' scripts rely on them.
@@ -72,7 +72,7 @@ def reproduce_archive(
     """
     if dry and json_file is not None:
         raise UserError("--json is for an answer, and --dry-run gives none: leave one out")
-    with reserve_outputs({"--json": json_file}):
+    with prepare_outputs({"--json": json_file}):
         answer = _measure_and_judge(archive, budget, effect, name, trust, fresh, dry)
     if answer is None:
         return UNDECIDED
@@ -212,7 +212,7 @@ def _prepare_experiment(
     Raises UserError if the folder holds another experiment.
     """
     path = os.path.join(folder, config.FILE)
-    earlier_settings = yaml_files.read_mapping(path) if os.path.exists(path) else None
+    earlier_settings = yaml_files.read_yaml_mapping(path) if os.path.exists(path) else None
     prepare_experiment_folder(folder)
     results_here = os.path.join(folder, "results")
     if fresh and os.path.isdir(results_here):
@@ -298,7 +298,7 @@ def _print_and_list_differences(
     if own_plan is not None:
         here = settings.describe_plan(own_plan)
         if any("docker" in layers for layers in here["environment"].values()):
-            here["Docker"] = docker_daemon.select_facts(docker_daemon.read_info())
+            here["Docker"] = docker_daemon.select_daemon_facts(docker_daemon.read_daemon_info())
     here["machine"] = observe.observe_host(capacity.list_usable_cpus())
     here["Strata"] = {"revision": plan.read_source_revision(paths.PROJECT)["revision"]}
     # The control group is a fact of the process that measured, and not of the machine.
@@ -369,7 +369,7 @@ def _leave_out_failing_workloads(folder: str) -> bool:
         folder, "raw"
     )
     path = os.path.join(folder, config.FILE)
-    settings_here = yaml_files.read_mapping(path)
+    settings_here = yaml_files.read_yaml_mapping(path)
     leave_out = settings_here.setdefault("leave_out", {})
     for environment, workload_name in sorted(failing):
         leave_out.setdefault(environment, []).append(workload_name)

@@ -97,7 +97,7 @@ def find_record_faults(
             continue
         cell_faults = [
             f"{key or 'the whole'}: {sentence}"
-            for key, sentence in validation.find_faults(schema, record)
+            for key, sentence in validation.find_schema_faults(schema, record)
         ]
         if not cell_faults:
             cell_faults = [*_compare_with_plan(experiment, cell, record)]

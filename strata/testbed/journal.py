@@ -7,7 +7,7 @@ before that part is made.  The file is removed once all parts are.
 A cleanup ``{kind, id, find, remove}`` needs no code of the layer or client that wrote it.  The
 command `find` prints something while the part exists, and the commands `remove` remove it.  With
 ``root: true`` all of them run as root; ``start`` is the path of the project's script that starts
-the daemon which `find` needs.  A few kinds, named in :func:`remove_part`, are removed by functions,
+the daemon which `find` needs.  A few kinds, named in :func:`run_cleanup`, are removed by functions,
 and need only kind and id.  Other versions of Strata read these files: the keys must stay.
 """
 
@@ -23,16 +23,16 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import remove_tree, write_json
 from strata.util.process import capture_output, wrap_as_root
-from strata.util.progress import print_topic
+from strata.util.progress import print_topic_message
 
 
 def ensure_journal_folder() -> str:
-    """Return the journal's folder, and create it and the home folder if they are missing.
+    """Return the path of the journal's folder, after creating it and the home folder if missing.
 
     Only this user may enter the journal's folder.
     Raises UserError if a folder cannot be created.
     """
-    # The name stays: other versions of Strata use the same folder.
+    # This name must stay: other versions of Strata use the same folder.
     journal = os.path.join(paths.get_home_folder(), "state")
     try:
         os.makedirs(paths.get_home_folder(), 0o755, exist_ok=True)
@@ -53,12 +53,12 @@ def get_entry_path(system_id: str) -> str:
     return os.path.join(ensure_journal_folder(), f"{system_id}.up")
 
 
-def begin_entry(system_id: str, environment: str, owner: Fields) -> None:
+def create_entry(system_id: str, environment: str, owner: Fields) -> None:
     """Write the journal file of a system or client, before any part of it is made.
 
     environment: the environment's name, or the client's (:data:`strata.testbed.lifecycle.CLIENT`).
-    owner: the process that makes the system, from :func:`strata.util.process.identify_process`.
-    The end of a run removes systems whose owner is no longer alive.
+    owner: the process that makes the system, as :func:`strata.util.process.identify_process`
+    returns it.  The end of a run removes systems whose owner is no longer alive.
     Raises MachineError if the file cannot be written.
     """
     entry = {
@@ -72,22 +72,23 @@ def begin_entry(system_id: str, environment: str, owner: Fields) -> None:
 
 
 def note_cleanup(system_id: str, cleanup: Fields) -> None:
-    """Append a cleanup to the journal file of a system or client.
+    """Append to the journal file of a system or client how one part of it is removed.
 
-    Call this before the part is made, so that the part is removed even after a kill.  The file must
-    have been begun (:func:`begin_entry`).  Parts are removed in the reverse order of these calls.
-    cleanup: ``{kind, id, …}`` as the module describes; :func:`remove_part` relies on its keys.
+    Call this before the part is made, so that the part is removed even after a kill.
+    :func:`create_entry` must have written the file.  Parts are removed in the reverse order of
+    these calls.
+    cleanup: ``{kind, id, …}`` as the module describes; :func:`run_cleanup` relies on its keys.
     """
     with open(get_entry_path(system_id), "a", encoding="utf-8") as file:
         file.write(json.dumps(cleanup) + "\n")
 
 
 def read_entries() -> list[Fields]:
-    """Return ``{id, environment, owner, number, cleanups}`` of all that is up, oldest first.
+    """Return the journal's entry of each system and client that is up, oldest first.
 
-    The cleanups are in the order in which the parts were made.  A damaged file gives an entry with
-    a single cleanup of the kind "damaged file", which removes nothing, and a number below all
-    others.
+    An entry is ``{id, environment, owner, number, cleanups}``, its cleanups in the order in which
+    the parts were made.  A damaged file gives an entry with a single cleanup of the kind "damaged
+    file", which removes nothing, and a number below all others.
     """
     entries = []
     for name in os.listdir(ensure_journal_folder()):
@@ -98,8 +99,8 @@ def read_entries() -> list[Fields]:
         # Another process may remove the file meanwhile.
         with contextlib.suppress(FileNotFoundError), open(file_path, encoding="utf-8") as file:
             try:
-                # If a line was not written to its end, its part was not made.  ValueError is also
-                # raised by the assignment if the file has no whole line.
+                # The part of an incomplete line was not made.  The assignment raises ValueError,
+                # too, if the file has no complete line.
                 entry, *cleanups = [json.loads(line) for line in file if line.endswith("\n")]
             except ValueError:
                 # A process that is not alive, so that the end of a run removes the entry.
@@ -113,7 +114,7 @@ def read_entries() -> list[Fields]:
 def remove_unfinished_files() -> list[str]:
     """Remove journal files whose writing was interrupted, and return their paths.
 
-    Their systems have no parts: the first part is made after the file.
+    Their systems have no parts: the first part is made only after the file is complete.
     The caller must hold the machine's lock, under which all journal files are written.
     """
     folder = ensure_journal_folder()
@@ -124,7 +125,7 @@ def remove_unfinished_files() -> list[str]:
     return unfinished
 
 
-def remove_part(cleanup: Fields) -> None:
+def run_cleanup(cleanup: Fields) -> None:
     """Remove the part that a cleanup describes; a part that does not exist is not an error.
 
     A cleanup of an unknown kind removes nothing, and a message is printed: another version of
@@ -135,11 +136,11 @@ def remove_part(cleanup: Fields) -> None:
     """
     kind, name = cleanup["kind"], cleanup["id"]
     if "remove" in cleanup:
-        _remove_by_commands(cleanup)
+        _run_removal_commands(cleanup)
     elif kind == "folder":
         remove_tree(name, unmount=True)
     elif kind == "programs":
-        holders.end_holders(name)
+        holders.kill_folder_holders(name)
     elif kind == "group":
         cgroups.remove_groups(name)
     elif kind == "frozen":
@@ -155,10 +156,10 @@ def remove_part(cleanup: Fields) -> None:
         namespace.remove_namespace()
     else:
         message = "another version made it; `python3 -m strata clean` looks for what is ours"
-        print_topic("testbed", f"{kind} {name}: {message}")
+        print_topic_message("testbed", f"{kind} {name}: {message}")
 
 
-def _remove_by_commands(cleanup: Fields) -> None:
+def _run_removal_commands(cleanup: Fields) -> None:
     """Remove a part by the commands of its cleanup.
 
     If the daemon that the cleanup names does not answer, it is started.  The removal is tried twice
@@ -176,7 +177,7 @@ def _remove_by_commands(cleanup: Fields) -> None:
         codes = [run_command(argv).returncode for argv in cleanup["remove"]]
         return not any(codes)
 
-    def has_part() -> bool:
+    def is_part_present() -> bool:
         """Return whether the part still exists."""
         return bool(run_command(cleanup["find"], check=True).stdout.strip())
 
@@ -185,5 +186,5 @@ def _remove_by_commands(cleanup: Fields) -> None:
         return
     if "start" in cleanup and run_command(cleanup["find"]).returncode:
         capture_output([os.path.join(paths.PROJECT, cleanup["start"])], timeout=90)
-    if has_part() and not run_removals() and has_part():
+    if is_part_present() and not run_removals() and is_part_present():
         raise UserError(f"{cleanup['kind']} {cleanup['id']} could not be removed")

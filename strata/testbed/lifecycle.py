@@ -24,9 +24,9 @@ from strata.testbed import journal
 from strata.util import locks, paths
 from strata.util.data_types import Fields, Image, Stack
 from strata.util.errors import CellFailed, UserError
-from strata.util.locks import hold_machine
+from strata.util.locks import hold_machine_lock
 from strata.util.process import capture_output, identify_process, is_alive, wrap_as_root
-from strata.util.progress import print_topic, read_one_off_seconds
+from strata.util.progress import get_one_off_seconds, print_topic_message
 from strata.util.units import format_ranges
 
 # The state in which programs start: name → value.
@@ -35,10 +35,10 @@ States = dict[str, str]
 CLIENT = "(client)"
 
 
-def _begin_entry(environment: str, image: Image | None) -> str:
-    """Begin the journal entry of a system or client before it is made, and return its new ID.
+def _create_journal_entry(environment: str, image: Image | None) -> str:
+    """Create the journal entry of a system or client before it is made, and return its new ID.
 
-    Clean-up finds what belongs to a system by this ID, ``strata-`` and ten hexadecimal digits.
+    The ID is ``strata-`` and ten hexadecimal digits.  Clean-up finds the parts of a system by it.
     environment: the environment's name, or :data:`CLIENT`.
     Raises UserError if a lock for tests is set, but an image is used.
     """
@@ -47,7 +47,7 @@ def _begin_entry(environment: str, image: Image | None) -> str:
             "STRATA_TEST_LOCK is set, which is only for tests on the bare host: unset it to measure"
         )
     system_id = f"strata-{os.urandom(5).hex()}"
-    journal.begin_entry(system_id, environment, identify_process(os.getpid()))
+    journal.create_entry(system_id, environment, identify_process(os.getpid()))
     return system_id
 
 
@@ -65,17 +65,17 @@ def _bring_up_layers(stack: list[Layer]) -> Fields:
 
 
 def observe_system(top: Layer) -> tuple[Fields, States]:
-    """Return a system's facts, observed from inside, and the starting state of its programs.
+    """Return a system's facts, observed from inside, and the state in which its programs start.
 
     top: the top layer of the system's stack, or of the client's.
     A value that cannot be read is missing from the state, and "not available" in the facts.  The
-    record's `observed` has the facts as `inside` or `client`, with `processors` (the CPUs, for
-    example ``0-3``).
+    facts include `processors`, the CPUs, for example ``0-3``.  The record's `observed` has them as
+    `inside` or `client`.
     """
     command = top.build_plain_command(starting_state.build_state_command(*observe.FILES))
-    files = observe.split_files(capture_output(command, check=False).stdout)
-    facts = observe.parse_facts(files)
-    state = starting_state.parse_state(files)
+    files = observe.split_printed_files(capture_output(command, check=False).stdout)
+    facts = observe.parse_system_facts(files)
+    state = starting_state.parse_process_state(files)
     if "processors" in state:
         facts["processors"] = state["processors"]
     elif facts["cpus"] == NOT_AVAILABLE:
@@ -88,15 +88,15 @@ def observe_system(top: Layer) -> tuple[Fields, States]:
 
 @functools.cache
 def read_native_state(mask: str | None) -> States:
-    """Return the starting state of the host's programs that this process runs as root.
+    """Return the state in which programs start that this process runs as root on the host.
 
-    This is the native state; the states of all systems are compared with it.  It is read once.
+    The states of all systems are compared with this native state.  It is read once in a process.
     mask: a list of the CPUs that everything is restricted to; None: all that are online.
-    :func:`strata.host.starting_state.declare_state` must have been called before.
+    :func:`strata.host.starting_state.apply_declared_state` must have been called before.
     Raises CellFailed if the state is not the declared one.
     """
     printed = capture_output(wrap_as_root(starting_state.build_state_command()), check=False).stdout
-    state = starting_state.parse_state(observe.split_files(printed))
+    state = starting_state.parse_process_state(observe.split_printed_files(printed))
     undeclared_values = starting_state.find_undeclared_values(state)
     processors = mask or format_ranges(starting_state.list_online_cpus())
     if "processors" in state and state["processors"] != processors:
@@ -114,17 +114,16 @@ def read_native_state(mask: str | None) -> States:
     return state
 
 
-def check_native_differences(top: Layer, inside: States, native: States) -> Fields:
-    """Check that programs start in the native state here, apart from declared differences.
+def check_starting_state(top: Layer, inside: States, native: States) -> Fields:
+    """Check that programs in a system start in the native state, apart from declared differences.
 
     top: the system's top layer.
-    inside: the state in the system, as from :func:`observe_system`.
-    native: the native state, as from :func:`read_native_state`.
-    Returns ``{values, differences}``, the record's `starting_state`.
-    `values` are the state here, by name.
-    `differences` has ``{name, native, here, by}`` for each value that differs, and for each that an
-    option sets, even to native's value; `by` is the layer or option that declares it.  The paper
-    shows these rows (analysis/markdown_tables.R).
+    inside: the state in the system, as :func:`observe_system` returns it.
+    native: the native state, as :func:`read_native_state` returns it.
+    Returns ``{values, differences}``, the record's `starting_state`.  `values` is the system's
+    state.  `differences` has ``{name, native, here, by}`` for each value that differs, and for each
+    that an option sets, even to native's value; `by` is the layer or option that declares it.  The
+    paper shows these rows (analysis/markdown_tables.R).
     Raises CellFailed if the state cannot be read, or if no layer or option declares a difference.
     """
     if not inside:
@@ -147,26 +146,26 @@ def check_native_differences(top: Layer, inside: States, native: States) -> Fiel
         )
     rows = []
     for name, value in values.items():
-        by = declared.get(name, "")
-        # An option is listed even where it sets native's value; `by` of an option begins so in
-        # registry.collect_declared_differences.
-        if name in differing or by.startswith("option "):
-            rows.append({"name": name, "native": expected[name], "here": value, "by": by})
+        cause = declared.get(name, "")
+        # A value that an option sets is listed even if it is native's.
+        # registry.collect_declared_differences begins the cause with "option ".
+        if name in differing or cause.startswith("option "):
+            rows.append({"name": name, "native": expected[name], "here": value, "by": cause})
     return {"values": values, "differences": rows}
 
 
 def _read_host_process_state(top: Layer) -> States:
-    """Return the state of the host process that runs a system as a sandbox or virtual machine.
+    """Return the state of the host's process that is a sandbox's or virtual machine's kernel.
 
-    Each name ends with " on the host": layers declare differences of this process by it.  The
-    state is empty for other systems.
+    top: the system's top layer; the state is empty if the system has no such process.
+    Each name ends with " on the host": layers declare differences by these names.
     """
     host_process = top.find_kernel_process()
     if not host_process:
         return {}
     command = wrap_as_root(starting_state.build_state_command(process=host_process))
-    state = starting_state.parse_state(
-        observe.split_files(capture_output(command, check=False).stdout)
+    state = starting_state.parse_process_state(
+        observe.split_printed_files(capture_output(command, check=False).stdout)
     )
     names = [name for name in starting_state.HOST_PROCESS_STATE if name in state]
     return {f"{name} on the host": state[name] for name in names}
@@ -175,7 +174,7 @@ def _read_host_process_state(top: Layer) -> States:
 class Client:
     """The client; creating the object brings the client up.
 
-    resolved: the options, as from :func:`strata.client.resolve_options`.
+    resolved: the options, as from :func:`strata.client.resolve_client_options`.
     image: the image of its stack; None if no layer needs one.
     mask: a list of the CPUs that the client is restricted to; None: all.
 
@@ -187,12 +186,12 @@ class Client:
     """
 
     def __init__(self, resolved: Fields, image: Image | None, mask: str | None) -> None:
-        """Bring the client up, after its entry in the journal; no system is joined to it yet."""
-        client_id = _begin_entry(CLIENT, image)
+        """Write the client's journal entry, then bring the client up, joined to no system yet."""
+        client_id = _create_journal_entry(CLIENT, image)
         folder = os.path.join(paths.get_systems_folder(), client_id)
-        note = functools.partial(journal.note_cleanup, client_id)
-        context = Context(client_id, folder, image, mask=mask, note=note)
-        stack, self.layer = client_of.build_stack(resolved, context)
+        note_cleanup = functools.partial(journal.note_cleanup, client_id)
+        context = Context(client_id, folder, image, mask=mask, note_cleanup=note_cleanup)
+        stack, self.layer = client_of.build_client_stack(resolved, context)
         _bring_up_layers(stack)
         self.client = stack[-1]
         self.address = self.layer.get_address()
@@ -200,10 +199,10 @@ class Client:
 
     @functools.cached_property
     def client_facts(self) -> Fields:
-        """The facts of the client and, as `link`, of its link; read once, when first used.
+        """The facts of the client and, under the key `link`, of its link.
 
-        The client must be joined to a system by then, since that may change the link.  The record
-        has them as `observed.client`.
+        They are read once, at the first use.  The client must be joined to a system before, since
+        that may change the link.  The record has the facts as `observed.client`.
         """
         return {**observe_system(self.client)[0], "link": self.layer.collect_facts()}
 
@@ -218,7 +217,8 @@ class System:
     link: the client that reaches the system's servers; None if the workload uses no client.
     ports: the ports that the servers of the first system at this address have.
     parts: the number of parts.
-    shift: the number that is added to the ports, which other systems at this address use.
+    port_offset: the number that is added to each of the ports: other systems at this address use
+    lower ones.
     mask: a list of the CPUs that the system is restricted to; None: all.
     disk_bytes: the size of the RAM disk on which each part has /data; None: no such disk.
 
@@ -238,15 +238,15 @@ class System:
         link: Client | None = None,
         ports: Sequence[int] = (),
         parts: int = 1,
-        shift: int = 0,
+        port_offset: int = 0,
         mask: str | None = None,
         disk_bytes: int | None = None,
     ) -> None:
-        """Bring the system up, after its entry in the journal, and join the client to it."""
-        self.id = _begin_entry(environment, image)
+        """Write the system's journal entry, bring the system up, and join the client to it."""
+        self.id = _create_journal_entry(environment, image)
         self.environment = environment
         self.link = link
-        self.port_offset = shift
+        self.port_offset = port_offset
         self.client = link.client if link else None
         self.frozen = False
         # None until the first freeze.
@@ -274,10 +274,10 @@ class System:
         mask: str | None,
         disk_bytes: int | None,
     ) -> list[list[Layer]]:
-        """Return the layers of each part, from the bottom; none of them is up.
+        """Return the layers of each part of the system, from the bottom; none of them is up.
 
-        The parameters are those of the class.  The folders of the parts are named after their IDs,
-        and one journal entry has the cleanups of all parts.
+        The class describes the parameters.  The folders of the parts are named after their IDs, and
+        one journal entry has the cleanups of all parts.
         """
         ids = [self.id]
         if parts > 1:
@@ -294,9 +294,9 @@ class System:
                 mask=mask,
                 disk_bytes=disk_bytes,
                 part=part,
-                of=parts,
-                first=folders[0],
-                note=functools.partial(journal.note_cleanup, self.id),
+                part_count=parts,
+                first_folder=folders[0],
+                note_cleanup=functools.partial(journal.note_cleanup, self.id),
             )
             stacks.append(registry.build_stack(stack, context))
         return stacks
@@ -317,15 +317,15 @@ class System:
         """
         top = self.tops[part]
         # These layers forward packets of other parts as they forward the client's.
-        forwarded = any(layer.peers_are_clients for layer in top.iterate_layers())
-        return top.get_address() if forwarded else self.get_listen_address(part)
+        is_forwarded = any(layer.peers_are_clients for layer in top.iterate_layers())
+        return top.get_address() if is_forwarded else self.get_listen_address(part)
 
     def set_frozen(self, frozen: bool) -> None:
         """Freeze all processes of the system, or thaw them, and set `frozen`.
 
-        The first freeze notes in the journal that they may be frozen: taking the system down thaws
-        them.
-        frozen: True freezes, False thaws.  Nothing is done if the system is in that state.
+        The first freeze writes into the journal that they may be frozen: taking the system down
+        then thaws them.
+        frozen: True freezes, False thaws.  Nothing is done if the system is already in that state.
         Raises UserError if the processes do not freeze or thaw in time.
         """
         if frozen == self.frozen:
@@ -343,33 +343,34 @@ def _bring_up_parts(stacks: list[list[Layer]]) -> Fields:
     """Bring up the parts of a system, and return ``{up_started, up_seconds, facts}``.
 
     stacks: the layers of each part, from the bottom.
-    facts: the facts of the first part's layers; with several parts, `each` has those of all parts,
-    with their IDs.
-    The record's `system` has all of them.  `up_started` is a time in UTC.
+    `up_started` is the time in UTC, `up_seconds` the duration without one-off work of the run, such
+    as loading an image.  `facts` are those of the first part's layers; with several parts, its key
+    `each` has the facts of all parts, with their IDs.  The record's `system` has all of these.
     """
     up_started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     started = time.monotonic()
-    one_off_before = read_one_off_seconds()
+    one_off_before = get_one_off_seconds()
     facts = [_bring_up_layers(layers) for layers in stacks]
-    # Work that is done only once in a run, for example loading an image, does not count.
-    one_off = read_one_off_seconds() - one_off_before
-    seconds = round(time.monotonic() - started - one_off, 3)
+    one_off_seconds = get_one_off_seconds() - one_off_before
+    seconds = round(time.monotonic() - started - one_off_seconds, 3)
     system_facts = facts[0]
     if len(stacks) > 1:
         ids = [layers[0].context.id for layers in stacks]
-        each = [{"id": part_id, **fact} for part_id, fact in zip(ids, facts, strict=True)]
-        system_facts = {**system_facts, "each": each}
+        facts_of_parts = [
+            {"id": part_id, **part_facts} for part_id, part_facts in zip(ids, facts, strict=True)
+        ]
+        system_facts = {**system_facts, "each": facts_of_parts}
     return {"up_started": up_started, "up_seconds": seconds, "facts": system_facts}
 
 
 def take_down_systems(environment: str | None = None) -> list[str]:
     """Remove the systems and clients in the journal, the newest first; return a phrase for each.
 
-    The parts of each are removed in the reverse order of their making.  The caller holds the
+    The parts of each are removed in the reverse order of their making.  The caller must hold the
     machine's lock.  If nothing is up, nothing is done.
-    environment: the environment whose systems are removed; None removes all, and clients.
-    Raises the first UserError or OSError of a part that could not be removed, after all else has
-    been removed; that part's system stays in the journal, so that the next call tries again.
+    environment: the environment whose systems are removed; None removes all systems and clients.
+    Raises the first UserError or OSError of a part that could not be removed, after everything else
+    has been removed; that part's system stays in the journal, so that the next call tries again.
     """
     removed: list[str] = []
     errors: list[Exception] = []
@@ -379,7 +380,7 @@ def take_down_systems(environment: str | None = None) -> list[str]:
         errors_before = len(errors)
         for cleanup in reversed(entry["cleanups"]):
             try:
-                journal.remove_part(cleanup)
+                journal.run_cleanup(cleanup)
             except (UserError, OSError) as error:
                 errors.append(error)
         if len(errors) == errors_before:
@@ -390,10 +391,10 @@ def take_down_systems(environment: str | None = None) -> list[str]:
     return removed
 
 
-def clean_up_run(owner: Fields) -> None:
-    """Remove, at the end of a run, its snapshots and what killed cells and builds left.
+def clean_up_after_run(owner: Fields) -> None:
+    """Remove a run's snapshots, and what killed cells and builds left, when the run ends.
 
-    owner: the process of the run.
+    owner: the process of the run, ``{pid, start}``.
     If another run's measurement holds the machine's lock, systems stay, and the next measurement
     removes them.  strata/workflow.py calls this when Snakemake ends.
     """
@@ -401,49 +402,50 @@ def clean_up_run(owner: Fields) -> None:
     from strata.vm import snapshot
 
     if any(not is_alive(entry["owner"]) for entry in journal.read_entries()):
-        with hold_machine(wait=False) as free:
-            if free:
+        with hold_machine_lock(wait=False) as is_held:
+            if is_held:
                 # Under the machine's lock, no system in the journal is in use.
                 take_down_systems()
     snapshot.remove_snapshots(owner)
     if build.list_unfinished_builds():
-        build.remove_leftovers()
+        build.remove_killed_builds()
 
 
-def remove_leftovers() -> list[str]:
-    """Remove everything that Strata left on this machine; return a phrase for each removed thing.
+def remove_marked_leftovers() -> list[str]:
+    """Remove everything on this machine that has Strata's marks; return a phrase for each.
 
-    The things are found by their names and labels, without the journal, so that nothing stays if
-    the journal was lost.  The caller holds the machine's lock.
+    The marks are names and labels.  The journal is not needed, so nothing stays if it was lost.
+    The caller must hold the machine's lock.
     """
     from strata.client import namespace
     from strata.image import build
 
-    # The host's folders go last: other layers find their own things by them.
+    # The layer host goes last: other layers find what is theirs by the folders that it removes.
     order = sorted(registry.list_layer_names(), key=lambda name: name == "host")
-    removed = build.remove_leftovers()
+    removed = build.remove_killed_builds()
     for name in order:
         removed += registry.load_layer_class(name).remove_systems()
     return removed + namespace.remove_namespace()
 
 
-def prune_images() -> None:
-    """Remove the images, with their boxes, that were not used recently, unless one may be in use.
+def prune_unused_images() -> None:
+    """Remove the images, with their boxes, that were not used recently.
 
-    Prints a line for each removed thing.  Errors are only printed: no command requested this.
+    Nothing is removed if an image may be in use.  Prints a line for each removed thing.  Errors are
+    only printed: no command of the user requested this removal.
     """
     from strata.image import build
     from strata.vm import snapshot
 
     try:
-        with hold_machine(wait=False) as free:
-            if free and not journal.read_entries() and not snapshot.list_runs_with_snapshots():
+        with hold_machine_lock(wait=False) as is_held:
+            if is_held and not journal.read_entries() and not snapshot.list_runs_with_snapshots():
                 for phrase in build.prune_images():
-                    print_topic(
+                    print_topic_message(
                         "image", f"removed {phrase}: the last images that were used are kept"
                     )
     except (UserError, OSError) as error:
-        print_topic("image", f"nothing is removed from the cache: {error}")
+        print_topic_message("image", f"nothing is removed from the cache: {error}")
 
 
 def clean_machine(images: bool = False) -> list[str]:
@@ -451,7 +453,7 @@ def clean_machine(images: bool = False) -> list[str]:
 
     This is the command `strata clean`.  All other results stay.
     Returns a phrase for each removed thing.
-    The caller holds the machine's lock.  The file of the run's lock stays.
+    The caller must hold the machine's lock.
     images: whether all images are removed; otherwise the most recently used ones stay.
     Raises UserError if a run is active in this folder, or a removal fails.
     """
@@ -459,18 +461,18 @@ def clean_machine(images: bool = False) -> list[str]:
     from strata.util import programs
     from strata.util.files import remove_tree
 
-    with locks.hold_lock(paths.RUN_LOCK, wait=False) as free:
-        if not free:
+    with locks.hold_lock(paths.RUN_LOCK, wait=False) as is_held:
+        if not is_held:
             raise UserError("a run is active in this folder; wait for its end, or end it")
         removed = [
             *take_down_systems(),
-            *remove_leftovers(),
+            *remove_marked_leftovers(),
             *journal.remove_unfinished_files(),
             *programs.remove_abandoned_folders(),
         ]
-        folder, lock = os.path.split(paths.RUN_LOCK)
+        folder, lock_name = os.path.split(paths.RUN_LOCK)
         # The lock's file stays: a run that waits for it and the next one must lock the same file.
-        names = [name for name in sorted(os.listdir(folder)) if name != lock]
+        names = [name for name in sorted(os.listdir(folder)) if name != lock_name]
         for path in (os.path.join(folder, name) for name in names):
             if any(files for _, _, files in os.walk(path)):
                 removed.append(f"folder {path}")

@@ -344,7 +344,7 @@ def _format_docker_command(options: Fields, image: str, folder: str, argv: list[
     words += [
         "--runtime",
         docker.format_runtime_name(options),
-        *limits.list_run_options(options),
+        *limits.build_limit_options(options),
         *passed,
     ]
     image = options.get("image", {}).get("name", image)

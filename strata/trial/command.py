@@ -22,7 +22,7 @@ from strata.util import paths, programs, progress, yaml_files
 from strata.util.constants import get_result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
-from strata.util.files import read_json, read_text, remove_tree, reserve_outputs, write_output
+from strata.util.files import prepare_outputs, read_json, read_text, remove_tree, write_output
 from strata.util.signals import Interrupted
 
 # Exit statuses; users' scripts rely on them (docs/how-to/try.md).
@@ -54,7 +54,7 @@ def main(
     Raises UserError if the command fails in all environments, or cannot be compared, and
     Interrupted, after the answer so far, if a signal left an environment without one.
     """
-    with reserve_outputs({"--json": json_file, "--csv": csv_file, "--html": html_file}):
+    with prepare_outputs({"--json": json_file, "--csv": csv_file, "--html": html_file}):
         request = requests.read_request(argv, **options)
         rows, facts, ending = _try_command(request, name, fresh)
     answer.write_answer(rows, facts, json_file, csv_file)
@@ -195,7 +195,7 @@ def _prepare_experiment(
     layer = docker.Layer
     if request.image and not (layer.explain_unavailability() or layer.explain_missing_permission()):
         # The image is read before a cell would start the daemon.
-        docker.start_daemon()
+        docker.start_docker_daemon()
     with contextlib.ExitStack() as undo:
         with programs.create_temporary_folder("try") as scratch:
             archive = os.path.join(scratch, requests.ARCHIVE)
@@ -247,7 +247,7 @@ def _leave_out_failing_environments(folder: str, experiment: Plan) -> bool:
     remaining = [name for name in available if name not in failing]
     if not failing or REFERENCE not in remaining or len(remaining) < 2:
         return False
-    settings = yaml_files.read_mapping(os.path.join(folder, config.FILE))
+    settings = yaml_files.read_yaml_mapping(os.path.join(folder, config.FILE))
     settings["leave_out"] = {name: [WORKLOAD] for name in failing}
     requests.write_settings(folder, settings, f"the command failed in {', '.join(failing)}")
     return True

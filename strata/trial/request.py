@@ -22,7 +22,7 @@ from strata.util import paths, validation, yaml_files
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree, write_text
-from strata.util.units import parse_amount
+from strata.util.units import parse_quantity
 
 # The workload that runs a command, and the folder in a system where the command runs.
 WORKLOAD = "command"
@@ -103,7 +103,7 @@ class Request:
     @property
     def budget_seconds(self) -> float:
         """The budget in seconds."""
-        return float(parse_amount(self.budget) or 0)
+        return float(parse_quantity(self.budget) or 0)
 
 
 def read_request(
@@ -138,7 +138,7 @@ def read_request(
     repetitions = build_repetitions(margin, budget)
     environments: list[str] = []
     placed_argv: list[str] = []
-    validation.check_all(
+    validation.run_all_checks(
         lambda: check_repetitions(repetitions, {"margin": "--margin", "budget": "--budget"}),
         lambda: _check_metrics(metrics),
         lambda: environments.extend(choose_environments(names)),
@@ -174,7 +174,7 @@ def _check_metrics(metrics: list[str]) -> None:
     accepted = validation.build_validator(declared["parameters"]["patterns"]["schema"]["items"])
     names = set(declared["metrics"])
     for text in metrics:
-        if mistakes := validation.find_faults(accepted, text):
+        if mistakes := validation.find_schema_faults(accepted, text):
             raise UserError(*(f"--metric: {sentence}" for _, sentence in mistakes))
         try:
             name, _ = workload.parse_metric_pattern(text)
@@ -351,9 +351,9 @@ def _add_docker_options(environment: Fields, options: Sequence[str]) -> Fields:
             if passed_options.find_network(docker):
                 # The option replaces the key.
                 docker.pop("network", None)
-            mistakes = validation.find_faults(
+            mistakes = validation.find_schema_faults(
                 accepted, docker["options"]
-            ) or passed_options.find_mistakes(docker)
+            ) or passed_options.find_passed_option_mistakes(docker)
             if mistakes:
                 raise UserError(*(f"--docker-option: {sentence}" for _, sentence in mistakes))
             if reason := docker_daemon.explain_refused_options({"options": docker["options"]}):
@@ -406,7 +406,7 @@ def is_same_experiment(existing: Fields | None, settings: Fields) -> bool:
 def read_settings(folder: str) -> Fields | None:
     """Return the content of the config.yaml in an experiment's folder; None if there is none."""
     path = os.path.join(folder, config.FILE)
-    return yaml_files.read_mapping(path) if os.path.exists(path) else None
+    return yaml_files.read_yaml_mapping(path) if os.path.exists(path) else None
 
 
 def write_settings(folder: str, settings: Fields, comment: str) -> None:
@@ -521,7 +521,7 @@ def extend_budget(settings: Fields, existing: Fields, folder: str) -> None:
             spent = float(decision["spent_seconds"])
             block_seconds = float(decision["workloads"][WORKLOAD]["seconds"])
     rule = settings["repetitions"]
-    further_seconds = max(float(parse_amount(rule["budget"]) or 0), block_seconds)
+    further_seconds = max(float(parse_quantity(rule["budget"]) or 0), block_seconds)
     rule["budget"] = f"{math.ceil(spent + further_seconds)}s"
     settings["seed"] = existing["seed"]
     earlier_parameters = {key: existing["workloads"][WORKLOAD][key] for key in CHOSEN}

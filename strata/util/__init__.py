@@ -1,1 +1,1 @@
-"""What all other packages build on: errors, files, processes, paths, and messages."""
+"""Modules on which all other packages build: errors, files, processes, paths, and messages."""

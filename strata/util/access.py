@@ -13,7 +13,7 @@ OTHER_CLONE = "clone the project to a folder that you may write to"
 
 
 def _find_user_name(user_id: int) -> str:
-    """Return the name of a user, or "user ID" where the system knows no name."""
+    """Return the name of a user; "user " and the ID if the system knows no name for the ID."""
     import pwd
 
     try:
@@ -22,12 +22,13 @@ def _find_user_name(user_id: int) -> str:
         return f"user {user_id}"
 
 
-def find_obstacle(path: str) -> str:
-    """Return why this user may not write a path, as a clause for a message; "" where he may.
+def explain_denied_write(path: str) -> str:
+    """Return why this user may not write a path, as a clause for a message; "" if it is permitted.
 
-    path: a file or folder; where it does not exist, its nearest existing parent folder decides.
+    path: a file or folder; if it does not exist, its nearest existing parent folder decides.
+    :func:`explain_os_error` relies on a reason that begins with an absolute path.
     """
-    existing = paths.find_nearest_existing(os.path.abspath(path))
+    existing = paths.find_nearest_existing_path(os.path.abspath(path))
     needed = os.W_OK | os.X_OK if os.path.isdir(existing) else os.W_OK
     if os.access(existing, needed):
         return ""
@@ -44,13 +45,15 @@ def _is_read_only(path: str) -> bool:
 
 
 def _find_access_remedy(closed_paths: Sequence[str]) -> str:
-    """Return what lets this user write to files or folders, as a clause for a message.
+    """Return how this user can get the right to write to paths, as a clause for a message.
 
+    The clause names a command for a shell, or advises another clone of the project.
     closed_paths: the paths where the user may not write; they lie in the project, which is the
     working directory.
     """
     existing = [os.path.abspath(path) for path in closed_paths if os.path.lexists(path)]
-    existing = existing or [os.getcwd()]
+    if not existing:
+        existing = [os.getcwd()]
     if os.geteuid() == 0 or _is_read_only(existing[0]):
         return OTHER_CLONE
     command = f"sudo chown -R {_find_user_name(os.geteuid())}"
@@ -61,29 +64,29 @@ def _find_access_remedy(closed_paths: Sequence[str]) -> str:
     return f"type `{command} {shlex.join(top_folders)}` in {os.getcwd()}, or {OTHER_CLONE}"
 
 
-def explain_error(error: OSError) -> str:
-    """Return a message on an error: which file could not be used, why, and what the user can do.
+def explain_os_error(error: OSError) -> str:
+    """Return the message on an OSError: which file could not be used, why, and the remedy.
 
     An error that names no file gives its own text.
     """
     if not isinstance(error.filename, str):
         return str(error)
     reason = explain_write_error(error, error.filename)
-    # The reason begins with a path where an obstacle was found.
+    # The reason of explain_denied_write() begins with a path already.
     return reason if reason.startswith("/") else f"{error.filename}: {reason}"
 
 
 def explain_write_error(error: OSError, path: str) -> str:
-    """Return why a file could not be written, and what the user can do, as a clause for a message.
+    """Return why a file could not be written, and the remedy, as a clause for a message.
 
     error: the error that was raised.  path: the file's path.
-    A file in the project gets a remedy where this user lacks the rights, one in the machine's
-    folder in any case: another folder, or disk, helps there.
+    For a file in the project, a remedy is added only if this user lacks the rights.  For a file in
+    Strata's home folder, it is always added: another folder, or disk, helps there.
     """
     reason = error.strerror or str(error)
     remedy = ""
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        reason = find_obstacle(path) or reason
+        reason = explain_denied_write(path) or reason
         if _is_in_folder(path, os.getcwd()):
             remedy = _find_access_remedy([path])
     if _is_in_folder(path, paths.get_home_folder()):
@@ -99,20 +102,22 @@ def _is_in_folder(path: str, folder: str) -> bool:
     return f"{os.path.realpath(path)}/".startswith(f"{folder}/")
 
 
-def require_project() -> None:
+def require_writable_project() -> None:
     """Check that a run can write to the project in the working directory; change nothing.
 
-    Raises UserError, with the remedy, if this user may not write to one of its output folders,
-    or to a folder in one of them.  Snakemake's own is included: Snakemake would end with a
-    traceback.
+    Raises UserError, with the remedy, if this user may not write to an output folder, or to a
+    folder directly in one.  Snakemake's own folder is checked, too: Snakemake itself would end with
+    a traceback.
     """
-    folders = [name for name in (".snakemake", "results", "paper") if os.path.isdir(name)]
-    for name in [*folders]:
-        with os.scandir(name) as entries:
+    output_folders = [name for name in (".snakemake", "results", "paper") if os.path.isdir(name)]
+    folders = [*output_folders]
+    for output_folder in output_folders:
+        with os.scandir(output_folder) as entries:
             folders += sorted(entry.path for entry in entries if entry.is_dir())
     if ".snakemake" not in folders or "results" not in folders:
-        # They are yet to be made in the project's folder.
+        # The run creates the missing folders in the project's folder.
         folders.append(".")
-    closed = [folder for folder in folders if find_obstacle(folder)]
-    if closed:
-        raise UserError(f"{find_obstacle(closed[0])}; {_find_access_remedy(closed)}")
+    closed_folders = [folder for folder in folders if explain_denied_write(folder)]
+    if closed_folders:
+        reason = explain_denied_write(closed_folders[0])
+        raise UserError(f"{reason}; {_find_access_remedy(closed_folders)}")

@@ -33,13 +33,13 @@ LEAST_DESCRIPTOR = 64
 NamePart = Callable[[str], None]
 
 
-def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
-    """Run `work` in another process, and yield each of its values as soon as it is known.
+def run_in_bounded_process(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
+    """Run a generator function in another process, and yield each of its values as it arrives.
 
-    work: called with a function that names its parts; its values must be such as JSON holds.  What
-    it changes in memory stays in the other process.
-    Prints, on standard error, what `work` printed, and kills all processes of its group, also where
-    the caller stops early.
+    work: the function; its argument is a function that names the part of the work that begins.
+    JSON must be able to hold its values.  Its changes in memory stay in the other process.
+    Afterwards, prints the output of `work` on standard error, and kills all processes of its group,
+    even if the caller stops early.
     Raises UserError, with the name of the part, if `work` raises any error, exceeds a limit or
     ends its process.
     """
@@ -54,10 +54,11 @@ def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
         if worker == 0:
             _run_worker(work, limit, sending, printed)
     os.close(sending)
+    # The subject of messages until `work` names its first part.
     part = "it"
     message: Fields = {}
     try:
-        for line in _receive_lines(messages, worker):
+        for line in _receive_worker_lines(messages, worker):
             message = json.loads(line)
             part = message.get("part", part)
             if "value" in message:
@@ -77,13 +78,14 @@ def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
     if "failed" in message:
         raise UserError(message["failed"])
     if "done" not in message:
-        raise UserError(f"{part} {_describe_end(status, limit)}")
+        raise UserError(f"{part} {_describe_worker_end(status, limit)}")
 
 
-def _describe_end(status: int, limit: float) -> str:
-    """Return how the worker ended before it sent all values, as the rest of a sentence.
+def _describe_worker_end(status: int, limit: float) -> str:
+    """Return how the worker ended before it sent all values, as a predicate for a message.
 
-    status: see :func:`_end_worker`.  limit: seconds for each part of the work.
+    status: the worker's exit status; minus the signal's number if a signal ended the worker.
+    limit: seconds for each part of the work.
     """
     if status == -signal.SIGALRM:
         return f"was ended: it came to no end within {limit:g} s"
@@ -95,12 +97,12 @@ def _describe_end(status: int, limit: float) -> str:
     )
 
 
-def _receive_lines(messages: int, worker: int) -> Iterator[bytes]:
+def _receive_worker_lines(messages: int, worker: int) -> Iterator[bytes]:
     """Yield each line that the worker sends, without its line end, until the worker has ended.
 
     messages: descriptor of the pipe from the worker.  worker: its process ID.
-    The worker's end decides, since the pipe stays open while any process that the work has started
-    holds it.
+    The end of the pipe does not show the worker's end: any process that the work has started may
+    keep the pipe open.
     """
     worker_end = os.pidfd_open(worker)
     poll = select.poll()
@@ -126,11 +128,12 @@ def _receive_lines(messages: int, worker: int) -> Iterator[bytes]:
 def _end_worker(worker: int) -> int:
     """Kill the worker, if it still runs, and all processes of its group; return its exit status.
 
-    The status is minus the signal's number where a signal ended the worker.
+    worker: its process ID.
+    The status is minus the signal's number if a signal ended the worker.
     """
     os.kill(worker, signal.SIGKILL)
     with contextlib.suppress(OSError):
-        # The worker may have had no time to found its group.
+        # The worker may have had no time to create its group.
         os.killpg(worker, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
 
@@ -140,8 +143,8 @@ def _run_worker(
 ) -> None:
     """Run the work in this process, the worker, and send its parts, its values, and how it ended.
 
-    Each message is a line of JSON with one key: part, value, done or failed; :func:`run_bounded`
-    relies on the keys.
+    Each message is a line of JSON with one key: part, value, done or failed.
+    :func:`run_in_bounded_process` relies on the keys.
     limit: seconds for each part of the work, after which SIGALRM ends the process.
     messages: descriptor of the pipe to the parent.  printed: descriptor of the file for all output.
     Makes the process the leader of a new group.  Never returns: the process exits.
@@ -156,7 +159,7 @@ def _run_worker(
             # A process that the work has forked came here, too.
             os._exit(1)
         text = json.dumps({key: value}).encode() + b"\n"
-        # The time of the work stands still meanwhile: a stopped parent reads no message.
+        # The timer is off while the message is sent: a stopped parent reads no message.
         signal.setitimer(signal.ITIMER_REAL, 0)
         while text:
             text = text[os.write(messages, text) :]

@@ -4,12 +4,14 @@ import time
 
 
 def format_utc(moment: float) -> str:
-    """Format seconds since the epoch as UTC in ISO 8601, with milliseconds, rounded down.
+    """Format a time as UTC in ISO 8601, with milliseconds, rounded down.
 
+    moment: seconds since the epoch.
     Records hold times in this format, and analysis/read.R parses it.
     """
     date_and_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
-    milliseconds = int(moment % 1 * 1000)
+    fraction_of_second = moment % 1
+    milliseconds = int(fraction_of_second * 1000)
     return f"{date_and_time}.{milliseconds:03d}Z"
 
 

@@ -9,9 +9,9 @@ TYPE_CHECKING = False
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> type:
-        """Return `dict` for every type that another module imports from here.
+        """Return `dict` for every type that another module imports from this module.
 
-        name: any; also a misspelled one, which only mypy finds.
+        name: the type's name.  A misspelled name is no error here: only mypy finds it.
         """
         return dict
 

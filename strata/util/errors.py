@@ -6,8 +6,8 @@ import re
 _SPACES = "\t\u00a0\u202f"
 
 
-def escape_controls(text: str) -> str:
-    """Escape characters of a message that a terminal would obey: a message may quote foreign text.
+def escape_control_characters(text: str) -> str:
+    """Escape the characters of a message by which quoted foreign text could control a terminal.
 
     Control characters and changes of the writing direction become escape sequences.  Each line
     after the first begins with a bar, so that quoted text cannot pass for a message of Strata.
@@ -34,7 +34,7 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         """Return all lines, with the control characters escaped."""
-        return "\n".join(map(escape_controls, self.args))
+        return "\n".join(map(escape_control_characters, self.args))
 
 
 class MachineError(UserError):
@@ -52,7 +52,7 @@ class CommandFailed(CellFailed):
     """A command in a system under test ended by itself with a failure.
 
     In an environment that lacks some system calls, such as gVisor, this is a result.  This error is
-    not raised where the virtual machine died, a time limit was exceeded, or the log grew too long.
+    not raised if the virtual machine died, a time limit was exceeded, or the log grew too long.
     """
 
 

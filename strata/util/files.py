@@ -26,10 +26,10 @@ def read_json(path: str) -> Any:
 
 
 def read_text(paths: Sequence[str]) -> str:
-    """Return the concatenated content of files, read with root's rights where this user may not.
+    """Return the concatenated content of files.
 
-    All files are read by root where this user may not read one of them.  Bytes that are not UTF-8
-    are replaced.
+    If this user may not read one of them, root reads all of them.  Bytes that are not UTF-8 are
+    replaced.
     Raises OSError or UserError if a file cannot be read.
     """
     texts = []
@@ -45,8 +45,8 @@ def read_text(paths: Sequence[str]) -> str:
 def write_text(path: str, text: str, lasting: bool = False) -> None:
     """Write a file atomically: a reader finds the whole old or the whole new content.
 
-    Makes missing parent folders; an existing file's mode and owner are not kept.  The new content
-    is in PATH.PID.part until it is whole; a killed process leaves that file.
+    Creates missing parent folders; an existing file's mode and owner are not kept.  The new content
+    is in PATH.PID.part until it is complete; a killed process leaves that file.
     lasting: whether the new content is also flushed to disk, so that it survives a power failure.
     Raises MachineError if the file cannot be written.
     """
@@ -70,12 +70,14 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
 
 
 @contextlib.contextmanager
-def reserve_outputs(outputs: Mapping[str, str | None]) -> Iterator[None]:
-    """Check the files of options, and keep standard output free if one of them is ``-``.
+def prepare_outputs(outputs: Mapping[str, str | None]) -> Iterator[None]:
+    """Check that the output files of a command's options can be written, before the `with` block.
 
     outputs: ``{option: path}``; None: no file.
-    If a path is ``-``, what the block prints goes to standard error.
-    Raises UserError with each option whose file cannot be written, and if two are ``-``.
+    If a path is ``-``, standard output is for that file alone: what the block prints goes to
+    standard error.
+    Raises UserError with a line for each option whose file cannot be written, and if two paths are
+    ``-``.
     """
     faults = []
     for option, path in outputs.items():
@@ -89,7 +91,7 @@ def reserve_outputs(outputs: Mapping[str, str | None]) -> Iterator[None]:
             faults.append(
                 f"{option}: {path}: {folder} is no folder: name a file in an existing one"
             )
-        elif reason := access.find_obstacle(folder):
+        elif reason := access.explain_denied_write(folder):
             faults.append(f"{option}: {path}: {reason}: name another file")
     printed = [option for option, path in outputs.items() if path == "-"]
     if len(printed) > 1:
@@ -101,7 +103,10 @@ def reserve_outputs(outputs: Mapping[str, str | None]) -> Iterator[None]:
 
 
 def write_output(path: str, text: str) -> None:
-    """Write a file as :func:`write_text` does, or to standard output if the path is ``-``."""
+    """Write a text to a file atomically, or to standard output if the path is ``-``.
+
+    Raises MachineError if the file cannot be written.
+    """
     if path == "-":
         sys.stdout.write(text)
     else:
@@ -120,16 +125,18 @@ def flush_to_disk(path: str) -> None:
 def write_json(path: str, value: object, indent: int | None = 1, lasting: bool = False) -> None:
     """Write a value as a JSON file atomically, as :func:`write_text` does.
 
-    indent: spaces for each level; None: all in one line.
+    indent: the number of spaces for each level; None: all in one line.
     lasting: whether the file is also flushed to disk.
+    Raises MachineError if the file cannot be written.
     """
     write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n", lasting)
 
 
 def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a table as a CSV file atomically, flushed to disk, as :func:`write_text` does.
+    """Write a table as a CSV file atomically, and flush it to disk.
 
-    columns, rows: see :func:`format_csv`.
+    columns: the names in the first line.  rows: the values of each further line, in that order;
+    None gives an empty field.
     """
     write_text(path, format_csv(columns, rows), lasting=True)
 
@@ -151,7 +158,7 @@ def format_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def write_if_changed(path: str, text: str) -> None:
     """Write a file atomically, flushed to disk, unless it already holds this text.
 
-    An unchanged file keeps its modification time.  Raises as :func:`write_text` does.
+    An unchanged file keeps its modification time.  Raises MachineError if it cannot be written.
     """
     with (
         contextlib.suppress(FileNotFoundError, UnicodeDecodeError),
@@ -162,26 +169,26 @@ def write_if_changed(path: str, text: str) -> None:
     write_text(path, text, lasting=True)
 
 
-def remove_at_once(path: str, aside: str) -> None:
+def remove_atomically(path: str, trash_path: str) -> None:
     """Remove a folder atomically: no process finds half of it at its path, not even after a kill.
 
-    aside: the path on the same file system that the folder is moved to first.  A file or folder at
-    that path is removed before, and its parent folders are made.
+    trash_path: the path on the same file system to which the folder is moved first.  A file or
+    folder at that path is removed before, and its parent folders are created.
     A missing folder is not an error.  Raises UserError as :func:`remove_tree` does.
     """
-    remove_tree(aside)
-    os.makedirs(os.path.dirname(aside), exist_ok=True)
+    remove_tree(trash_path)
+    os.makedirs(os.path.dirname(trash_path), exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
-        os.rename(path, aside)
-    remove_tree(aside)
+        os.rename(path, trash_path)
+    remove_tree(trash_path)
 
 
 def remove_tree(path: str, unmount: bool = False) -> None:
-    """Remove a file, or a folder with all its content, with root's rights where this user may not.
+    """Remove a file, or a folder with all its content, as root if this user lacks the rights.
 
     A missing path is not an error.
     unmount: whether file systems mounted in the folder are unmounted first.
-    Raises UserError if a file system is, or stays, mounted there, or the removal fails.
+    Raises UserError if a file system is, or stays, mounted in the folder, or the removal fails.
     """
     try:
         try:

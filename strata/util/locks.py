@@ -18,31 +18,33 @@ WAITING = "; waiting"
 TEST_FOLDER = os.environ.get("STRATA_TEST_LOCK")
 
 
-def hold_machine(wait: bool = True) -> contextlib.AbstractContextManager[bool]:
-    """Hold the machine's lock during the block, and yield whether it is held.
+def hold_machine_lock(wait: bool = True) -> contextlib.AbstractContextManager[bool]:
+    """Hold the machine's lock during a `with` block, and yield whether the lock is held.
 
-    See :func:`hold_lock`.
-
-    No measurement of any run, user or checkout on this machine overlaps with a block that holds it.
+    No measurement of any run, user or checkout on this machine overlaps with a block that holds
+    the lock.
     The lock's path must stay, since other checkouts lock the same file (docs/privileges.md).
-    wait: whether to wait for the lock; otherwise the block runs even without it.
+    wait: whether to wait for the lock; otherwise the block runs even without the lock.
+    Raises UserError as :func:`hold_lock` does.
     """
-    folder = TEST_FOLDER or ("/run/lock" if os.path.isdir("/run/lock") else "/tmp")
-    waiting = "testbed: another measurement is under way on this machine"
-    return hold_lock(os.path.join(folder, "strata.lock"), waiting, wait)
+    folder = "/run/lock" if os.path.isdir("/run/lock") else "/tmp"
+    if TEST_FOLDER:
+        folder = TEST_FOLDER
+    waiting_message = "testbed: another measurement is under way on this machine"
+    return hold_lock(os.path.join(folder, "strata.lock"), waiting_message, wait)
 
 
 @contextlib.contextmanager
-def hold_lock(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]:
-    """Hold an exclusive lock on a file during the block; yield whether it is held.
+def hold_lock(path: str, waiting_message: str = "", wait: bool = True) -> Iterator[bool]:
+    """Hold an exclusive lock on a file during a `with` block; yield whether the lock is held.
 
-    Makes the file and its folder where they are missing.  Any user who reaches the folder can lock
+    Creates the file and its folder if they are missing.  Any user who reaches the folder can lock
     the file.
-    waiting: the message printed while another process holds the lock; that process and its folder
-    are added.
+    waiting_message: the message that is printed before the wait for another process; that process
+    and its folder are added.
     wait: whether to wait for the lock; otherwise the block runs even without it, and gets False.
     The block also gets False if the file was removed meanwhile: its lock excludes nobody.
-    Raises UserError if the file can neither be made nor opened.
+    Raises UserError if the file can neither be created nor opened.
     """
     is_held = True
     descriptor = _open_lock_file(path)
@@ -52,7 +54,8 @@ def hold_lock(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]
         except BlockingIOError:
             is_held = wait
             if wait:
-                progress.print_message(f"{waiting} ({_describe_holder(descriptor)}){WAITING}")
+                holder = _describe_holder(descriptor)
+                progress.print_message(f"{waiting_message} ({holder}){WAITING}")
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         # A file that was removed since it was opened has no name (link) any more.
         yield is_held and os.fstat(descriptor).st_nlink > 0
@@ -63,8 +66,8 @@ def hold_lock(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]
 def _open_lock_file(path: str) -> int:
     """Open a lock file, which any user may read, and return its descriptor.
 
-    Makes the file and its folder where they are missing.
-    Raises UserError if the file can neither be made nor opened.
+    Creates the file and its folder if they are missing.
+    Raises UserError if the file can neither be created nor opened.
     """
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -89,7 +92,8 @@ def _describe_holder(descriptor: int) -> str:
         for columns in map(str.split, file):
             # NUMBER: FLOCK ADVISORY WRITE PROCESS DEVICE:INODE …; a process that waits has an arrow
             # in the second place.
-            kind, process = columns[1], columns[4]
+            kind = columns[1]
+            process = columns[4]
             if kind == "FLOCK" and columns[5] == file_id:
                 phrase = f"by process {process}"
                 with contextlib.suppress(OSError):

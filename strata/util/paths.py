@@ -15,7 +15,7 @@ MACHINE = "results/machine.json"
 # How to reach the client's machine, which the plan does not name.
 CLIENT = "results/tmp/client.json"
 RUN_LOCK = "results/tmp/run.lock"
-# The remedy where the machine's folder cannot be used, for messages.
+# The remedy, for messages, if Strata's home folder cannot be used.
 OTHER_HOME = "set STRATA_HOME to a folder that you may write to, with 15 GB of free disk"
 # The folder of this code's project.
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -32,7 +32,7 @@ def get_cell_path(kind: str, environment: str, workload: str, repetition: int, s
 
 
 def get_home_folder() -> str:
-    """Return the machine's folder for images and systems, which all checkouts share.
+    """Return the path of Strata's home folder, in which all checkouts keep images and systems.
 
     STRATA_HOME names the folder; without that variable, it is /var/cache/strata for root (which
     every service user may enter) and ``strata`` in the user's cache folder for others.
@@ -49,14 +49,14 @@ def get_home_folder() -> str:
     if os.geteuid() == 0:
         cache = "/var/cache"
     folder = os.path.realpath(configured or os.path.join(cache, "strata"))
-    existing = find_nearest_existing(folder)
+    existing = find_nearest_existing_path(folder)
     if not os.path.isdir(existing):
         subject = "STRATA_HOME" if configured else folder
         raise UserError(f"{subject}: {existing} is a file, and must be a folder: {OTHER_HOME}")
     return folder
 
 
-def find_nearest_existing(path: str) -> str:
+def find_nearest_existing_path(path: str) -> str:
     """Return an absolute path if it exists, and otherwise its nearest parent folder that does."""
     while not os.path.lexists(path):
         path = os.path.dirname(path)
@@ -72,25 +72,27 @@ def get_systems_folder() -> str:
 
 
 def get_unfinished_folder(name: str) -> str:
-    """Return the path of the folder for building or removing an entry of the cache.
+    """Return the path of the temporary folder in which an entry of the image cache is built.
 
-    name: the entry's name, made of its recipe hash; "" gives the beginning of all such paths.
-    By that beginning, :mod:`strata.image.build` finds what killed processes left, and removes it.
+    An entry that is removed is moved to such a folder first.
+    name: the entry's name, made of its recipe hash; "" gives the prefix of all such paths.
+    :mod:`strata.image.build` removes every path with this prefix that a killed process left.
     """
     return os.path.join(get_home_folder(), "images", f"building-{name}")
 
 
 def compute_home_mark() -> str:
-    """Return the mark of everything that belongs to this home folder: 16 hexadecimal digits.
+    """Return 16 hexadecimal digits of the hash of the home folder's path.
 
-    The derivation must stay: clean-up removes only what has this mark, so two home folders on one
-    machine do not interfere.
+    This mark is in the labels and names of all containers, images, namespaces and processes that
+    belong to the home folder.  The derivation must stay: clean-up removes only what has this mark,
+    so two home folders on one machine do not interfere.
     """
     return sha256(os.fsencode(get_home_folder())).hexdigest()[:16]
 
 
 def get_name_prefix() -> str:
-    """Return the prefix of all names that this home folder uses on the machine and in Docker.
+    """Return the prefix of the names of all networks, machines and images of this home folder.
 
     The prefix must stay: clean-up finds leftovers by it.
     """

@@ -13,12 +13,12 @@ from strata.util.data_types import Any
 BUILT_IN = ("seed", "lap", "address", "listen", "part", "entrypoint")
 
 
-def find_parameter(word: str) -> str | None:
-    """Return the name in a placeholder, ``threads`` for ``{threads}``; None for any other word.
+def parse_placeholder(argument: str) -> str | None:
+    """Return the name in a placeholder, ``threads`` for ``{threads}``; None for any other text.
 
-    word: one argument of a command.
+    argument: one argument of a command.
     """
-    return word[1:-1] if word.startswith("{") and word.endswith("}") else None
+    return argument[1:-1] if argument.startswith("{") and argument.endswith("}") else None
 
 
 def convert_to_list(value: Any) -> list[Any]:

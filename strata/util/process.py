@@ -31,7 +31,7 @@ def read_start_time(pid: int) -> str | None:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
             # The fields after the name, which may hold anything: field 3, the state, comes first.
             fields = file.read().rpartition(")")[2].split()
-    # The second error comes where the process ends between the opening and the reading.
+    # The kernel raises the second error if the process ends between the opening and the reading.
     except (FileNotFoundError, ProcessLookupError):
         return None
     is_zombie_or_dead = fields[0] in "ZX"
@@ -41,8 +41,9 @@ def read_start_time(pid: int) -> str | None:
 def identify_process(pid: int) -> Fields:
     """Return ``{pid, start}``, which identifies a process even after another one has the same ID.
 
-    The journal and other files keep it for :func:`is_alive`, which a later process calls.
-    start: see :func:`read_start_time`.
+    The journal and other files store the result, and a later process passes it to :func:`is_alive`.
+    pid: the process ID.
+    start: the start time of the process, as :func:`read_start_time` returns it.
     """
     return {"pid": pid, "start": read_start_time(pid)}
 
@@ -50,7 +51,7 @@ def identify_process(pid: int) -> Fields:
 def is_alive(process: Fields | None) -> bool:
     """Return whether a process still runs; false for None and for a start time of None.
 
-    process: see :func:`identify_process`.
+    process: ``{pid, start}``, the result of :func:`identify_process`, maybe of an earlier process.
     """
     if not process:
         return False
@@ -59,18 +60,18 @@ def is_alive(process: Fields | None) -> bool:
 
 
 def wait_for_process(pid: int, timeout: float | None = None) -> bool:
-    """Sleep until a process ends or `timeout` seconds are over; return whether the process ended.
+    """Sleep until a process ends or the timeout is over; return whether the process ended.
 
-    timeout: None: no limit.
+    timeout: in seconds; None for no limit.
     """
     return bool(wait_for_any_process([pid], timeout))
 
 
 def wait_for_any_process(pids: Iterable[int], timeout: float | None) -> set[int]:
-    """Sleep until one of the processes ends or `timeout` seconds are over.
+    """Sleep until one of several processes ends or the timeout is over.
 
-    pids: process IDs; where there are none, only the timeout ends the call.
-    timeout: None: no limit.
+    pids: process IDs; without any, only the timeout ends the call.
+    timeout: in seconds; None for no limit.
     Returns the IDs of the processes that have ended.
     """
     ended, _ = _wait_for_events(pids, (), timeout)
@@ -80,10 +81,11 @@ def wait_for_any_process(pids: Iterable[int], timeout: float | None) -> set[int]
 def _wait_for_events(
     pids: Iterable[int], descriptors: Iterable[int], timeout: float | None
 ) -> tuple[set[int], set[int]]:
-    """Sleep until a process ends, a file is readable or closed, or `timeout` seconds are over.
+    """Sleep until a process ends, a file is readable or closed, or the timeout is over.
 
-    pids: process IDs.  descriptors: the descriptors of the files.  timeout: None: no limit.
-    Returns the IDs of the ended processes, and the ready descriptors.
+    pids: process IDs.  descriptors: the descriptors of the files.
+    timeout: in seconds; None for no limit.
+    Returns the IDs of the ended processes, and the descriptors that are readable or closed.
     """
     pid_of_descriptor: dict[int, int] = {}
     poll = select.poll()
@@ -121,16 +123,16 @@ def end_processes(*processes: subprocess.Popen[Any], patience: float = 5.0) -> N
         for process in running:
             if not wait_for_process(process.pid, deadline - time.monotonic()):
                 send_signal(-process.pid, signal.SIGKILL)
-            reap_child(process)
+            reap_process_group(process)
 
 
-def reap_child(process: subprocess.Popen[Any]) -> int:
-    """Wait until a child process ends, kill the rest of its group, and return its exit code.
+def reap_process_group(process: subprocess.Popen[Any]) -> int:
+    """Wait until a child process ends, kill the rest of its process group; return its exit code.
 
-    process: the leader of that process group.
+    process: the leader of the process group.
     """
-    # The child is not waited for before the group is killed: until then the kernel gives the number
-    # of the group to nobody else.
+    # The child is reaped only after its group is killed: until then, the kernel gives the group's
+    # number to no other group.
     with contextlib.suppress(ChildProcessError):
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     try:
@@ -164,10 +166,11 @@ REMEDIES = {
 
 
 def find_remedy(text: str) -> str:
-    """Return what the user can do about the first known cause in a program's message.
+    """Return the remedy for the first known cause of failure in a program's message.
 
-    The text begins with a semicolon, to follow the message; it is empty if no cause is known.
-    The causes of :data:`REMEDIES` are tried in their order, in any case of letters.
+    text: the program's message.
+    The remedy begins with a semicolon, to be appended to a message; it is empty if no cause of
+    :data:`REMEDIES` is known.  Upper and lower case do not matter.
     """
     for cause, remedy in REMEDIES.items():
         if cause.lower() in text.lower():
@@ -176,10 +179,10 @@ def find_remedy(text: str) -> str:
 
 
 def send_signal(target: int, number: signal.Signals) -> None:
-    """Send a signal to a process or a group, with root's rights where it is another user's.
+    """Send a signal to a process or a process group, as root if it belongs to another user.
 
-    target: the process ID, or minus the ID of a process group.
-    A process that has ended, and a signal that root's command cannot send, are no errors.
+    target: the process ID, or minus the ID of a process group.  number: the signal.
+    A process that has ended, and a signal that root cannot send either, are no errors.
     """
     try:
         os.kill(target, number)
@@ -189,11 +192,11 @@ def send_signal(target: int, number: signal.Signals) -> None:
         capture_output(wrap_as_root(["kill", f"-{number.value}", "--", str(target)]), check=False)
 
 
-def run_concurrently(
+def run_commands_concurrently(
     commands: Sequence[Sequence[str]],
     outputs: Sequence[Callable[[bytes], None]],
     timeout: float,
-    needed: Sequence[int] = (),
+    needed_pids: Sequence[int] = (),
 ) -> list[tuple[int | None, float]]:
     """Run commands at the same time, until all have ended successfully or one of them fails.
 
@@ -201,12 +204,12 @@ def run_concurrently(
     outputs: for each command, a function that is called with the bytes that the command prints on
     either stream.  If one raises, all commands are ended, and the exception is raised here.
     timeout: seconds, which STRATA_PATIENCE multiplies, after which all commands are ended.
-    needed: process IDs; the end of one of these processes ends all commands.
+    needed_pids: process IDs; all commands are ended as soon as one of these processes ends.
     Returns for each command, in the given order, its exit code (None if the command was ended)
     and the seconds that it took.  No process of the commands' groups runs afterwards.
     """
     results: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
-    if wait_for_any_process(needed, 0):
+    if wait_for_any_process(needed_pids, 0):
         return results
     # For each command that was started: its process, and its start by time.monotonic().
     processes: list[subprocess.Popen[bytes]] = []
@@ -232,7 +235,7 @@ def run_concurrently(
         deadline = time.monotonic() + scale_timeout(timeout)
         while running:
             seconds_left = deadline - time.monotonic()
-            ended, ready = _wait_for_events([*running, *needed], printing, seconds_left)
+            ended, ready = _wait_for_events([*running, *needed_pids], printing, seconds_left)
             now = time.monotonic()
             for descriptor in ready:
                 if text := os.read(descriptor, READ_SIZE):
@@ -241,10 +244,10 @@ def run_concurrently(
                     del printing[descriptor]
             for pid in ended & running.keys():
                 number = running.pop(pid)
-                results[number] = (reap_child(processes[number]), now - starts[number])
+                results[number] = (reap_process_group(processes[number]), now - starts[number])
             # The exit code is None as long as a command runs.
             has_failed = any(exit_code for exit_code, _ in results)
-            if seconds_left <= 0 or ended.intersection(needed) or has_failed:
+            if seconds_left <= 0 or ended.intersection(needed_pids) or has_failed:
                 break
         for number in running.values():
             results[number] = (None, time.monotonic() - starts[number])
@@ -265,17 +268,17 @@ def run_concurrently(
 def capture_output(
     argv: Sequence[str], timeout: float = 120, check: bool = True, **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, and return its exit code and output.
+    """Run a command until it ends, and return its exit code, output and error output.
 
     Waits also for child processes of the command that keep its output open.
     timeout: seconds, which STRATA_PATIENCE multiplies.
     check: whether an exit code other than 0 is an error.
-    options: of subprocess.Popen: `cwd`, `env`, `umask`.
-    The output is read as UTF-8 in every locale, and all its line ends become line feeds.  Where
-    this call is interrupted or raises, the command's process group is ended.
+    options: arguments for subprocess.Popen: `cwd`, `env`, `umask`.
+    The output is read as UTF-8 in every locale, and all its line ends become line feeds.  If this
+    call is interrupted or raises, the command's process group is ended.
     Raises MachineError if the command cannot be started, exceeds its time or prints more than
-    :data:`MAX_OUTPUT_BYTES` bytes, and UserError with the end of its output where it fails under
-    `check`.
+    :data:`MAX_OUTPUT_BYTES` bytes.  Raises UserError with the end of its output if it fails and
+    `check` is set.
     """
     process: subprocess.Popen[bytes] | None = None
     pipe = subprocess.PIPE
@@ -344,10 +347,10 @@ def _read_until_end(
     return output, errors
 
 
-def has_root() -> bool:
-    """Return whether this process can run commands as root, also by sudo without a password.
+def can_run_as_root() -> bool:
+    """Return whether this process can run commands as root, itself or by sudo without a password.
 
-    Asks sudo in each call; :func:`wrap_as_root` makes the command lines.
+    Each call runs sudo.  :func:`wrap_as_root` returns the command lines.
     """
     import shutil
 

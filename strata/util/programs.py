@@ -32,9 +32,9 @@ _GIT_FIXED = {
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_NO_LAZY_FETCH": "1",
 }
-# Seconds that R or Python may take, unless `limit_time` bounds several of them together.
+# Seconds that R or Python may take, unless `limit_program_time` bounds several of them together.
 _PROGRAM_SECONDS = 3600
-# When the time of `limit_time` is over, by time.monotonic(); None outside of it.
+# When the time of `limit_program_time` is over, by time.monotonic(); None outside of it.
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
 # A command such as that of a sandbox: the command lines of R and Python are appended to it.
 _wrapper: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("wrapper", default=())
@@ -53,12 +53,12 @@ runpy.run_module("strata", run_name="__main__", alter_sys=True)
 
 @contextlib.contextmanager
 def create_temporary_folder(name: str, parent: str | None = None) -> Iterator[str]:
-    """Make a temporary folder for the block and remove it afterwards; yield its path.
+    """Create a temporary folder, yield its path, and remove the folder after the `with` block.
 
     The folder stays locked, which keeps :func:`remove_abandoned_folders` from removing it.
-    First removes what killed processes left in the parent folder.
+    Folders that killed processes left in the parent folder are removed first.
     name: a part of the folder's name.  parent: the parent folder; None: the usual one (TMPDIR).
-    Raises MachineError if the folder cannot be made.
+    Raises MachineError if the folder cannot be created.
     """
     remove_abandoned_folders(parent)
     lock = None
@@ -82,7 +82,7 @@ def create_temporary_folder(name: str, parent: str | None = None) -> Iterator[st
 def _lock_folder(folder: str) -> int | None:
     """Lock a folder, and return the descriptor that holds the lock; the caller closes it.
 
-    Returns None where another process holds the lock, or the folder does not exist any more.
+    Returns None if another process holds the lock, or the folder does not exist any more.
     """
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -102,7 +102,7 @@ def _lock_folder(folder: str) -> int | None:
 def remove_abandoned_folders(parent: str | None = None) -> list[str]:
     """Remove this user's temporary folders whose process has ended, and return their paths.
 
-    Folders of scripts/scratch.sh are removed, too: a lock on a folder says that it is in use.
+    Folders of scripts/scratch.sh are removed, too.  A folder with a lock is in use, and stays.
     parent: the parent folder; None: the usual one (TMPDIR).
     A folder that cannot be removed is left without an error.
     """
@@ -121,11 +121,11 @@ def remove_abandoned_folders(parent: str | None = None) -> list[str]:
 
 @contextlib.contextmanager
 def create_clean_environment(**extra_variables: str) -> Iterator[Fields]:
-    """Provide the clean environment of a program, as options of subprocess: ``{env, umask}``.
+    """Yield the clean environment for a program, as options of subprocess: ``{env, umask}``.
 
-    HOME and TMPDIR are temporary folders, which exist during the block only.
-    extra_variables: additional environment variables, which override the fixed ones.
-    Results rely on the fixed ones: other values can change the bytes of tables and papers.
+    HOME and TMPDIR are temporary folders, which exist during the `with` block only.
+    extra_variables: additional environment variables, which override the fixed variables.
+    Results rely on the fixed variables: other values can change the bytes of tables and papers.
     """
     with create_temporary_folder("home") as home:
         variables = {
@@ -142,7 +142,7 @@ def create_clean_environment(**extra_variables: str) -> Iterator[Fields]:
 def wrap_programs(arguments: Sequence[str]) -> Iterator[None]:
     """Run R and Python through a command, such as a sandbox, during the block.
 
-    git and :func:`run_tool` are not wrapped.
+    git and :func:`run_in_clean_environment` are not wrapped.
     arguments: the command; the command lines of R and Python are appended to it.
     """
     token = _wrapper.set(tuple(arguments))
@@ -153,12 +153,12 @@ def wrap_programs(arguments: Sequence[str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def limit_time(seconds: float, task: str) -> Iterator[None]:
-    """Limit the total time that R and Python may take during the block.
+def limit_program_time(seconds: float, task: str) -> Iterator[None]:
+    """Limit the total time that R and Python may take during the `with` block.
 
     seconds: the limit, which STRATA_PATIENCE multiplies.  task: the subject of the error's message.
-    Raises UserError, which says how to raise the limit, if R and Python exceed it.  Any
-    MachineError of the block counts as that once the time is over.
+    Raises UserError, which says how to raise the limit, if R and Python exceed it.  Once the time
+    is over, any MachineError of the block is replaced by that error.
     """
     limit = timeouts.scale_timeout(seconds)
     deadline = time.monotonic() + limit
@@ -179,7 +179,7 @@ def limit_time(seconds: float, task: str) -> Iterator[None]:
 def _compute_time_limit() -> float:
     """Return the seconds that R or Python may take now, before STRATA_PATIENCE multiplies them.
 
-    They are :data:`_PROGRAM_SECONDS` outside of :func:`limit_time`.
+    Outside of :func:`limit_program_time`, the limit is :data:`_PROGRAM_SECONDS`.
     """
     deadline = _deadline.get()
     if deadline is None:
@@ -188,10 +188,11 @@ def _compute_time_limit() -> float:
     return max(0, deadline - time.monotonic()) / timeouts.read_patience()
 
 
-def run_tool(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def run_in_clean_environment(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Run a command without the caller's variables, and return its exit code and output.
 
-    :func:`create_clean_environment` says which variables it has.  A non-zero exit code is no error.
+    The command has the variables of :func:`create_clean_environment`.  A non-zero exit code is no
+    error.
     Raises MachineError if the command cannot be started, or runs longer than the default time limit
     of :func:`strata.util.process.capture_output`.
     """
@@ -199,8 +200,9 @@ def run_tool(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
         return capture_output(argv, check=False, **options)
 
 
-# The exit status with which analysis/script.R refuses its input, and the begin of its message.
-_REFUSED, _REFUSAL = 3, "refused: "
+# The exit status with which analysis/script.R refuses its input, and the prefix of its message.
+_REFUSED = 3
+_REFUSAL = "refused: "
 
 
 def run_r(*arguments: str, folder: str = ".") -> str:
@@ -229,8 +231,8 @@ def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]
 
     folder: holds that package, and is the working directory.
     arguments: the command and its own arguments.
-    Raises UserError with the command's message where it refuses its input (exit code 1), and
-    MachineError where it fails otherwise.
+    Raises UserError with the command's message if it refuses its input (exit code 1), and
+    MachineError if it fails otherwise.
     """
     folder_names = ("site-packages", "dist-packages")
     package_folders = [path for path in sys.path if os.path.basename(path) in folder_names]
@@ -252,8 +254,8 @@ def run_git(
 ) -> subprocess.CompletedProcess[str]:
     """Run git in a project's folder, and return its exit code and output.
 
-    In :func:`create_git_environment` it accepts another user's folder, and never connects to a
-    remote repository.
+    git accepts another user's folder, and never connects to a remote repository
+    (:func:`create_git_environment`).
     project: the working directory.  arguments: git's arguments.
     check: whether an exit code other than 0 is an error.
     variables: additional environment variables.
@@ -268,13 +270,13 @@ def run_git(
 
 @contextlib.contextmanager
 def create_git_environment(project: str, **extra_variables: str) -> Iterator[Fields]:
-    """Provide the clean environment for git in a folder, as :func:`create_clean_environment` does.
+    """Yield the clean environment for git in a folder, as options of subprocess: ``{env, umask}``.
 
     git ignores the user's and the system's settings, accepts a folder of any owner, and neither
     starts a file system monitor nor converts line ends.
     project: the folder.  extra_variables: additional variables.
     """
-    # Git compares either spelling of the folder's path; the same one is named once.
+    # git may compare either form of the folder's path; equal forms are listed once.
     project_paths = dict.fromkeys((os.path.abspath(project), os.path.realpath(project)))
     settings = [("safe.directory", path) for path in project_paths]
     settings += [("core.fsmonitor", "false"), ("core.autocrlf", "false")]
@@ -287,5 +289,5 @@ def create_git_environment(project: str, **extra_variables: str) -> Iterator[Fie
 
 
 def _describe_failure(result: subprocess.CompletedProcess[Any]) -> str:
-    """Return what a failed program printed on standard error, else its output or exit code."""
+    """Return the error output of a failed program; if empty, its output, or else its exit code."""
     return (result.stderr or result.stdout).strip() or f"exit code {result.returncode}"

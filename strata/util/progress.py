@@ -8,18 +8,18 @@ import time
 from collections.abc import Iterator, Sequence
 
 from strata.util import paths
-from strata.util.errors import UserError, escape_controls
+from strata.util.errors import UserError, escape_control_characters
 from strata.util.files import read_json, write_json
 
 # When the run began, and how many cells of the plan had good results before: ``{begun, done}``.
 PATH = "results/tmp/run.json"
 
-# Seconds that this process has spent in blocks of `count_one_off`.
-_spent_seconds = 0.0
+# Seconds that this process has spent in blocks of `count_one_off_time`.
+_one_off_seconds = 0.0
 
 
-def record_start(done_count: int) -> None:
-    """Record that a run begins now, in :data:`PATH`, for :func:`count_cells`.
+def record_run_start(done_count: int) -> None:
+    """Record that a run begins now, in :data:`PATH`, for :func:`estimate_run_progress`.
 
     Call it once in a run, after the plan is written.  An earlier run's record is overwritten.
     done_count: how many cells of the plan have good results already.
@@ -27,12 +27,12 @@ def record_start(done_count: int) -> None:
     write_json(PATH, {"begun": time.time(), "done": done_count})
 
 
-def count_cells() -> tuple[int, int, float | None]:
-    """Return how many cells of the run are done, how many are planned, and the seconds that remain.
+def estimate_run_progress() -> tuple[int, int, float | None]:
+    """Return how many cells are done, how many are planned so far, and the remaining seconds.
 
-    The planned ones are those known so far.  The remaining time is an estimate by the pace since
-    the run began; None if no cell was measured since.
-    The plan and its list of cells must exist; :func:`record_start` must have been called.
+    The remaining time follows from the mean time of a cell since the run began; None if no cell was
+    measured since.
+    The plan and its list of cells must exist; :func:`record_run_start` must have been called.
     """
     run = read_json(PATH) or {"begun": time.time(), "done": 0}
     with open(paths.CELLS, encoding="utf-8") as file:
@@ -52,28 +52,28 @@ def count_cells() -> tuple[int, int, float | None]:
 
 
 @contextlib.contextmanager
-def count_one_off() -> Iterator[None]:
-    """Count the time of a `with` block as one-off work of a run, such as loading an image.
+def count_one_off_time() -> Iterator[None]:
+    """Count the time of a `with` block as time for one-off work of a run, such as loading an image.
 
-    This time is added to :func:`read_one_off_seconds`, and left out of the time that a system takes
-    to come up.  A block within another one is not counted twice.
+    This time is added to :func:`get_one_off_seconds`, and left out of the time that a system takes
+    to come up.  A block within another block is not counted twice.
     """
-    global _spent_seconds
-    spent_before = _spent_seconds
+    global _one_off_seconds
+    spent_before = _one_off_seconds
     start = time.monotonic()
     try:
         yield
     finally:
-        # This overwrites what blocks within this one have added: their time is a part of its time.
-        _spent_seconds = spent_before + time.monotonic() - start
+        # This overwrites what inner blocks have added: this block's time includes theirs.
+        _one_off_seconds = spent_before + time.monotonic() - start
 
 
-def read_one_off_seconds() -> float:
-    """Return the seconds that this process has spent in blocks of :func:`count_one_off`.
+def get_one_off_seconds() -> float:
+    """Return the seconds that this process has spent in blocks of :func:`count_one_off_time`.
 
     Callers subtract an earlier value from a later one.
     """
-    return _spent_seconds
+    return _one_off_seconds
 
 
 def print_line(text: str) -> None:
@@ -81,7 +81,7 @@ def print_line(text: str) -> None:
 
     Raises OSError if the output is closed or full, which strata/__main__.py handles.
     """
-    print(escape_controls(text))
+    print(escape_control_characters(text))
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
@@ -101,14 +101,14 @@ def print_message(text: str) -> None:
     A closed or full standard error is ignored.
     """
     with contextlib.suppress(OSError, ValueError):
-        print(escape_controls(text), file=sys.stderr, flush=True)
+        print(escape_control_characters(text), file=sys.stderr, flush=True)
 
 
-def write_raw(text: str) -> None:
-    """Write a text on standard error as it is, without a line break: for a line that changes.
+def write_raw_text(text: str) -> None:
+    """Write a text on standard error unchanged and without a line break, for a line that changes.
 
-    The caller replaces control characters of foreign text.  A closed or full standard error is
-    ignored.
+    The caller must have replaced control characters of foreign text.  A closed or full standard
+    error is ignored.
     """
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(text)
@@ -118,8 +118,8 @@ def write_raw(text: str) -> None:
 def print_error(error: Exception) -> None:
     """Print an error on standard error.
 
-    An error of several lines is printed as it is, one of a single line with the prefix "strata: ".
-    An error without a text is named by its type.
+    Several lines are printed unchanged; a single line gets the prefix "strata: ".  An error without
+    a text is named by its type.
     """
     if isinstance(error, UserError) and len(error.args) > 1:
         for line in error.args:
@@ -128,7 +128,7 @@ def print_error(error: Exception) -> None:
         print_message(f"strata: {error or type(error).__name__}")
 
 
-def print_topic(topic: str, text: str) -> None:
+def print_topic_message(topic: str, text: str) -> None:
     """Print a message on standard error, with its topic, such as "image", as the prefix.
 
     strata/experiment/measuring.py passes on the lines of the topics that it lists.
@@ -140,19 +140,19 @@ def print_topic(topic: str, text: str) -> None:
 def report_step(topic: str, text: str) -> Iterator[None]:
     """Print that a step begins, and after the block how long the step took.
 
-    Where the block raises, nothing is printed at its end: the error's message follows.
-    topic: the prefix of both messages.  text: what is done.
+    If the block raises, nothing is printed at its end: the error's message follows.
+    topic: the prefix of both messages.  text: the name of the step.
     """
     start = time.monotonic()
-    print_topic(topic, f"{text} …")
+    print_topic_message(topic, f"{text} …")
     yield
-    print_topic(topic, f"{text}: {format_duration(time.monotonic() - start)}")
+    print_topic_message(topic, f"{text}: {format_duration(time.monotonic() - start)}")
 
 
 def format_duration(seconds: float) -> str:
     """Format a duration, in seconds, as a text such as ``45 s``, ``12 min`` or ``1.5 h``.
 
-    A smaller unit is used below 90 of it.
+    The unit is the largest of which the duration has at least 1.5.
     """
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -161,24 +161,25 @@ def format_duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def announce_cell(name: str) -> None:
+def print_cell_start(name: str) -> None:
     """Print that a cell begins, and how many cells of the run are done.
 
-    strata/experiment/measuring.py parses this line, and that of :func:`report_cell`.
+    strata/experiment/measuring.py parses this line, and that of :func:`print_cell_end`.
     name: the cell's environment, workload and repetition, as a phrase.
     """
-    done, planned, _ = count_cells()
+    done, planned, _ = estimate_run_progress()
     print_message(f"[{done} of {planned} done] {name} …")
 
 
-def report_cell(name: str, seconds: float, may_grow: bool = False) -> None:
+def print_cell_end(name: str, seconds: float, may_grow: bool = False) -> None:
     """Print that a cell has ended, how long the cell took, and how long the remaining cells take.
 
     strata/experiment/measuring.py parses this line.
-    name: as :func:`announce_cell` gets it.  seconds: how long the cell took.
+    name: the cell's environment, workload and repetition, as a phrase.
+    seconds: how long the cell took.
     may_grow: whether more cells may be added after those that are planned so far.
     """
-    done, planned, remaining_seconds = count_cells()
+    done, planned, remaining_seconds = estimate_run_progress()
     outlook = ""
     if done < planned:
         outlook = f"; {planned - done} to go"

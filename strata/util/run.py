@@ -27,20 +27,21 @@ _STEERING = (
 )  # fmt: skip
 
 
-def drop_steering_variables() -> None:
-    """Remove environment variables of this process that would change how programs behave.
+def remove_steering_variables() -> None:
+    """Remove the environment variables :data:`_STEERING` of this process.
 
-    Call this before any program is started.
+    They would change how the programs behave that bring systems up.  Call this before any program
+    is started.
     """
     for name in [name for name in os.environ if name.startswith(_STEERING)]:
         del os.environ[name]
 
 
-def format_command(target: str) -> str:
+def format_target_command(target: str) -> str:
     """Return the command that a person types to make a target of the same experiment.
 
-    The command comes from the variable that :func:`declare_run` has set; outside of a run it is a
-    plain call of Snakemake.
+    The command comes from the variable that :func:`declare_run_owner` sets.  Outside of a run, it
+    is a plain call of Snakemake.
     target: a target of Snakemake.
     """
     return f"{os.environ.get(COMMAND, 'snakemake --cores 1')} {target}"
@@ -61,20 +62,20 @@ def format_rerun_command(argv: Sequence[str]) -> str:
     if is_on_path or program.startswith("..") or not program.endswith("snakemake"):
         program = "snakemake"
     options: list[str] = []
-    # The words after an option, up to the next one, are its values.
+    # The arguments after an option, up to the next option, are its values.
     is_kept = False
-    for word in argv[1:]:
-        if word.startswith("-"):
-            is_kept = word.partition("=")[0] in _KEPT_OPTIONS
-        if is_kept or word == "--use-conda":
-            options.append(word)
+    for argument in argv[1:]:
+        if argument.startswith("-"):
+            is_kept = argument.partition("=")[0] in _KEPT_OPTIONS
+        if is_kept or argument == "--use-conda":
+            options.append(argument)
     if options:
         # The targets, which callers append, are no values of the last option.
         options.append("--")
     return shlex.join([program, "--cores", "1", *options])
 
 
-def declare_run(argv: Sequence[str]) -> None:
+def declare_run_owner(argv: Sequence[str]) -> None:
     """Declare this process the owner of a run, unless it belongs to a run that is active.
 
     Sets the environment variables :data:`OWNER` and :data:`COMMAND`, which child processes inherit:
@@ -88,17 +89,17 @@ def declare_run(argv: Sequence[str]) -> None:
 
 
 def _read_owner() -> Fields | None:
-    """Return the process that STRATA_OWNER names as ``{pid, start}``, or None if it is unset.
+    """Return the process that STRATA_OWNER names as ``{pid, start}``; None if it is unset.
 
-    Only :func:`declare_run` sets the variable, to PID:START.  START, the process's start time,
-    tells it from a later process with the same PID.
+    Only :func:`declare_run_owner` sets the variable, to PID:START.  START is the process's start
+    time, which distinguishes it from a later process with the same PID.
     """
     pid, _, start = os.environ.get(OWNER, "").partition(":")
     return {"pid": int(pid), "start": start} if pid else None
 
 
-def identify_run() -> Fields:
-    """Return the process that owns the run, ``{pid, start}``; this process where there is no run.
+def identify_run_process() -> Fields:
+    """Return the process that owns the run, ``{pid, start}``; outside of a run, this process.
 
     Raises UserError if the run has ended.
     """
@@ -112,7 +113,7 @@ def identify_run() -> Fields:
     return process
 
 
-def end_with_run() -> None:
+def watch_for_run_end() -> None:
     """Arrange that this thread gets the signal RUN_ENDED as soon as the run has ended.
 
     Starts a thread that waits for that, unless this process owns the run or there is none.
@@ -120,7 +121,7 @@ def end_with_run() -> None:
     signal would end this process without clean-up.
     Raises UserError if the run has ended already.
     """
-    process = identify_run()
+    process = identify_run_process()
     if process["pid"] == os.getpid():
         return
     import _thread
@@ -134,5 +135,5 @@ def _signal_end_of_run(pid: int, thread: int) -> None:
     thread: the thread's identifier.
     """
     wait_for_process(pid)
-    # The signal goes to one thread, which may hold signals back now: another would not wake it.
+    # The signal must go to this thread: a signal that another thread gets would not wake it.
     signal.pthread_kill(thread, signals.RUN_ENDED)

@@ -5,7 +5,8 @@ import signal
 from collections.abc import Iterator
 
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# A thread of this process sends it once the run has ended.  No caller uses or ignores this signal.
+# The signal that a thread of this process sends once the run has ended.  No caller uses or ignores
+# this signal.
 RUN_ENDED = signal.SIGUSR1
 
 
@@ -34,7 +35,7 @@ def raise_on_signals() -> None:
 
 
 def restore_child_signal() -> None:
-    """Restore the default action of SIGCHLD: where that signal is ignored, exit codes are lost.
+    """Restore the default action of SIGCHLD: if a process ignores it, exit codes are lost.
 
     Does nothing outside of the main thread.
     """
@@ -44,17 +45,19 @@ def restore_child_signal() -> None:
 
 
 def ignore_signals() -> None:
-    """Ignore signals that ask this process to end, from now on.
+    """Ignore signals that ask this process to end, until it ends: clean-up is not interrupted.
 
-    This holds until the process ends, which then cleans up without interruption.
-    Handlers that do nothing are set: children would inherit SIG_IGN, and do not inherit handlers.
+    Sets handlers that do nothing, instead of SIG_IGN, which child processes would inherit.
     """
     for number in (*ENDING, RUN_ENDED):
         signal.signal(number, lambda number, frame: None)
 
 
 def _raise_interrupted(number: int, frame: object) -> None:
-    """Raise Interrupted, now or at the end of :func:`delay_signals`, and ignore later signals."""
+    """Raise Interrupted, now or at the end of :func:`delay_signals`, and ignore later signals.
+
+    This is the handler of the signals that end the process.  number: the signal.
+    """
     global _pending
     ignore_signals()
     error = Interrupted(
@@ -67,10 +70,11 @@ def _raise_interrupted(number: int, frame: object) -> None:
 
 @contextlib.contextmanager
 def delay_signals() -> Iterator[None]:
-    """Delay Interrupted to the end of the block.
+    """Delay the exception Interrupted until the end of the `with` block.
 
-    A child process that starts in the block is thereby always known to its caller, who can end it.
-    Blocks may be nested: only the end of the outermost one raises.
+    A caller that starts a child process in such a block thereby always gets to know it, and can
+    end it.
+    Blocks may be nested: only the end of the outermost block raises.
     """
     global _blocks, _pending
     _blocks += 1
@@ -79,5 +83,6 @@ def delay_signals() -> Iterator[None]:
     finally:
         _blocks -= 1
         if _pending and not _blocks:
-            error, _pending = _pending, None
+            error = _pending
+            _pending = None
             raise error

@@ -14,7 +14,8 @@ import stat
 import sys
 from collections.abc import Iterator
 
-# How often a tree's removal is tried while another process still writes to the tree.
+# How often a tree's removal is tried while another process still writes to the tree.  Each attempt
+# removes more of the tree, and a process that never stops must not keep the removal going for ever.
 ATTEMPTS = 10
 # Open a path only as a reference: no link is followed, and no device is opened.
 _REFERENCE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -30,10 +31,10 @@ class MountedError(OSError):
 def remove_tree(path: str, unmount: bool = False) -> None:
     """Remove a file, a link, or a folder with all its content; a missing path is not an error.
 
-    Needs the rights itself: :func:`strata.util.files.remove_tree` asks root where they are missing.
+    Works with this process's rights; :func:`strata.util.files.remove_tree` also uses root's.
     unmount: whether file systems mounted in the folder are unmounted first, even while in use.
     Raises MountedError, before anything is removed, if a file system is mounted in the folder
-    and `unmount` is false, and OSError where the removal fails.
+    and `unmount` is false, and OSError if the removal fails.
     """
     parent_path, name = os.path.split(path.rstrip("/"))
     if name in ("", ".", ".."):
@@ -65,7 +66,7 @@ def _remove_entries(parent: int, name: str) -> None:
     """Remove a tree that holds no mount point.
 
     parent: descriptor of the folder that holds the tree.  name: the tree's name in that folder.
-    Raises MountedError at a mount point, if a part may be removed already.
+    Raises MountedError at a mount point; a part of the tree may already be removed then.
     """
     for folder, entry, mount_point, is_folder in _walk_tree(parent, name):
         if mount_point:
@@ -77,19 +78,19 @@ def _remove_entries(parent: int, name: str) -> None:
 
 
 def _walk_tree(parent: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
-    """Yield all entries of a tree, the deepest first: the caller may remove each as it is yielded.
+    """Yield all entries of a tree, the deepest first; the caller may remove each yielded entry.
 
     parent: descriptor of the folder that holds the tree.  name: the tree's name in that folder.
-    Yields the descriptor of the folder that holds the entry, the name of the entry in it, the path
-    of the entry where it is a mount point (otherwise ""), and whether it is a folder.  A mount
-    point is not entered, and is yielded again as an ordinary entry once it is unmounted.
+    Yields (descriptor of the folder that holds the entry, the entry's name, the path of a mount
+    point or "", whether the entry is a folder).  A mount point is not entered, and is yielded again
+    as an ordinary entry once it is unmounted.
     Raises OSError if a folder is moved, or mounted on, meanwhile.
     """
     mount_id = _read_mount_id(parent)
-    # For each folder between the tree and the present one: its name, the names that are left in the
-    # folder that holds it, and the facts that identify that folder.
+    # For each folder from the root of the tree to the current folder: its name, the names that
+    # remain in its parent folder, and the facts that identify its parent folder.
     outer_folders: list[tuple[str, list[str], os.stat_result]] = []
-    # The present folder, and the names that are left in it.  Only one folder is open at a time,
+    # The current folder, and the names that remain in it.  Only one folder is open at a time,
     # however deep the tree is.
     folder = os.dup(parent)
     pending = [name]

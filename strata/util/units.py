@@ -5,8 +5,9 @@ Cells import this module: it needs nothing else.
 
 from collections.abc import Iterable
 
-# Unit → its number of bytes; of a share of 1, or of seconds.
+# Unit of memory → its bytes.
 UNITS = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+# Unit of a share → its part of 1; unit of time → its seconds.
 _SHARE_AND_TIME_UNITS = {"%": 1 / 100, "s": 1, "min": 60, "h": 3600}
 
 
@@ -18,25 +19,26 @@ def parse_size(text: str) -> int:
     return int(text[:-3]) * UNITS[text[-3:]]
 
 
-def parse_amount(value: str | float | None) -> float | None:
-    """Return the number that a text with a unit stands for.
+def parse_quantity(value: str | float | None) -> float | None:
+    """Return the number that a quantity such as ``5%``, ``90min`` or ``2GiB`` stands for.
 
-    It is a share (0.05) for %, seconds for s, min and h, and bytes for KiB, MiB and GiB.
+    The number is a share (0.05) for %, seconds for s, min and h, and bytes for KiB, MiB and GiB.
     A value that is not text is returned unchanged.
     Raises ValueError or KeyError for other texts: callers have checked the value by a schema.
     """
     if not isinstance(value, str):
         return value
-    # The letters of all units: those of a new one must be added.
+    # The letters of all units: those of a new unit must be added.
     digits = value.rstrip("%bhimnsBGKM")
     unit = value.removeprefix(digits)
-    return float(digits) * (UNITS | _SHARE_AND_TIME_UNITS)[unit]
+    numbers_of_units = UNITS | _SHARE_AND_TIME_UNITS
+    return float(digits) * numbers_of_units[unit]
 
 
 def format_ranges(values: Iterable[int]) -> str:
-    """Format whole numbers as the kernel writes lists of CPUs: 0, 1, 2, 5 give ``0-2,5``.
+    """Format whole numbers as the kernel writes lists of CPUs: 0, 1, 2, 5 becomes ``0-2,5``.
 
-    values: different numbers in any order; none give an empty text.
+    values: different numbers in any order; without any, the text is empty.
     """
     # Each range as its first number and its last.
     ranges: list[list[int]] = []
@@ -49,9 +51,10 @@ def format_ranges(values: Iterable[int]) -> str:
 
 
 def parse_ranges(text: str) -> list[int]:
-    """Parse whole numbers as the kernel writes lists of CPUs: ``0-2,5`` gives 0, 1, 2, 5.
+    """Parse a list of whole numbers as the kernel writes lists of CPUs: ``0-2,5`` is 0, 1, 2, 5.
 
-    An empty text gives no numbers.  Raises ValueError if the text is not such a list.
+    An empty text has no numbers, and neither has a range whose first number is the higher one.
+    Raises ValueError if the text is not such a list.
     """
     values: list[int] = []
     for item in filter(None, text.strip().split(",")):

@@ -57,7 +57,8 @@ LIMITS = {
 }
 # Keywords of JSON Schema that a schema's type and description explain.
 OF_VALUES = ("type", "enum", "const", "pattern", "format", "oneOf", "anyOf", "not")
-# The texts that convert_texts() replaces: JSON's true, false, null and numbers of limited length.
+# The texts that convert_text_values() replaces: JSON's true, false, null, and numbers, whose length
+# is limited.
 SPELLED_VALUE = re.compile(r"true|false|null|-?(0|[1-9][0-9]{0,39})(\.[0-9]{1,40})?")
 # The document that is checked, with the names that it may use of other files, for `known`.
 _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
@@ -66,14 +67,14 @@ _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("d
 def _check_known_name(
     validator: Any, keyword: Fields, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
-    """Yield an error where a value is not a declared name: the keyword `known` of Strata's schemas.
+    """Yield an error if a value is not a declared name: the keyword `known` of Strata's schemas.
 
     The signature is that of jsonschema's keywords.
-    keyword: ``{in, what, like}``: the section of the document that declares the name, or a list of
-    sections; the kind of thing that the name stands for, for messages; and, where there is one, a
+    keyword: ``{in, what, like}``.  `in`: the section of the document that declares names, or a list
+    of sections.  `what`: the kind of thing that a name denotes, for messages.  `like`, optional: a
     schema that the name's declaration must fit.
-    The document is the one that :func:`find_faults` checks, and the sections that it adds.
-    No error is yielded where the value is not text, or the document has no such section.
+    :func:`find_schema_faults` sets the document.  No error is yielded if the value is not text, or
+    the document has no such section.
     """
     if not isinstance(value, str):
         return
@@ -93,28 +94,28 @@ def _check_known_name(
         for name, declaration in declarations:
             if isinstance(name, str) and declaration_validator.is_valid(declaration):
                 declared.append(name)
-    for _, sentence in find_unknown("", value, declared, keyword["what"]):
+    for _, sentence in find_unknown_name("", value, declared, keyword["what"]):
         yield jsonschema.ValidationError(sentence)
 
 
 def _check_pattern(
     validator: Any, pattern: str, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
-    """Yield an error where a text does not match a pattern: the keyword `pattern`.
+    """Yield an error if a text does not match a pattern: the keyword `pattern`.
 
-    It replaces jsonschema's keyword, whose signature it has.
+    It replaces jsonschema's keyword, and has the signature of jsonschema's keywords.
     A final `$` matches only at the very end of the text; in Python, it also matches before a line
     break there.  Matching beyond PATTERN_SECONDS is an error, too.
     """
     if not isinstance(value, str):
         return
     try:
-        with _limit_time():
+        with _limit_matching_time():
             matches = re.search(re.sub(r"\$$", r"\\Z", pattern), value)
     except TimeoutError:
         yield jsonschema.ValidationError(
             f"matching {pattern!r} takes more than {PATTERN_SECONDS} s: write a simpler pattern",
-            # By this name, _describe_error() shows the message as it is.
+            # _describe_error() shows the message of this validator unchanged.
             validator="time",
         )
         return
@@ -123,11 +124,11 @@ def _check_pattern(
 
 
 @contextlib.contextmanager
-def _limit_time() -> Iterator[None]:
-    """Raise TimeoutError where the block takes longer than PATTERN_SECONDS.
+def _limit_matching_time() -> Iterator[None]:
+    """Raise TimeoutError if the `with` block takes longer than PATTERN_SECONDS.
 
-    Uses SIGALRM and its timer, which only the main thread may set: in others nothing is limited.
-    A timer that the caller had set is lost.
+    Uses SIGALRM and its timer, which only the main thread may set: in other threads nothing is
+    limited.  A timer that the caller had set is lost.
     """
 
     def raise_timeout(number: int, frame: object) -> None:
@@ -147,7 +148,7 @@ def _limit_time() -> Iterator[None]:
 
 
 def _is_number(checker: jsonschema.TypeChecker, value: object) -> bool:
-    """Return whether a value is a finite number: JSON has no other.
+    """Return whether a value is a finite number: JSON has no other numbers.
 
     checker: jsonschema's, which decides what an integer is.
     """
@@ -194,7 +195,7 @@ def load_schema(name: str) -> Any:
         if file_name.endswith(".schema.json"):
             with open(os.path.join(SCHEMAS, file_name), encoding="utf-8") as file:
                 schemas[file_name] = json.load(file)
-            # With this key, another schema that refers to it would use jsonschema's own validator.
+            # This key would make jsonschema check references to the schema by its own validator.
             schemas[file_name].pop("$schema", None)
     resources = []
     for file_name, content in schemas.items():
@@ -203,13 +204,13 @@ def load_schema(name: str) -> Any:
     return build_validator(schemas[f"{name}.schema.json"], registry=registry)
 
 
-def find_faults(
+def find_schema_faults(
     validator: Any, data: object, prefix: str = "", names: Mapping[str, Any] | None = None
 ) -> list[Finding]:
     """Return a finding for each key at which data break the schema of a validator, sorted by key.
 
-    The list is empty if the data are valid; :func:`raise_findings` makes an error of it.
-    validator: see :func:`build_validator` or :func:`load_schema`.
+    The list is empty if the data are valid; :func:`raise_for_findings` turns it into an error.
+    validator: the result of :func:`build_validator` or :func:`load_schema`.
     prefix: a text put before each key.
     names: sections that declare names for the keyword `known`, in addition to those of `data`.
     """
@@ -222,7 +223,7 @@ def find_faults(
     sentences: dict[str, str] = {}
     for error in errors:
         for key, sentence in _describe_error(error):
-            # Only the first counts: a name that breaks its pattern is an unknown name, too.
+            # Only a key's first error is kept: a name that breaks its pattern is unknown, too.
             sentences.setdefault((prefix + key).strip("."), sentence)
     return [*sentences.items()]
 
@@ -246,7 +247,7 @@ def _describe_error(error: Any) -> list[Finding]:
             (f"{key}.{name}", f"missing{_describe_demand(declared.get(name, {}))}")
             for name in missing
         ]
-    # The value is then a key itself, which the error's path lacks.
+    # An error about the name of a key: the name is the error's value, and not in its path.
     if "propertyNames" in error.absolute_schema_path:
         key = f"{key}.{error.instance}"
     if error.validator in ("known", "time"):
@@ -271,7 +272,10 @@ def _describe_error(error: Any) -> list[Finding]:
 
 
 def describe_value(value: object) -> str:
-    """Return a value as messages show it: a mapping's or list's kind, or up to 100 characters."""
+    """Return a value as messages show it: the kind of a mapping or list; otherwise its JSON text.
+
+    The text is cut after 100 characters, so that the sentence around it stays readable.
+    """
     if isinstance(value, dict | list):
         kind = TYPE_NAMES["object" if isinstance(value, dict) else "array"]
         return kind if value else f"an empty {kind.split()[-1]}"
@@ -307,11 +311,13 @@ def _describe_demand(schema: Fields) -> str:
     return f"; must be {demand} ({description})" if description else f"; must be {demand}"
 
 
-def convert_texts(validator: Any, data: Any) -> Any:
-    """Return `data` with texts replaced by the number, true, false or null that they spell.
+def convert_text_values(validator: Any, data: Any) -> Any:
+    """Return data with texts replaced by the number, true, false or null that they spell.
 
-    Values of the command line are text.  A text is replaced only where the schema refuses the text
-    and accepts the value.  `data` itself is not changed.
+    Values of the command line are text.  A text is replaced only if the schema refuses the text
+    and accepts the value.
+    validator: the result of :func:`build_validator` or :func:`load_schema`.
+    data: what a configuration holds; it is not changed.
     """
     errors = [error for error in validator.iter_errors(data) if isinstance(error.instance, str)]
     converted = copy.deepcopy(data) if errors else data
@@ -332,19 +338,19 @@ def convert_texts(validator: Any, data: Any) -> Any:
     return converted
 
 
-def suggest_name(word: str, known: list[str]) -> str:
+def suggest_name(unknown_name: str, known: list[str]) -> str:
     """Return a hint for a message: the known name that was probably meant, or all known names.
 
     The hint is a clause for the end of the message, without a period.
     """
-    similar = difflib.get_close_matches(word, known, n=1)
-    if similar:
-        return f"did you mean '{similar[0]}'?"
+    similar_names = difflib.get_close_matches(unknown_name, known, n=1)
+    if similar_names:
+        return f"did you mean '{similar_names[0]}'?"
     return "known are " + ", ".join(sorted(known)) if known else "none is known here"
 
 
-def find_unknown(key: str, name: str, known: Collection[str], kind: str) -> list[Finding]:
-    """Return a finding where a name is not among the known ones, otherwise an empty list.
+def find_unknown_name(key: str, name: str, known: Collection[str], kind: str) -> list[Finding]:
+    """Return a finding if a name is not among the known names, otherwise an empty list.
 
     key: the key at which the name is in its file.
     kind: the kind of thing that the known names stand for, for the message.
@@ -356,7 +362,7 @@ def find_unknown(key: str, name: str, known: Collection[str], kind: str) -> list
     ]
 
 
-def raise_findings(source: str | Callable[[str], str], findings: list[Finding]) -> None:
+def raise_for_findings(source: str | Callable[[str], str], findings: list[Finding]) -> None:
     """Raise UserError with a line for each finding; do nothing if there is none.
 
     Equal lines are written once.
@@ -373,11 +379,11 @@ def raise_findings(source: str | Callable[[str], str], findings: list[Finding]) 
         raise UserError(*dict.fromkeys(lines))
 
 
-def check_all(*checks: Callable[[], object]) -> None:
+def run_all_checks(*checks: Callable[[], object]) -> None:
     """Run all checks, and raise one UserError with the lines of all checks that raise UserError.
 
-    Their results are ignored, so that no check may rely on an earlier one.  Equal lines are written
-    once.  Another error ends the call at once.
+    The checks' return values are ignored.  No check may rely on an earlier one, which may have
+    failed.  Equal lines are written once.  Any other exception is raised at once.
     """
     lines: list[str] = []
     for check in checks:

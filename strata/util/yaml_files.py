@@ -1,4 +1,4 @@
-"""Read YAML files that people write; a mistake gives a message with file and line.
+"""Read YAML files that people write; the message about a mistake has the file and the line.
 
 These files are YAML 1.1, as Snakemake reads it: `no`, `on` and `1:30` are text only in quotes.  A
 date is read as text.  A key may appear once.
@@ -20,14 +20,14 @@ _Loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),),
 _Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
 
 
-def read_mapping(path: str) -> Fields:
+def read_yaml_mapping(path: str) -> Fields:
     """Return the mapping in a YAML file.
 
     Raises UserError, with file, line and reason, if the file is missing or is not a valid mapping.
     """
     try:
         with open(path, "rb") as file:
-            data = parse_text(path, file.read())
+            data = parse_yaml(path, file.read())
     except FileNotFoundError:
         raise UserError(f"{path}: there is no file {os.path.abspath(path)}") from None
     except OSError as error:
@@ -38,7 +38,7 @@ def read_mapping(path: str) -> Fields:
     return data
 
 
-def parse_text(source: str, text: str | bytes) -> Any:
+def parse_yaml(source: str, text: str | bytes) -> Any:
     """Return the value of a YAML text; None if the text is empty.
 
     source: the text's name in messages.
@@ -55,14 +55,14 @@ def parse_text(source: str, text: str | bytes) -> Any:
                 problem=f"its aliases stand for more than {MAX_VALUES:,} values: write fewer",
                 problem_mark=node.start_mark,
             )
-        _check_keys(node)
+        _require_unique_text_keys(node)
         return loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         lines = (text if isinstance(text, str) else text.decode(errors="replace")).splitlines()
         line = lines[mark.line] if mark and mark.line < len(lines) else ""
         location = f"line {mark.line + 1}: " if mark else ""
-        problem = _explain_problem(error, line)
+        problem = _explain_yaml_error(error, line)
         raise UserError(f"{source}: {location}not valid YAML: {problem}") from None
     except yaml.reader.ReaderError:
         raise UserError(
@@ -72,10 +72,10 @@ def parse_text(source: str, text: str | bytes) -> Any:
         raise UserError(f"{source}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
 
 
-def _explain_problem(error: yaml.MarkedYAMLError, line: str) -> str | None:
-    """Return the problem of a YAML error, in words that say what to write where the cause is known.
+def _explain_yaml_error(error: yaml.MarkedYAMLError, line: str) -> str | None:
+    """Return the description of a YAML error, with the remedy if the cause is known.
 
-    The causes are recognized by PyYAML's own messages; any other is returned as it is.
+    The causes are recognized by PyYAML's own messages; any other message is returned unchanged.
     line: the text of the line that the error is about.
     """
     problem: str | None = error.problem or error.context
@@ -100,7 +100,7 @@ def _explain_problem(error: yaml.MarkedYAMLError, line: str) -> str | None:
 def _count_values(node: yaml.Node, counts: dict[int, int]) -> int:
     """Return the number of values in a node; an alias counts each time that it is used.
 
-    counts: the numbers counted so far, by the id() of the node; new ones are added.
+    counts: id() of a node → its number of values, of the nodes counted so far; others are added.
     """
     if id(node) not in counts:
         children: list[yaml.Node] = []
@@ -111,11 +111,12 @@ def _count_values(node: yaml.Node, counts: dict[int, int]) -> int:
     return counts[id(node)]
 
 
-def _check_keys(node: yaml.Node) -> None:
-    """Check that each key in a node is text and appears once: YAML would silently take the last.
+def _require_unique_text_keys(node: yaml.Node) -> None:
+    """Check that each key in a node is text and is unique: PyYAML silently takes the last of two.
 
-    Call this after :func:`_count_values`: it walks into an alias each time that it is used.
-    Raises MarkedYAMLError at the first key that is not.
+    Call this only after :func:`_count_values` has bounded the work: this function visits an alias
+    each time that it is used.
+    Raises MarkedYAMLError at the first key that is not text or not unique.
     """
     names: list[object] = []
     for entry in node.value if isinstance(node, yaml.CollectionNode) else []:
@@ -130,4 +131,4 @@ def _check_keys(node: yaml.Node) -> None:
             if problem:
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             names.append(key.value)
-        _check_keys(child)
+        _require_unique_text_keys(child)

@@ -15,11 +15,11 @@ from strata.util.files import read_json, write_json, write_text
 from strata.util.process import capture_output, wrap_as_root
 from strata.util.timeouts import scale_timeout
 
-# What labels call virtual machines, by their accelerator; None: before the trial.
+# Accelerator (None: before the trial) → the name of virtual machines in labels.
 MACHINE_NAMES = {"kvm": "KVM", "tcg": "VM (TCG emulation)", None: "VM"}
 # The device through which the kernel offers KVM.
 DEVICE = "/dev/kvm"
-# What the guest's kernel prints if it runs: the guest has no root file system.
+# Text that the guest's kernel prints if it runs, since the guest has no root file system.
 COMPLAINT = "Unable to mount root fs"
 # Seconds after which the short guest is killed.
 TIME_LIMIT = 15.0
@@ -31,26 +31,26 @@ GUEST = (
 )
 
 
-def get_finding_path() -> str:
-    """Return the path of the file that keeps the finding of the last trial.
+def get_trial_result_path() -> str:
+    """Return the path of the file that keeps the result of the last trial of KVM.
 
-    The trial's output is in the same folder, in a file with the ending ``.log``.
+    The trial's output is in the same folder, in a file with the extension ``.log``.
     """
     return os.path.join(paths.get_home_folder(), "acceleration.json")
 
 
-def read_circumstances() -> Fields:
-    """Return ``{boot, device}``: a finding about KVM holds while these stay the same.
+def read_trial_conditions() -> Fields:
+    """Return ``{boot, device}``, the conditions on which the result of a trial of KVM depends.
 
-    boot: the id of the host's boot.  device: whether /dev/kvm exists.
-    A kept finding counts only while these are equal.  The workflow compares them, too, and tests
-    KVM again if they changed.
+    boot: the ID of the host's boot.  device: whether /dev/kvm exists.
+    A stored result counts only while these values are the same.  The workflow compares them, too,
+    and tries KVM again if they changed.
     """
     return {"boot": node.read_boot_id(), "device": os.path.exists(DEVICE)}
 
 
 def read_known_accelerator() -> Fields:
-    """Return ``{accelerator, accelerator_reason}`` without a trial.
+    """Return ``{accelerator, accelerator_reason}`` of virtual machines, without a trial of KVM.
 
     The accelerator is kvm, tcg (emulation), or None if a trial is needed.  Plan and records have
     both keys.
@@ -60,34 +60,38 @@ def read_known_accelerator() -> Fields:
             "accelerator": "tcg",
             "accelerator_reason": f"there is no {DEVICE}: the machine offers no KVM",
         }
-    stored: Fields = read_json(get_finding_path()) or {}
-    if stored.get("circumstances") == read_circumstances():
+    stored: Fields = read_json(get_trial_result_path()) or {}
+    if stored.get("circumstances") == read_trial_conditions():
         return dict(stored["finding"])
     reason = f"{DEVICE} exists; whether it runs a guest `python3 -m strata image` tests"
     return {"accelerator": None, "accelerator_reason": reason}
 
 
-def try_kvm(kernel: str) -> Fields:
+def run_kvm_trial(kernel: str) -> Fields:
     """Boot a short guest under KVM; keep and return ``{accelerator, accelerator_reason}``.
 
     kernel: the path of the guest's kernel, which is the image's.
-    The guest is killed after TIME_LIMIT seconds, scaled as all timeouts are.  Writes the
-    finding, which :func:`read_known_accelerator` reads, and a log.  A guest that gives no report is
-    the finding tcg and no error.
+    The guest is killed after TIME_LIMIT seconds, which STRATA_PATIENCE multiplies.  Writes the
+    result, which :func:`read_known_accelerator` reads, and a log.  If the guest does not report
+    back, the accelerator is tcg; that is not an error.
     """
     limit = scale_timeout(TIME_LIMIT)
-    # `timeout` ends QEMU, which runs as root; capture_output waits 10 s longer, and comes second.
+    # `timeout` kills QEMU, which runs as root.  capture_output waits 10 s longer, so that its own
+    # limit is not reached first.
     argv = ["timeout", "--signal=KILL", f"{limit:g}", "qemu-system-x86_64", *GUEST]
     result = capture_output(
         wrap_as_root([*argv, "-kernel", kernel]), timeout=limit + 10, check=False
     )
     if COMPLAINT in result.stdout:
-        accelerator, reason = "kvm", "a short guest booted under KVM and reported back"
+        accelerator = "kvm"
+        reason = "a short guest booted under KVM and reported back"
     else:
         accelerator = "tcg"
         reason = f"{DEVICE} exists, but a short guest under KVM gave no report within {limit:g} s"
     finding = {"accelerator": accelerator, "accelerator_reason": reason}
     log = f"printed by QEMU:\n{result.stderr}\nthe guest's console:\n{result.stdout}\n"
-    write_text(f"{get_finding_path().removesuffix('.json')}.log", log)
-    write_json(get_finding_path(), {"circumstances": read_circumstances(), "finding": finding})
+    write_text(f"{get_trial_result_path().removesuffix('.json')}.log", log)
+    write_json(
+        get_trial_result_path(), {"circumstances": read_trial_conditions(), "finding": finding}
+    )
     return finding

@@ -60,7 +60,7 @@ def prepare_guest(folder: str) -> list[str]:
     reads them in this order.
     Raises UserError if the disk cannot be mounted.
     """
-    return ssh.run_command(folder, ["sh", "-c", _GUEST_SCRIPT]).splitlines()
+    return ssh.run_in_machine(folder, ["sh", "-c", _GUEST_SCRIPT]).splitlines()
 
 
 def observe_machine(
@@ -76,13 +76,15 @@ def observe_machine(
     Raises UserError if the machine may run on CPUs that the experiment does not use.
     """
     queues, nodes, *caches = prepare_guest(folder)
-    guest = observe.parse_facts(
-        observe.split_files(ssh.run_command(folder, observe.build_print_command(), check=False))
+    guest = observe.parse_system_facts(
+        observe.split_printed_files(
+            ssh.run_in_machine(folder, observe.build_file_print_command(), check=False)
+        )
     )
     host_caches = capture_output(["sh", "-c", _PRINT_CACHES]).stdout.splitlines()
     observed = {
-        **domain.read_settings(libvirt.run_virsh("dumpxml", requested["name"])),
-        **observe_process(libvirt.find_domain_process(requested["name"])),
+        **domain.parse_domain_settings(libvirt.run_virsh("dumpxml", requested["name"])),
+        **observe_qemu_process(libvirt.find_domain_process(requested["name"])),
         "cpus": guest["cpus"],
         "memory_bytes": guest["memory_bytes"],
         "shape": [guest[key] for key in ("sockets", "cores_per_socket", "threads_per_core")],
@@ -92,19 +94,21 @@ def observe_machine(
         "host_caches": ", ".join(host_caches),
         "card": passthrough.set_card_address(folder, requested) if requested["card"] else None,
     }
-    _require_mask(requested["extra"]["mask"], observed)
+    _require_cpus_within_mask(requested["extra"]["mask"], observed)
     return {
         "vcpus": guest["cpus"],
         "memory_bytes": requested["memory_mib"] * 2**20,
         "settings": compare_settings(profile, requested, observed, refused),
-        "versions": read_versions(),
+        "versions": read_libvirt_versions(),
     }
 
 
-def _require_mask(mask: str | None, observed: Fields) -> None:
-    """Raise UserError if QEMU's threads may run on CPUs outside the mask; None allows all.
+def _require_cpus_within_mask(mask: str | None, observed: Fields) -> None:
+    """Check that QEMU's threads run only on the CPUs that the experiment is restricted to.
 
-    observed: the result of :func:`observe_process`; unknown CPUs are not checked.
+    mask: a list of these CPUs; None: all.
+    observed: the result of :func:`observe_qemu_process`; unknown CPUs are not checked.
+    Raises UserError if a thread may run on another CPU.
     """
     allowed_cpus: set[int] = set()
     for cpus in [observed["emulator"], *observed["vcpus"].values()]:
@@ -116,8 +120,11 @@ def _require_mask(mask: str | None, observed: Fields) -> None:
         )
 
 
-def read_versions() -> dict[str, str]:
-    """Return ``{libvirt, qemu}``, their versions; "not available" if virsh does not print one."""
+def read_libvirt_versions() -> dict[str, str]:
+    """Return the versions of libvirt and QEMU as ``{libvirt, qemu}``.
+
+    A version that virsh does not print is "not available".
+    """
     printed = libvirt.run_virsh("version", check=False)
     # For example "Using library: libvirt 9.0.0" and "Running hypervisor: QEMU 7.2.9".
     by_name = dict(re.findall(r"(library|hypervisor): \w+ ([\d.]+)", printed))
@@ -127,10 +134,10 @@ def read_versions() -> dict[str, str]:
     }
 
 
-def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
-    """Return what QEMU's process shows: ``{huge_mib, vcpus, emulator, vhost, bound}``.
+def observe_qemu_process(pid: int | None, proc: str = "/proc") -> Fields:
+    """Return what is observed of QEMU's process: ``{huge_mib, vcpus, emulator, vhost, bound}``.
 
-    pid: None, or the ID of a process that ended, shows nothing: all values are None or empty.
+    pid: the process ID.  If it is None or the process has ended, all values are None or empty.
     proc: the folder of the proc file system.
     huge_mib: MiB in huge pages; None if the kernel does not count them.
     vcpus: the number of each vCPU, as text → the host's CPUs that it may run on, as in "0-1,3".
@@ -139,9 +146,10 @@ def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
     bound: the result of :func:`parse_bound_memory`.
     """
     folder = f"{proc}/{pid}"
-    maps, status = f"{folder}/numa_maps", f"{folder}/status"
+    maps = f"{folder}/numa_maps"
+    status = f"{folder}/status"
     texts = observe.read_files([status, maps, *glob.glob(f"{folder}/task/*/status")])
-    process = observe.parse_fields(texts.pop(status, ""))
+    process = observe.parse_named_values(texts.pop(status, ""))
     huge_kib = observe.parse_number(process.get("HugetlbPages"))
     facts: Fields = {
         "huge_mib": None if huge_kib is None else huge_kib // 1024,
@@ -150,7 +158,7 @@ def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
         "vhost": None,
         "bound": parse_bound_memory(texts.pop(maps, "")),
     }
-    for thread in map(observe.parse_fields, texts.values()):
+    for thread in map(observe.parse_named_values, texts.values()):
         # QEMU names the thread of a vCPU "CPU 0/KVM" or "CPU 0/TCG".
         if match := re.fullmatch(r"CPU (\d+)/(KVM|TCG)", thread.get("Name", "")):
             facts["vcpus"][match[1]] = thread.get("Cpus_allowed_list", NOT_AVAILABLE)
@@ -161,10 +169,10 @@ def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
 
 
 def parse_bound_memory(numa_maps: str) -> dict[str, int]:
-    """Return memory node, as text → MiB of memory in use that is bound to the node.
+    """Return a process's memory that is bound to memory nodes: node, as text → MiB in use.
 
-    numa_maps: the content of the process's file of this name.  Nodes with less than 1 MiB are left
-    out.
+    numa_maps: the content of the process's file of this name in /proc.  Nodes with less than 1 MiB
+    are left out.
     """
     kib_by_node: Counter[str] = Counter()
     for node, pages, page_kib in _BOUND_AREA.findall(numa_maps):
@@ -178,10 +186,10 @@ def compare_settings(
     """Return ``[{name, requested, observed, applied, why}, …]``, a row per request of the profile.
 
     profile: the complete profile of the machine.
-    requested: the result of :func:`strata.vm.settings.resolve_machine`.
-    observed: the results of :func:`strata.vm.domain.read_settings` and :func:`observe_process`, and
-    the facts of the guest, ``{cpus, memory_bytes, shape: [sockets, cores of each, threads of each],
-    queues, nodes, caches, host_caches, card}``.
+    requested: the result of :func:`strata.vm.settings.resolve_machine_settings`.
+    observed: the results of :func:`strata.vm.domain.parse_domain_settings` and
+    :func:`observe_qemu_process`, and the facts of the guest, ``{cpus, memory_bytes, shape:
+    [sockets, cores of each, threads of each], queues, nodes, caches, host_caches, card}``.
     refused: key of the profile → why the setting was left out before the start.
     `why` is None if the setting is applied.  The records keep the rows in this order.
     """
@@ -195,15 +203,16 @@ def compare_settings(
         *_build_thread_rows(profile, requested, observed),
         *_build_device_rows(profile, requested, observed),
     ):
-        key, why = row.pop("key"), row["why"]
+        key = row.pop("key")
+        known_reason = row["why"]
         row["why"] = None
         if not row["applied"]:
-            row["why"] = refused.get(key) or why or "the machine does not show it"
+            row["why"] = refused.get(key) or known_reason or "the machine does not show it"
         rows.append(row)
     return rows
 
 
-def _build_row(
+def _build_setting_row(
     key: str,
     name: str,
     requested_text: object,
@@ -213,12 +222,12 @@ def _build_row(
 ) -> Fields:
     """Return the row of a setting, ``{key, name, requested, observed, applied, why}``.
 
-    key: the key of the profile; compare_settings looks for a refusal by it.
-    name: the setting, as the records call it.
+    key: the key of the profile, by which :func:`compare_settings` looks for a refusal.
+    name: the setting's name in the records.
     requested_text: the requested value as text, or a number.
     observed: the observed value; None if it cannot be observed.
-    applied: whether the setting is applied; None: it is if both values are equal.
-    why: the reason why the setting may not be applied; empty if none is known.
+    applied: whether the setting is applied; None: it is applied if both values are equal.
+    why: the reason for the case that the setting is not applied; empty if none is known.
     """
     return {
         "key": key,
@@ -235,16 +244,17 @@ def _build_size_rows(
 ) -> Iterator[Fields]:
     """Yield the rows for the number of vCPUs and the size of the memory.
 
-    The guest's kernel manages less memory than the machine has, since it keeps some for itself.
+    The guest's kernel manages less memory than the machine has, since it reserves some for itself.
     Memory counts as applied if the kernel manages more than 85 % of it.
     """
-    yield _build_row("cpus", "vCPUs", requested["cpus"], observed["cpus"])
+    yield _build_setting_row("cpus", "vCPUs", requested["cpus"], observed["cpus"])
     mib = requested["memory_mib"]
-    managed_mib, text = 0, None
+    managed_mib = 0
+    text = None
     if observed["memory_bytes"] != NOT_AVAILABLE:
         managed_mib = observed["memory_bytes"] // 2**20
         text = f"{managed_mib} MiB that the guest's kernel manages"
-    yield _build_row("memory", "memory", f"{mib} MiB", text, 0.85 < managed_mib / mib <= 1)
+    yield _build_setting_row("memory", "memory", f"{mib} MiB", text, 0.85 < managed_mib / mib <= 1)
 
 
 def _build_huge_page_rows(
@@ -258,7 +268,9 @@ def _build_huge_page_rows(
         held_mib = observed["huge_mib"]
         text = None if held_mib is None else f"{held_mib} MiB in use"
         requested_text = f"{requested['memory_mib']} MiB"
-        yield _build_row("huge_pages", "memory in huge pages", requested_text, text, bool(held_mib))
+        yield _build_setting_row(
+            "huge_pages", "memory in huge pages", requested_text, text, bool(held_mib)
+        )
 
 
 def _build_topology_rows(
@@ -266,24 +278,28 @@ def _build_topology_rows(
 ) -> Iterator[Fields]:
     """Yield the rows for pinned vCPUs, and for the host's topology, memory nodes and caches.
 
-    There are none if the profile requests neither; several rows have the key `topology`.
+    Only settings that the profile requests have rows.  Several rows have the key `topology`.
     """
     if profile["pin"]:
         requested_pins = _format_pairs("{}→{}", requested["affinity"])
         observed_pins = _format_pairs("{}→{}", observed["vcpus"])
-        yield _build_row("pin", "vCPUs pinned one to one", requested_pins, observed_pins)
+        yield _build_setting_row("pin", "vCPUs pinned one to one", requested_pins, observed_pins)
     if profile["topology"] != "host":
         return
-    requested_shape, why = "the host's", "the host's is uneven, or there are more vCPUs than CPUs"
+    requested_shape = "the host's"
+    why = "the host's is uneven, or there are more vCPUs than CPUs"
     if shape := requested["topology"]:
-        # The order of the values is that of settings.count_shape and of observe_machine.
-        requested_shape, why = _format_topology(*shape.values()), ""
+        # The order of the values is that of settings.compute_cpu_topology and of observe_machine.
+        requested_shape = _format_topology(*shape.values())
+        why = ""
     observed_shape = None
     if NOT_AVAILABLE not in observed["shape"]:
         observed_shape = _format_topology(*observed["shape"])
-    yield _build_row("topology", "topology of the host", requested_shape, observed_shape, why=why)
+    yield _build_setting_row(
+        "topology", "topology of the host", requested_shape, observed_shape, why=why
+    )
     shares = [cell["memory"] for cell in requested["numa"] or [{"memory": requested["memory_mib"]}]]
-    yield _build_row("topology", "memory nodes", len(shares), observed["nodes"])
+    yield _build_setting_row("topology", "memory nodes", len(shares), observed["nodes"])
     if nodes := requested["extra"]["memory_nodes"]:
         by_node = {str(node): share for node, share in zip(nodes, shares, strict=True)}
         template = "{1} MiB on node {0}"
@@ -292,23 +308,28 @@ def _build_topology_rows(
         # The amounts are not compared: only memory in use is bound.
         are_equal = by_node.keys() == observed["bound"].keys()
         name = "memory beside its vCPUs"
-        yield _build_row("topology", name, requested_nodes, observed_nodes, are_equal)
+        yield _build_setting_row("topology", name, requested_nodes, observed_nodes, are_equal)
     caches = observed["host_caches"] or NOT_AVAILABLE
-    why = _explain_emulation(requested)
-    yield _build_row("topology", "caches of the host", caches, observed["caches"] or None, why=why)
+    why = _explain_missing_kvm(requested)
+    yield _build_setting_row(
+        "topology", "caches of the host", caches, observed["caches"] or None, why=why
+    )
 
 
 def _build_disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
-    """Yield the rows for the disks' cache mode, I/O mode and I/O thread, as far as requested."""
+    """Yield the rows for the disks' cache mode, I/O mode and I/O thread.
+
+    Only settings that the profile requests have rows.
+    """
     disks = observed["disks"]
     for key, name in (("disk_cache", "cache mode of the disks"), ("disk_io", "disk I/O")):
         if profile[key] != "default":
             modes = {disk[key.removeprefix("disk_")] or "default" for disk in disks}
-            yield _build_row(key, name, profile[key], ", ".join(sorted(modes)))
+            yield _build_setting_row(key, name, profile[key], ", ".join(sorted(modes)))
     if profile["iothread"]:
         served = sum(bool(disk["iothread"]) for disk in disks)
         name = "thread of its own for disk I/O"
-        yield _build_row("iothread", name, f"for {len(disks)} disks", f"for {served} disks")
+        yield _build_setting_row("iothread", name, f"for {len(disks)} disks", f"for {served} disks")
 
 
 def _build_thread_rows(
@@ -316,9 +337,12 @@ def _build_thread_rows(
 ) -> Iterator[Fields]:
     """Yield the row for the CPUs of QEMU's other threads, if the profile pins them."""
     if profile["pin_emulator"]:
-        requested_cpus, cpus = requested["extra"]["emulator"], observed["emulator"]
+        requested_cpus = requested["extra"]["emulator"]
+        cpus = observed["emulator"]
         are_equal = parse_ranges(cpus or "") == parse_ranges(requested_cpus)
-        yield _build_row("pin_emulator", "QEMU's other threads", requested_cpus, cpus, are_equal)
+        yield _build_setting_row(
+            "pin_emulator", "QEMU's other threads", requested_cpus, cpus, are_equal
+        )
 
 
 def _build_device_rows(
@@ -330,29 +354,29 @@ def _build_device_rows(
     """
     if profile["vhost"]:
         device_state = {True: "open", False: "not open", None: None}[observed["vhost"]]
-        why = _explain_emulation(requested)
-        yield _build_row("vhost", "vhost-net", "open", device_state, why=why)
+        why = _explain_missing_kvm(requested)
+        yield _build_setting_row("vhost", "vhost-net", "open", device_state, why=why)
     if profile["queues"] != 1:
         queues = requested["extra"]["queues"] or 1
-        yield _build_row("queues", "queues of the network card", queues, observed["queues"])
+        yield _build_setting_row("queues", "queues of the network card", queues, observed["queues"])
     for address in profile["passthrough"]:
         state = "in the domain" if address in observed["devices"] else "missing"
-        yield _build_row("passthrough", f"device {address}", "in the domain", state)
+        yield _build_setting_row("passthrough", f"device {address}", "in the domain", state)
     if profile.get("card"):
-        yield _build_row(
+        yield _build_setting_row(
             "card", "address of its card", profile["card"]["address"], observed["card"]
         )
 
 
-def _explain_emulation(requested: WantedMachine) -> str:
+def _explain_missing_kvm(requested: WantedMachine) -> str:
     """Return why a setting that needs KVM is not applied under emulation; empty under KVM."""
     return "emulation does not offer it" if requested["driver"] == "qemu" else ""
 
 
 def _format_pairs(template: str, by_number: Mapping[str, object]) -> str | None:
-    """Return numbers and their values as a text, in the order of the numbers; None if empty.
+    """Return pairs of a number and its value as a text, ordered by number; None if there are none.
 
-    template: the text of one pair, with fields 0 for the number and 1 for its value.
+    template: the format of one pair, with {0} for the number and {1} for its value.
     by_number: number, as text → value.
     """
     pairs = sorted(by_number.items(), key=lambda pair: int(pair[0]))

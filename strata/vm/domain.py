@@ -7,9 +7,9 @@ from strata.util.data_types import Fields
 
 
 def _ensure_child(parent: Element, tag: str, /, **attributes: str) -> Element:
-    """Return the first child with a tag; create it if missing, and set these attributes.
+    """Return an XML element's first child with a tag, created if missing, with these attributes.
 
-    Attributes that the child has otherwise stay, so that several settings share an element.
+    Other attributes of the child stay, so that several settings can share an element.
     """
     child = parent.find(tag)
     if child is None:
@@ -18,12 +18,12 @@ def _ensure_child(parent: Element, tag: str, /, **attributes: str) -> Element:
     return child
 
 
-def add_settings(xml: str, extra: Fields) -> str:
+def add_domain_settings(xml: str, extra: Fields) -> str:
     """Return a domain's XML with the settings that Vagrant cannot write.
 
     xml: the domain as Vagrant defined it.
-    extra: the key `extra` of the result of :func:`strata.vm.settings.resolve_machine`.
-    A value that is None or false adds nothing; `arguments` is Vagrant's.
+    extra: the key `extra` of the result of :func:`strata.vm.settings.resolve_machine_settings`.
+    A value that is None or false adds nothing.  `arguments` is not read: Vagrant sets it.
     """
     domain = ElementTree.fromstring(xml)
     if extra["mask"]:
@@ -51,11 +51,12 @@ def add_settings(xml: str, extra: Fields) -> str:
     return ElementTree.tostring(domain, encoding="unicode")
 
 
-def read_settings(xml: str) -> Fields:
+def parse_domain_settings(xml: str) -> Fields:
     """Return ``{disks: [{cache, io, iothread}, …], devices: [PCI address, …]}`` of a domain's XML.
 
-    A disk's value is None if the domain does not set it.  The devices are those passed through, as
-    in "0000:03:10.0".  :func:`strata.vm.applied.compare_settings` reads the keys.
+    A disk's value is None if the domain does not set it.  The devices are those that are passed
+    through; an address is, for example, "0000:03:10.0".
+    :func:`strata.vm.applied.compare_settings` reads the keys.
     """
     domain = ElementTree.fromstring(xml)
     disks = []

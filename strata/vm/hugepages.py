@@ -12,10 +12,12 @@ NODE = "/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB"
 COMPACT_MEMORY = ["sh", "-c", "echo 1 >/proc/sys/vm/compact_memory"]
 
 
-def _count_pages(folder: str, counter: str) -> int:
-    """Read a number of huge pages (2 MiB each) from one of the kernel's folders.
+def _read_page_count(folder: str, counter: str) -> int:
+    """Return a number of huge pages of 2 MiB, as the kernel counts them.
 
-    counter: nr (all reserved pages) or free.  Raises OSError if the kernel has no such pages.
+    folder: the kernel's folder of the host's pages, or of those of a memory node.
+    counter: nr (all reserved pages) or free.
+    Raises OSError if the kernel has no such pages.
     """
     with open(f"{folder}/{counter}_hugepages") as file:
         return int(file.read())
@@ -24,14 +26,15 @@ def _count_pages(folder: str, counter: str) -> int:
 def _build_reserve_command(folder: str, count: int) -> list[str]:
     """Return the command, for root, that sets the number of huge pages that a folder reserves.
 
-    count: the number of all reserved pages, whether in use or free.  The kernel reserves fewer
-    without an error if it lacks memory.
+    folder: the kernel's folder of the host's pages, or of those of a memory node.
+    count: the number of all reserved pages, in use or free.  If the kernel lacks memory, it
+    reserves fewer without an error.
     """
     return ["sh", "-c", 'echo "$1" >"$2"', "strata", str(count), f"{folder}/nr_hugepages"]
 
 
 def _count_needed_pages(machines: list[WantedMachine]) -> Counter[str]:
-    """Return the kernel's folder → number of huge pages of 2 MiB that all machines need in it.
+    """Return the huge pages of 2 MiB that machines need: the kernel's folder → number of pages.
 
     The folders are those of memory nodes if all machines are bound to nodes, else the host's.
     A machine's memory is a whole number of such pages.
@@ -54,27 +57,28 @@ def _is_memory_bound(machines: list[WantedMachine]) -> bool:
 def reserve_huge_pages(machines: list[WantedMachine], context: Context) -> str | None:
     """Reserve huge pages of 2 MiB for the memory of all machines; return why that failed, or None.
 
-    context: the context of the system; its journal notes first how the pages are returned.  The
-    kernel keeps pages in use until their machine ends.
-    After a failure, no further page stays reserved; the reason enters the records.
+    machines: the settings of the machines.
+    context: the context of the system.  The commands that return the pages to the kernel are
+    written into the journal first; pages in use stay reserved until their machine ends.
+    After a failure, the earlier number of pages is restored.  The reason appears in the records.
     """
     needed = _count_needed_pages(machines)
     try:
-        before = {folder: _count_pages(folder, "nr") for folder in needed}
+        before = {folder: _read_page_count(folder, "nr") for folder in needed}
     except OSError:
         return "the host's kernel has no huge pages of 2 MiB"
     undo_commands = [_build_reserve_command(folder, count) for folder, count in before.items()]
     # `find` prints nothing: a failed return of pages is not an error.
     cleanup = {"root": True, "find": ["true"], "remove": undo_commands}
     context.note_cleanup({"kind": "huge pages", "id": context.id, **cleanup})
-    # Only contiguous memory becomes huge pages.  Whether all this worked is counted below.
+    # Only contiguous memory can become huge pages.  Errors show in the number of pages below.
     capture_output(wrap_as_root(COMPACT_MEMORY), check=False)
     for folder, count in needed.items():
-        missing = max(0, count - _count_pages(folder, "free"))
+        missing = max(0, count - _read_page_count(folder, "free"))
         capture_output(
             wrap_as_root(_build_reserve_command(folder, before[folder] + missing)), check=False
         )
-    reserved = sum(min(_count_pages(folder, "free"), count) for folder, count in needed.items())
+    reserved = sum(min(_read_page_count(folder, "free"), count) for folder, count in needed.items())
     if reserved == needed.total():
         return None
     for command in undo_commands:

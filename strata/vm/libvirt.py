@@ -27,17 +27,17 @@ PROCESSES = "/run/libvirt/qemu"
 FIRST_SUBNET = 185
 
 
-def is_answering() -> bool:
+def is_libvirt_answering() -> bool:
     """Return whether libvirt's daemon, or systemd for it, listens at its socket."""
-    return daemons.is_listening(SOCKET)
+    return daemons.has_listener(SOCKET)
 
 
-def start_daemon() -> None:
+def start_libvirt_daemon() -> None:
     """Start libvirt's daemon if it does not answer and no service manager starts it.
 
     Raises UserError if the daemon does not answer then.
     """
-    daemons.start_daemon("libvirt does not answer", "libvirtd.sh", is_answering)
+    daemons.start_daemon_by_script("libvirt does not answer", "libvirtd.sh", is_libvirt_answering)
 
 
 def run_virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
@@ -52,19 +52,19 @@ def run_virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
 def list_domains() -> list[str]:
     """Return the names of Strata's domains, running or not, found by the prefix of their names.
 
-    strata.vm.machine gives the names, ``PREFIX-DIGEST``.  Raises UserError if libvirt does not
+    strata.vm.machine forms the names, ``PREFIX-DIGEST``.  Raises UserError if libvirt does not
     answer.
     """
     names = run_virsh("list", "--all", "--name").split()
     return [name for name in names if name.startswith(f"{get_name_prefix()}-")]
 
 
-def compute_card_addresses(subnet: str, number: int) -> tuple[str, str]:
+def compute_interface_addresses(subnet: str, number: int) -> tuple[str, str]:
     """Return (MAC address, IP address) of a machine's network interface.
 
     subnet: the machines' network, as ADDRESS/24.  number: the number of the machine, from 0.
-    The same home, network and number must always give the same addresses: a snapshot fits no
-    others.
+    The same home folder, network and number must always give the same addresses: a snapshot cannot
+    be restored with others.
     """
     digest = sha256(f"{paths.compute_home_mark()}/{number}".encode()).digest()
     # Addresses below .10 are the bridge's and the client's.
@@ -73,15 +73,16 @@ def compute_card_addresses(subnet: str, number: int) -> tuple[str, str]:
 
 
 def format_network_xml(subnet: str, machines: int = 1) -> str:
-    """Return the XML of the machines' network: a bridge, fixed addresses, and no way out.
+    """Return the XML of the machines' network: an isolated bridge with a fixed address for each.
 
-    subnet: the network, as ADDRESS/24.  machines: how many get an address, at least one.
-    Bridge and network have one name: the client's link finds the bridge by it.
+    subnet: the network, as ADDRESS/24.  machines: the number of machines, at least one.
+    Bridge and network have the same name, by which the client's link finds the bridge.
     """
     network = ipaddress.ip_network(subnet)
-    hosts = [compute_card_addresses(subnet, number) for number in range(machines)]
+    hosts = [compute_interface_addresses(subnet, number) for number in range(machines)]
     reserved = "".join(f"<host mac='{mac}' ip='{address}'/>" for mac, address in hosts)
-    (_, first), (_, last) = hosts[0], hosts[-1]
+    _, first = hosts[0]
+    _, last = hosts[-1]
     return (
         f"<network><name>{get_name_prefix()}</name>"
         f"<bridge name='{get_name_prefix()}' stp='off' delay='0'/><dns enable='no'/>"
@@ -93,46 +94,47 @@ def format_network_xml(subnet: str, machines: int = 1) -> str:
 def create_network(machines: int = 1) -> str:
     """Create the machines' network, replacing an earlier one, and a missing storage pool.
 
-    machines: how many get an address.  Returns the network, as ADDRESS/24.
-    No machine may be up: it would lose its network.  Raises UserError if that fails.
+    machines: the number of machines that get an address.  Returns the network, as ADDRESS/24.
+    No machine may be up: it would lose its network.
+    Raises UserError if the network or the pool cannot be created.
     """
-    # It fails if there is no earlier network.
+    # This fails if no earlier network exists.
     run_virsh("net-destroy", get_name_prefix(), check=False)
     subnet = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
-    create_object("net-create", format_network_xml(subnet, machines))
-    pool = vagrant_box.get_cache_path("pool")
+    create_libvirt_object("net-create", format_network_xml(subnet, machines))
+    pool = vagrant_box.get_machine_cache_path("pool")
     os.makedirs(pool, exist_ok=True)
     if get_name_prefix() not in run_virsh("pool-list", "--name").split():
         run_virsh("pool-create-as", get_name_prefix(), "dir", "--target", pool)
     return subnet
 
 
-def create_object(command: str, xml: str) -> None:
+def create_libvirt_object(command: str, xml: str) -> None:
     """Create a libvirt object from its XML.
 
     command: the virsh command that creates it, for example net-create.
     Raises UserError if the command fails.  The XML stays in the cache, as object.xml.
     """
-    path = vagrant_box.get_cache_path("object.xml")
+    path = vagrant_box.get_machine_cache_path("object.xml")
     write_text(path, xml)
     run_virsh(command, path)
 
 
-def remove_domains(only: str | None = None) -> list[str]:
+def remove_domains(only_name: str | None = None) -> list[str]:
     """Kill and remove Strata's domains, and delete their volumes; return a phrase for each.
 
-    only: the name of the only domain to be removed; None removes all.
+    only_name: the name of the only domain to be removed; None removes all.
     A missing domain is not an error.  Raises UserError if libvirt does not answer, or if a
     domain still exists afterwards.
     """
-    removed = [name for name in list_domains() if only in (None, name)]
+    removed = [name for name in list_domains() if only_name in (None, name)]
     for name in removed:
-        # Only a kill ends the domain before it writes its disks, which are deleted anyway.
+        # A kill, unlike virsh, saves the time in which QEMU writes its disks, which are deleted.
         if pid := find_domain_process(name):
             capture_output(wrap_as_root(["kill", "-KILL", "--", str(pid)]), check=False)
             # The kernel needs some time to free the process's memory.
             wait_for_process(pid, 10)
-        # Either fails if libvirt has already removed what it would remove.
+        # Each command fails if libvirt has already done it.
         run_virsh("destroy", name, check=False)
         run_virsh(
             "undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False
@@ -141,32 +143,33 @@ def remove_domains(only: str | None = None) -> list[str]:
     if remaining:
         name = min(remaining)
         raise UserError(f"libvirt did not remove the domain {name}: see `virsh list --all`")
-    volumes = vagrant_box.remove_volumes(only or f"{get_name_prefix()}-")
+    volumes = vagrant_box.remove_volumes(only_name or f"{get_name_prefix()}-")
     return [*(f"domain {name}" for name in removed), *(f"volume {name}" for name in volumes)]
 
 
 def find_domain_process(name: str) -> int | None:
     """Return the ID of a domain's QEMU process; None if it does not run.
 
-    Reads libvirt's file of that ID as root, without asking libvirt.
+    name: the name of the domain.
+    Reads the file in which libvirt keeps the ID, as root; libvirt need not answer.
     """
     pid = capture_output(
         wrap_as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False
     ).stdout.strip()
     path = f"/proc/{pid}/cmdline"
-    # The domain may have ended, and another process may have its ID by now.  libvirt starts QEMU
-    # with the argument `-name guest=NAME,...`.
+    # The domain may have ended, and another process may have its ID by now: QEMU's process is
+    # recognized by the argument `-name guest=NAME,...`, with which libvirt starts it.
     command_line = observe.read_files([path]).get(path, "")
     return int(pid) if f"guest={name}," in command_line else None
 
 
-def remove_objects() -> list[str]:
+def remove_libvirt_objects() -> list[str]:
     """Remove Strata's domains, volumes, network and storage pool; return a phrase for each.
 
     The pool's folder stays, with the disks of boxes.  Nothing is removed if libvirt does not
     answer.  A second call removes nothing.
     """
-    if not is_answering():
+    if not is_libvirt_answering():
         return []
     removed = remove_domains()
     for kind, description in (("net", "network"), ("pool", "storage pool")):

@@ -13,7 +13,7 @@ from strata.util.data_types import Fields, Image, WantedMachine
 from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree, write_json, write_text
 from strata.util.process import capture_output, wait_for_process, wrap_as_root
-from strata.util.progress import count_one_off, print_topic, report_step
+from strata.util.progress import count_one_off_time, print_topic_message, report_step
 from strata.util.timeouts import scale_timeout
 from strata.vm import (
     acceleration,
@@ -57,8 +57,10 @@ class Machine:
         image: Image,
         warmup: dict[str, list[list[str]]] | None = None,
     ) -> None:
-        """Keep the arguments, which the class describes; the machine is not defined yet."""
-        self.options, self.context, self.image = options, context, image
+        """Store the arguments, which the class describes; the machine is not defined yet."""
+        self.options = options
+        self.context = context
+        self.image = image
         self.warmup = warmup or {}
         self.folder = context.folder
         self.refused: dict[str, str] = {}
@@ -68,13 +70,13 @@ class Machine:
         """Boot the machine or restore it from a snapshot, and return ``system.vm`` for the records.
 
         docs/files.md describes the keys.  Sets `wanted`, `refused` and `booted`.  A run's first
-        machine may be booted only to make a snapshot, and then restored from that.
-        The journal must already hold the machine's clean-up.
+        machine may be booted only to save a snapshot, and then be restored from it.
+        The journal must already hold the machine's cleanup.
         Raises UserError if the machine does not start, or may run on other CPUs than the
         experiment's.
         """
-        owner = run.identify_run()
-        with count_one_off():
+        owner = run.identify_run_process()
+        with count_one_off_time():
             self.wanted = self.prepare_machine()
         is_restored = (
             self.options["fresh"] == "snapshot"
@@ -85,12 +87,12 @@ class Machine:
         )
         restore_seconds = None
         if is_restored:
-            with count_one_off():
+            with count_one_off_time():
                 name = self._ensure_snapshot(owner)
-            restore_seconds = self._restore(name, owner)
+            restore_seconds = self._restore_snapshot(name, owner)
         else:
-            self._boot()
-        with count_one_off():
+            self._boot_machine()
+        with count_one_off_time():
             if not is_restored:
                 self._run_warmup()
             profile = self.options["settings"]
@@ -106,30 +108,31 @@ class Machine:
         }
 
     def prepare_machine(self) -> WantedMachine:
-        """Make the machine's surroundings, and return all settings that Vagrant and libvirt get.
+        """Prepare the host for the machine, and return the settings for Vagrant and libvirt.
 
-        The first of several equal machines makes the network, the storage pool and the huge pages
-        for all.  Writes the ssh configuration and vm.json into the system's folder;
-        vagrant/Vagrantfile reads the latter.  Adds to `refused`.
-        The machine's name ends with a hash of all inputs of its domain, by which a snapshot is
-        found: an input that is missing there would restore a machine with old settings.
+        The first of several equal machines prepares network, storage pool and huge pages for all.
+        Writes the ssh configuration and vm.json into the system's folder; vagrant/Vagrantfile reads
+        vm.json.  Adds to `refused`.
+        The machine's name ends with a hash of all inputs of its domain, and snapshots are found by
+        the name.  An input that is not hashed would let a machine be restored with old settings.
         Raises UserError if KVM was not tried yet, the box is missing, or the host lacks memory.
         """
         if self.options["accelerator"] is None:
             raise UserError(
                 "whether KVM runs a guest was not tested yet: run `python3 -m strata image`"
             )
-        part, parts = self.context.part, self.context.parts
+        part = self.context.part
+        part_count = self.context.part_count
         box = vagrant_box.require_box(self.image["recipe"])
-        machines = self._resolve_machines()
-        inputs = [self.options, machines[part], part, parts, box["box"], box["host_key"]]
+        machines = self._resolve_all_machines()
+        inputs = [self.options, machines[part], part, part_count, box["box"], box["host_key"]]
         digest = sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:8]
         name = f"{paths.get_name_prefix()}-{digest}"
-        libvirt.start_daemon()
+        libvirt.start_libvirt_daemon()
         subnet, refusal = self._prepare_shared_host(machines)
         if refusal:
             self.refused["huge_pages"] = refusal
-        mac, address = libvirt.compute_card_addresses(subnet, part)
+        mac, address = libvirt.compute_interface_addresses(subnet, part)
         requested: WantedMachine = {
             **machines[part],
             "huge_pages": machines[part]["huge_pages"] and not refusal,
@@ -138,63 +141,66 @@ class Machine:
             "box": box["box"],
             "data_disk": f"{name}-data.img",
             # This path must be the same for the saved domain and the restored one.
-            "console": vagrant_box.get_cache_path("consoles", f"{name}.log"),
+            "console": vagrant_box.get_machine_cache_path("consoles", f"{name}.log"),
             "home": paths.get_name_prefix(),
             "subnet": subnet,
             "mac": mac,
             "address": address,
         }
         key = os.path.join(box["folder"], "key")
-        ssh.write_configuration(self.folder, address, key, box["host_key"])
+        ssh.write_ssh_configuration(self.folder, address, key, box["host_key"])
         write_json(os.path.join(self.folder, "vm.json"), requested)
         return requested
 
     def _prepare_shared_host(self, machines: list[WantedMachine]) -> tuple[str, str | None]:
-        """Return (the network, why the machines have no huge pages or None), which machines share.
+        """Return (the machines' network, why they have no huge pages or None).
 
-        The network is ADDRESS/24.  The first machine makes them: it removes all domains of Strata,
-        creates the network and reserves huge pages if the machines want them.  Later ones read the
+        machines: the settings of all equal machines.
+        The network is ADDRESS/24.  The first machine removes all domains of Strata, creates the
+        network, and reserves huge pages if the settings request them.  Later machines read the
         first one's vm.json, which must be complete.
         """
         if self.context.part > 0:
             first: WantedMachine = read_json(os.path.join(self.context.first_folder, "vm.json"))
             return first["subnet"], first["huge_pages_refused"]
         libvirt.remove_domains()
-        subnet = libvirt.create_network(self.context.parts)
+        subnet = libvirt.create_network(self.context.part_count)
         refusal = None
         if machines[0]["huge_pages"]:
             refusal = hugepages.reserve_huge_pages(machines, self.context)
         return subnet, refusal
 
-    def _resolve_machines(self) -> list[WantedMachine]:
+    def _resolve_all_machines(self) -> list[WantedMachine]:
         """Return the settings of each of the equal machines, in the order of their numbers.
 
         Adds to `refused` the devices that no machine can have; the machines start without them.
         Raises UserError if the machines do not fit in the host's memory.
         """
-        parts = self.context.parts
+        machine_count = self.context.part_count
         profile = dict(self.options["settings"])
         if refusal := self._explain_refused_devices():
             self.refused |= {"passthrough": refusal, "card": refusal}
             profile |= {"passthrough": [], "card": None}
         memory_bytes = capacity.read_host_facts()["memory_bytes"]
         machines = [
-            settings.resolve_machine(
+            settings.resolve_machine_settings(
                 profile,
                 capacity.read_topology(),
                 memory_bytes,
                 self.options["accelerator"],
                 part=part,
-                of=parts,
+                machine_count=machine_count,
                 mask=self.context.mask,
             )
-            for part in range(parts)
+            for part in range(machine_count)
         ]
-        mib, available_mib = machines[0]["memory_mib"], memory_bytes // settings.MIB
-        if parts > 1 and parts * mib > available_mib:
+        mib = machines[0]["memory_mib"]
+        available_mib = memory_bytes // settings.MIB
+        if machine_count > 1 and machine_count * mib > available_mib:
             raise UserError(
-                f"config.yaml: vm.profiles.{self.options['profile']}.memory: {parts} machines of "
-                f"{mib} MiB do not fit in {available_mib} MiB; give each less, or say host"
+                f"config.yaml: vm.profiles.{self.options['profile']}.memory: {machine_count} "
+                f"machines of {mib} MiB do not fit in {available_mib} MiB; give each less, or say "
+                "host"
             )
         return machines
 
@@ -204,49 +210,50 @@ class Machine:
         If one device is refused, the machine gets none of them.
         """
         devices = self.options["settings"]["passthrough"]
-        if devices and self.context.parts > 1:
+        if devices and self.context.part_count > 1:
             return "a device can be in one machine only"
         accelerator = self.options["accelerator"]
-        reasons = [passthrough.find_obstacle(device, accelerator) for device in devices]
+        reasons = [passthrough.explain_unusable_device(device, accelerator) for device in devices]
         return "; ".join(filter(None, reasons)) or None
 
     def _ensure_snapshot(self, owner: Fields) -> str:
-        """Return the name of this run's snapshot of this machine after the warm-up.
+        """Return the name of this run's snapshot of this machine after the warm-up; save it first.
 
         owner: the process of the run.
         If the snapshot is missing, the machine boots, warms up and is saved, which stops it.  The
         state before the warm-up is saved, too, for environments with other layers in the machine.
-        Raises UserError if that fails.
+        Raises UserError if the machine does not boot or cannot be saved.
         """
         snapshot.remove_orphaned_snapshots()
         # A snapshot fits only its own network and its own kind of memory.
         names = [self.wanted["name"], self.wanted["subnet"].split(".")[2]]
         if self.wanted["huge_pages"]:
             names.append("huge")
-        plain = "-".join(names)
-        warm = "-".join([plain, *sorted(self.warmup)])
-        if snapshot.has_snapshot(warm, owner):
-            return warm
-        if not snapshot.has_snapshot(plain, owner):
-            self._boot()
+        booted_name = "-".join(names)
+        # Without a warm-up, both names are equal.
+        warm_name = "-".join([booted_name, *sorted(self.warmup)])
+        if snapshot.has_snapshot(warm_name, owner):
+            return warm_name
+        if not snapshot.has_snapshot(booted_name, owner):
+            self._boot_machine()
             # A restored machine then has its data disk mounted, and the programs of the guest's
             # script in its page cache.
             applied.prepare_guest(self.folder)
-            self._save_snapshot(plain, owner)
+            self._save_snapshot(booted_name, owner)
         if self.warmup:
-            self._restore(plain, owner)
+            self._restore_snapshot(booted_name, owner)
             self._run_warmup()
-            self._save_snapshot(warm, owner)
-        return warm
+            self._save_snapshot(warm_name, owner)
+        return warm_name
 
     def _save_snapshot(self, name: str, owner: Fields) -> None:
-        """Save the machine as a snapshot for this run; the machine is stopped then.
+        """Save the machine as a snapshot for this run, which stops the machine.
 
         name: the name of the snapshot.  owner: the process of the run.
         Raises UserError if the machine cannot be saved.
         """
-        # A restored machine would not know this connection of ssh.
-        ssh.close_connection(self.folder)
+        # A restored machine would not recognize this ssh connection.
+        ssh.close_ssh_connection(self.folder)
         with report_step("vm", "saving the machine, from which later ones are restored"):
             snapshot.save_snapshot(name, owner, self.wanted["name"])
 
@@ -258,11 +265,11 @@ class Machine:
         for name, commands in self.warmup.items():
             with report_step("vm", f"starting {name} in the machine"):
                 for argv in commands:
-                    ssh.run_command(
+                    ssh.run_in_machine(
                         self.folder, argv, timeout=BOOT_TIMEOUT[self.options["accelerator"]]
                     )
 
-    def _restore(self, name: str, owner: Fields) -> float:
+    def _restore_snapshot(self, name: str, owner: Fields) -> float:
         """Restore the machine from a snapshot of this run, and set its clock to the host's.
 
         name: the name of the snapshot.  owner: the process of the run.
@@ -271,36 +278,39 @@ class Machine:
         """
         started = time.monotonic()
         snapshot.restore_snapshot(name, owner)
-        # The clock stood still since the machine was saved.
-        ssh.run_command(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
+        # The machine's clock stopped when the machine was saved.
+        ssh.run_in_machine(
+            self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120
+        )
         return round(time.monotonic() - started, 3)
 
-    def _boot(self) -> None:
+    def _boot_machine(self) -> None:
         """Define the machine and boot it; remove it and try again if that fails.
 
-        There are at most :data:`ATTEMPTS` attempts, and the reason of each failure is printed.
+        The method makes at most :data:`ATTEMPTS` attempts, and prints the reason of each failure.
         Sets `booted`, whose seconds are from the domain's start to the end of the first command.
         Raises UserError after the last attempt.
         """
-        name, console = self.wanted["name"], self.wanted["console"]
+        name = self.wanted["name"]
+        console = self.wanted["console"]
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                with count_one_off(), report_step("vm", "making the machine with Vagrant"):
+                with count_one_off_time(), report_step("vm", "making the machine with Vagrant"):
                     define_machine(self.folder, self.wanted)
                 started = time.monotonic()
                 with report_step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
                     libvirt.run_virsh("start", name)
                     self._wait_for_ssh()
-                    ssh.run_command(self.folder, ["true"], timeout=60)
+                    ssh.run_in_machine(self.folder, ["true"], timeout=60)
                 seconds = round(time.monotonic() - started, 3)
                 self.booted = {"attempts": attempt, "boot_seconds": seconds}
                 return
             except UserError as error:
                 reason = f"attempt {attempt} of {ATTEMPTS} to boot failed: {error}"
                 reason += f"; its console: {console}"
-                print_topic("vm", reason)
-                # The next attempt begins with nothing of this one.
-                ssh.close_connection(self.folder)
+                print_topic_message("vm", reason)
+                # The next attempt must find nothing of this one.
+                ssh.close_ssh_connection(self.folder)
                 libvirt.remove_domains(name)
                 remove_vagrant_files(self.folder)
         raise UserError(f"the virtual machine did not boot: {reason}")
@@ -331,32 +341,32 @@ def define_machine(folder: str, requested: WantedMachine) -> None:
 
     folder: the folder of the system, whose vm.json Vagrant reads.
     requested: the content of vm.json.
-    The first definition from a box copies the box's disk into the storage pool; a file with the
-    ending ``.whole`` marks a complete copy, and is removed with it.
-    Raises UserError if Vagrant or libvirt fails; then nothing is undone.
+    The first definition from a box copies the box's disk into the storage pool.  A file with the
+    extension ``.whole`` marks a complete copy, and is removed together with the copy.
+    Raises UserError if Vagrant or libvirt fails; what was done until then is not undone.
     """
     _create_console(requested["console"])
     _create_data_disk(requested)
     # Vagrant copies the disk of a box into the pool once, and then assumes that an existing copy is
     # complete.
     copy = f"{requested['box']}{vagrant_box.COPY}"
-    complete = vagrant_box.get_cache_path("pool", f"{copy}.whole")
+    complete = vagrant_box.get_machine_cache_path("pool", f"{copy}.whole")
     if not os.path.exists(complete):
         vagrant_box.remove_volumes(copy)
     libvirt.run_virsh("pool-refresh", paths.get_name_prefix())
     _run_vagrant(folder)
     write_text(complete, "")
-    # Vagrant's definition is replaced by itself with the settings that it cannot write.
+    # The definition is replaced by one that adds the settings that Vagrant cannot write.
     xml = libvirt.run_virsh("dumpxml", "--inactive", requested["name"])
-    libvirt.create_object("define", domain.add_settings(xml, requested["extra"]))
+    libvirt.create_libvirt_object("define", domain.add_domain_settings(xml, requested["extra"]))
 
 
 def _create_console(path: str) -> None:
-    """Create the empty file of the guest's console.
+    """Create an empty file for the output of the guest's console.
 
     path: the path of the file, which is emptied if it exists.
-    QEMU writes it as root; this user owns the file, and can read it.  After a failed boot, a
-    message names the file.
+    QEMU writes the file as root; this user owns it, and so can read it.  After a failed boot, a
+    message names it.
     """
     os.makedirs(os.path.dirname(path), exist_ok=True)
     owner = ["-m", "0644", "-o", str(os.getuid())]
@@ -364,12 +374,14 @@ def _create_console(path: str) -> None:
 
 
 def _create_data_disk(requested: WantedMachine) -> None:
-    """Create the sparse data disk in the storage pool, with an ext4 file system.
+    """Create a machine's sparse data disk in the storage pool, with an ext4 file system.
 
-    An earlier disk of this name is overwritten.  applied.prepare_guest mounts it by its label.
-    The file system is initialized here, since the guest would do so during a measurement.
+    requested: the settings of the machine; `data_disk` and `data_disk_bytes` are read.
+    An earlier disk of this name is overwritten.  applied.prepare_guest mounts the disk by its
+    label.  The file system is initialized completely here: otherwise the guest's kernel would do so
+    during a measurement.
     """
-    path = vagrant_box.get_cache_path("pool", requested["data_disk"])
+    path = vagrant_box.get_machine_cache_path("pool", requested["data_disk"])
     kib = requested["data_disk_bytes"] // 1024
     # -m 0: no blocks are reserved for root, as whom all programs run anyway.
     options = ["-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
@@ -378,14 +390,15 @@ def _create_data_disk(requested: WantedMachine) -> None:
 
 
 def _run_vagrant(folder: str) -> None:
-    """Run Vagrant as root, which defines the machine from vm.json in the system's folder.
+    """Run Vagrant as root to define a machine by the file vm.json in the system's folder.
 
-    vagrant/Vagrantfile reads STRATA_VM, and then ends `vagrant up` before the machine starts.
+    folder: the folder of the system.
+    vagrant/Vagrantfile reads STRATA_VM, and ends `vagrant up` before the machine starts.
     :func:`remove_vagrant_files` removes what Vagrant leaves in the system's folder.
     Raises UserError if Vagrant fails.
     """
     variables = {
-        "VAGRANT_HOME": vagrant_box.get_cache_path("vagrant"),
+        "VAGRANT_HOME": vagrant_box.get_machine_cache_path("vagrant"),
         "VAGRANT_CWD": os.path.join(paths.PROJECT, "vagrant"),
         "VAGRANT_DOTFILE_PATH": os.path.join(folder, "vagrant"),
         "VAGRANT_CHECKPOINT_DISABLE": "1",
@@ -413,23 +426,24 @@ def _is_ssh_answering(address: str) -> bool:
 
 
 def remove_machine(folder: str) -> None:
-    """Remove Strata's machines with their volumes, network and storage pool from libvirt.
+    """Remove all of Strata's machines, with volumes, network and storage pool, from libvirt.
 
-    folder: the folder of the system, with the ssh configuration.  Vagrant's files in it are
-    removed, too. libvirt is started if it does not answer.  A second call is not an error.
-    The journal's entries of the kind "machine" call this, also for several equal machines.
+    folder: the folder of a system, with the ssh configuration.  Vagrant's files in it are removed,
+    too.  libvirt is started if it does not answer.  A second call is not an error.
+    The journal's cleanups of the kind "machine" call this, once for each of several equal machines.
     """
-    ssh.close_connection(folder)
-    libvirt.start_daemon()
-    libvirt.remove_objects()
+    ssh.close_ssh_connection(folder)
+    libvirt.start_libvirt_daemon()
+    libvirt.remove_libvirt_objects()
     remove_vagrant_files(folder)
 
 
 def remove_vagrant_files(folder: str) -> None:
     """Remove Vagrant's files about the machine of a system, and its index of all machines.
 
-    folder: the folder of the system.  Vagrant would otherwise take the machine for an existing one.
+    folder: the folder of the system.
+    With these files, Vagrant would take a machine that was removed for an existing one.
     """
-    index = vagrant_box.get_cache_path("vagrant", "data", "machine-index")
+    index = vagrant_box.get_machine_cache_path("vagrant", "data", "machine-index")
     for path in (os.path.join(folder, "vagrant"), index):
         remove_tree(path)

@@ -42,12 +42,12 @@ ip -4 -o address show dev "$2" | sed -n 's/.* inet \\([^ ]*\\) .*/\\1/p'
 """
 
 
-def find_obstacle(address: str, accelerator: str) -> str | None:
-    """Return why a PCI device cannot be passed to a guest here; None if it can.
+def explain_unusable_device(address: str, accelerator: str) -> str | None:
+    """Return why a PCI device of this host cannot be passed through to a guest; None if it can.
 
-    The sentence has a remedy if there is one.
+    The reason includes the remedy if one exists.
     address: the device's PCI address.
-    accelerator: of virtual machines on this host, "kvm" or "tcg", as the trial of KVM found it.
+    accelerator: the accelerator of virtual machines on this host, "kvm" or "tcg".
     """
     folder = os.path.join(DEVICES, address)
     if not os.path.isdir(folder):
@@ -63,20 +63,20 @@ def find_obstacle(address: str, accelerator: str) -> str | None:
 
 
 def set_card_address(folder: str, requested: WantedMachine) -> str:
-    """Give the guest's own network card its IP address, and return the address seen there.
+    """Set the IP address of the guest's passed-through network card; return the observed address.
 
     folder: the folder of the system, with the ssh configuration.
     requested: the settings of the machine, whose `card` is not None.
     Writes a network configuration in the guest, and waits up to LINK_TIMEOUT seconds for the link.
-    Raises UserError if the guest has not exactly one network card of its own, or it has no link.
+    Raises UserError if the guest does not have exactly one such card, or if it has no link.
     """
-    # For type checkers; the caller looked.
+    # This is for type checkers: the caller has checked it.
     assert requested["card"]
     address = requested["card"]["address"]
     script = ["sh", "-c", _SET_ADDRESS, "strata", requested["mac"], address]
-    # The names of the cards, then the address if there is one card and it has a link.  A call waits
-    # for the link longer than the script does.
-    cards, *addresses = ssh.run_command(folder, script, timeout=180).splitlines()
+    # The first line has the names of the cards; a second line has the address, if one card exists
+    # and has a link.  The timeout is longer than the script waits for the link.
+    cards, *addresses = ssh.run_in_machine(folder, script, timeout=180).splitlines()
     if not addresses:
         raise UserError(
             f"the guest has no card with {address}: of {', '.join(requested['passthrough'])} it "
@@ -88,7 +88,7 @@ def set_card_address(folder: str, requested: WantedMachine) -> str:
 
 
 def find_network_interface(address: str) -> str:
-    """Return the name of the host's network interface that a virtual function belongs to.
+    """Return the name of the host's network interface to which a virtual function (SR-IOV) belongs.
 
     address: the PCI address of the virtual function.
     Raises UserError if the device is not a virtual function of an interface of this host.

@@ -21,12 +21,13 @@ EMULATED_CPU = {
     "model": "Nehalem",
     "features": [{"name": "cx16", "policy": "disable"}],
 }
-# Kernel arguments without which a guest distrusts the emulated clock, and takes a busy host for a
+# Without these kernel arguments, a guest distrusts the emulated clock, and takes a busy host for a
 # stuck CPU.
 EMULATED_ARGUMENTS = "tsc=reliable no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
-# The value of `memory` that gives a machine what the workloads need, and the largest share of its
-# memory that they may fill.
-NEEDED, MAX_MEMORY_SHARE = "needed", 0.9
+# The value of `memory` that gives a machine as much as the workloads need.
+NEEDED = "needed"
+# The largest share of such a machine's memory that the workloads may fill: its kernel needs some.
+MAX_MEMORY_SHARE = 0.9
 # The least memory of such a machine, in GiB.
 LEAST_GIB = 4
 # The settings that a profile leaves out; schemas/vm.schema.json explains each.
@@ -50,7 +51,8 @@ DEFAULTS: dict[str, Any] = {
 def complete_profile(profile: Fields | None, scale: str, memory_bytes: int = 0) -> Fields:
     """Return a profile with all its settings, each with its value at this scale.
 
-    The result is in the plan, which identifies a cell: new defaults measure cells again.
+    The result is in the plan, which identifies cells: if a default changes, they are measured
+    again.
     profile: the settings in config.yaml; None: all settings have their defaults.
     scale: the name of the experiment's scale.
     memory_bytes: the memory of the largest workload, for a machine with ``memory: needed``.
@@ -68,18 +70,20 @@ def compute_spare_memory(total: int) -> int:
 
     total: the host's memory in bytes.
     The host keeps an eighth for its kernel, its page cache and QEMU: at least 2 GiB, but never more
-    than half.  Other numbers change the memory, and so the results, of machines with memory: host.
+    than half.  Other numbers would change the memory, and so the results, of machines whose profile
+    has ``memory: host``.
     """
     host_bytes = max(total // 8, 2 * GIB)
     return max(total - host_bytes, total // 2) // (64 * MIB) * (64 * MIB)
 
 
-def count_shape(cpus: list[Fields]) -> dict[str, int] | None:
-    """Return ``{sockets, cores, threads}``: sockets, cores of each socket, threads of each core.
+def compute_cpu_topology(cpus: list[Fields]) -> dict[str, int] | None:
+    """Return ``{sockets, cores, threads}`` of CPUs: cores of each socket, threads of each core.
 
     cpus: CPUs of the host, as :func:`strata.host.capacity.read_topology` returns them; their keys
-    `socket` and `core` are read.  Vagrant gets the result as it is, and readers rely on its order.
-    None if the CPUs are unevenly distributed, so that three numbers do not describe them.
+    `socket` and `core` are read.
+    Returns None if the CPUs are unevenly distributed, so that three numbers do not describe them.
+    vagrant/Vagrantfile reads the result, and :mod:`strata.vm.applied` relies on its order.
     """
     threads_of_core = Counter((cpu["socket"], cpu["core"]) for cpu in cpus)
     cores_of_socket = Counter(socket for socket, _ in threads_of_core)
@@ -94,12 +98,13 @@ def count_shape(cpus: list[Fields]) -> dict[str, int] | None:
     }
 
 
-def _divide_memory(cpus: list[Fields], memory_mib: int) -> list[Fields]:
+def _divide_memory_by_node(cpus: list[Fields], memory_mib: int) -> list[Fields]:
     """Return ``[{cpus, memory}, …]``, the guest's memory nodes: a range of vCPUs, and MiB.
 
-    cpus: the host's CPU of each vCPU, node by node.
-    Each node's memory is proportional to its vCPUs, in whole huge pages of 2 MiB; the last node
-    also gets what is left.  vagrant/Vagrantfile and strata.vm.hugepages read the keys.
+    cpus: the host's CPU of each vCPU, ordered by node.
+    memory_mib: the guest's memory.
+    Each node's memory is proportional to its number of vCPUs, in whole huge pages of 2 MiB; the
+    last node also gets the remainder.  vagrant/Vagrantfile and strata.vm.hugepages read the keys.
     """
     nodes: list[Fields] = []
     first = 0
@@ -120,24 +125,24 @@ def _list_machine_cpus(
     vcpus: its number of vCPUs.
     topology: the host's CPUs, in the order in which machines get them.
     machine_count: the number of machines.
-    Machines do not share CPUs; if the host has too few CPUs, they recur.
+    Machines share CPUs only if the host has fewer CPUs than all machines have vCPUs.
     """
     first = part * max(_count_cpus_per_machine(topology, machine_count), vcpus)
     return [topology[(first + number) % len(topology)] for number in range(vcpus)]
 
 
 def _count_cpus_per_machine(topology: list[Fields], machine_count: int) -> int:
-    """Return how many of the host's CPUs each of several equal machines has, at least one."""
+    """Return how many of the host's CPUs each of several equal machines gets; at least one."""
     return max(1, len(topology) // machine_count)
 
 
-def resolve_machine(
+def resolve_machine_settings(
     profile: Fields,
     topology: list[Fields],
     memory_bytes: int,
     accelerator: str,
     part: int = 0,
-    of: int = 1,
+    machine_count: int = 1,
     mask: str | None = None,
 ) -> WantedMachine:
     """Return all settings of a machine that follow from its profile and the host.
@@ -145,32 +150,34 @@ def resolve_machine(
     profile: a complete profile, as :func:`complete_profile` returns it.
     topology: the host's CPUs, as :func:`strata.host.capacity.read_topology` returns them.
     memory_bytes: the host's memory.  accelerator: kvm or tcg.
-    part, of: the machine's number, from 0, and the number of equal machines, which share CPUs and
-    memory evenly.
+    part: the machine's number, from 0.
+    machine_count: the number of equal machines, which share CPUs and memory evenly.
     mask: the CPUs that the experiment is restricted to; None: all.
-    A setting that does not apply is None or empty.  vagrant/Vagrantfile relies on the keys, and a
-    snapshot fits only machines with all values equal.
-    `extra` is for :func:`strata.vm.domain.add_settings`, except the kernel's `arguments`.
+    A setting that does not apply is None or empty.  vagrant/Vagrantfile relies on the keys.  A
+    snapshot fits only machines whose settings are all equal.
+    :func:`strata.vm.domain.add_domain_settings` reads `extra`, except the kernel's `arguments`.
     """
     is_kvm = accelerator == "kvm"
-    vcpus = _count_cpus_per_machine(topology, of)
+    vcpus = _count_cpus_per_machine(topology, machine_count)
     if profile["cpus"] != "host":
         vcpus = int(profile["cpus"])
-    cpus = _list_machine_cpus(part, vcpus, topology, of)
-    memory_mib = _resolve_memory(profile["memory"], memory_bytes, of)
-    # The guest has the host's topology and memory nodes only if it has a shape.
-    guest_shape, nodes, host_nodes = None, None, None
+    cpus = _list_machine_cpus(part, vcpus, topology, machine_count)
+    memory_mib = _resolve_memory(profile["memory"], memory_bytes, machine_count)
+    guest_topology = None
     if profile["topology"] == "host" and vcpus <= len(topology):
-        guest_shape = count_shape(cpus)
-    if guest_shape:
-        nodes = _divide_memory(cpus, memory_mib)
+        guest_topology = compute_cpu_topology(cpus)
+    # The guest has memory nodes only if it has the host's topology.
+    nodes = None
+    host_nodes = None
+    if guest_topology:
+        nodes = _divide_memory_by_node(cpus, memory_mib)
         host_nodes = _list_host_nodes(cpus, topology) if profile["pin"] else None
     affinity = {}
     if profile["pin"]:
         affinity = {str(vcpu): str(cpu["cpu"]) for vcpu, cpu in enumerate(cpus)}
     emulator_cpus = None
     if profile["pin_emulator"]:
-        emulator_cpus = _list_emulator_cpus(vcpus, topology, part, of)
+        emulator_cpus = _list_emulator_cpus(vcpus, topology, part, machine_count)
     disk = {}
     for key in ("cache", "io"):
         if profile[f"disk_{key}"] != "default":
@@ -181,7 +188,7 @@ def resolve_machine(
         "memory_mib": memory_mib,
         "driver": "kvm" if is_kvm else "qemu",
         "cpu": _choose_cpu_model(profile["topology"], is_kvm),
-        "topology": guest_shape,
+        "topology": guest_topology,
         "affinity": affinity,
         "numa": nodes,
         "huge_pages": profile["huge_pages"],
@@ -193,7 +200,7 @@ def resolve_machine(
             # All threads that the profile does not pin run on these CPUs.
             "mask": mask,
             # Only the CPU model host-passthrough can show the host's caches.
-            "host_caches": bool(guest_shape and is_kvm),
+            "host_caches": bool(guest_topology and is_kvm),
             "emulator": emulator_cpus,
             "iothread": profile["iothread"],
             # QEMU under emulation has no vhost-net.
@@ -217,9 +224,10 @@ def _resolve_memory(requested: str, memory_bytes: int, machine_count: int) -> in
 
 
 def _choose_cpu_model(topology: str, is_kvm: bool) -> Fields:
-    """Return libvirt's CPU model, ``{mode, features}``, with `model` under emulation.
+    """Return libvirt's CPU model, ``{mode, features}``; under emulation also `model`.
 
-    topology: the topology of the profile; "host" needs a model that is equal to the host's CPU.
+    topology: the topology of the profile; for "host", the guest's CPU must be equal to the host's.
+    is_kvm: whether the machine runs under KVM.
     """
     if not is_kvm:
         return EMULATED_CPU
@@ -230,7 +238,7 @@ def _list_emulator_cpus(vcpus: int, topology: list[Fields], part: int, machine_c
     """Return the CPUs for QEMU's other threads, as a list separated by commas.
 
     They are the CPUs without a vCPU of any machine, or else the first CPU of this machine.
-    The parameters are those of :func:`_list_machine_cpus`.
+    :func:`_list_machine_cpus` describes the parameters.
     """
     vcpu_cpus: set[int] = set()
     for number in range(machine_count):
@@ -242,10 +250,10 @@ def _list_emulator_cpus(vcpus: int, topology: list[Fields], part: int, machine_c
 
 
 def _list_host_nodes(cpus: list[Fields], topology: list[Fields]) -> list[int] | None:
-    """Return, for each of the guest's memory nodes, the host's node that it is bound to.
+    """Return the host's memory node to which each of the guest's memory nodes is bound, in order.
 
     cpus: the host's CPU of each vCPU.  topology: all CPUs of the host.
-    None if the host has one memory node.
+    Returns None if the host has one memory node.
     """
     if len({cpu["node"] for cpu in topology}) == 1:
         return None

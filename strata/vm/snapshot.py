@@ -1,8 +1,8 @@
 """Snapshots of booted machines: saved once in a run, restored for each of its systems.
 
 The snapshots of a run are in a folder that is named after the run's process, and are removed at the
-run's end.  An `owner` is that process: ``{pid, start}``, as :func:`strata.util.run.identify_run`
-returns it.
+run's end.  An `owner` is that process: ``{pid, start}``, as
+:func:`strata.util.run.identify_run_process` returns it.
 """
 
 import os
@@ -15,18 +15,21 @@ from strata.vm import libvirt, vagrant_box
 
 
 def _get_snapshot_folder(owner: Fields, *names: str) -> str:
-    """Return the folder of a run's snapshots, or of one of them.
+    """Return the path of the folder of a run's snapshots, or of one of them.
 
-    owner: the process of the run.  names: the snapshot's name, or none.
-    :func:`remove_orphaned_snapshots` reads the run's process from the folder's name.
+    owner: the process of the run, ``{pid, start}``.  names: the snapshot's name, or nothing.
+    :func:`remove_orphaned_snapshots` parses the name of the run's folder, ``PID-START``.
     """
-    return vagrant_box.get_cache_path("snapshots", f"{owner['pid']}-{owner['start']}", *names)
+    return vagrant_box.get_machine_cache_path(
+        "snapshots", f"{owner['pid']}-{owner['start']}", *names
+    )
 
 
 def has_snapshot(name: str, owner: Fields) -> bool:
-    """Return whether this run saved a complete snapshot of this name.
+    """Return whether a run has saved a complete snapshot of this name.
 
-    owner: the process of the run.  An unfinished snapshot has another name.
+    name: the name of the snapshot.  owner: the process of the run.
+    An unfinished snapshot has another name.
     """
     return os.path.isdir(_get_snapshot_folder(owner, name))
 
@@ -39,7 +42,7 @@ def remove_orphaned_snapshots() -> None:
     for run in list_runs_with_snapshots():
         pid, _, start = run.partition("-")
         if not is_alive({"pid": int(pid), "start": start}):
-            remove_tree(vagrant_box.get_cache_path("snapshots", run))
+            remove_tree(vagrant_box.get_machine_cache_path("snapshots", run))
 
 
 def save_snapshot(name: str, owner: Fields, domain: str) -> None:
@@ -54,7 +57,7 @@ def save_snapshot(name: str, owner: Fields, domain: str) -> None:
     # The folder gets the machine's memory, which no other user may read.
     os.makedirs(unfinished, 0o700)
     libvirt.run_virsh("save", domain, f"{unfinished}/memory", timeout=600)
-    _copy_disks(vagrant_box.get_cache_path("pool"), domain, unfinished)
+    _copy_disks(vagrant_box.get_machine_cache_path("pool"), domain, unfinished)
     os.rename(unfinished, _get_snapshot_folder(owner, name))
 
 
@@ -62,12 +65,12 @@ def restore_snapshot(name: str, owner: Fields) -> None:
     """Copy a snapshot's disks back into the storage pool, and resume its domain.
 
     name: the name of the snapshot.  owner: the process of the run.
-    The snapshot stays.  The network must have the addresses of the saved machine, whose domain must
-    be gone.
+    The snapshot stays.  The saved machine's domain must not exist any more, and the network must
+    have the same addresses as when the machine was saved.
     Raises UserError if virsh or the copy of the disks fails.
     """
     folder = _get_snapshot_folder(owner, name)
-    _copy_disks(folder, paths.get_name_prefix(), vagrant_box.get_cache_path("pool"))
+    _copy_disks(folder, paths.get_name_prefix(), vagrant_box.get_machine_cache_path("pool"))
     libvirt.run_virsh("pool-refresh", paths.get_name_prefix())
     libvirt.run_virsh("restore", f"{folder}/memory", timeout=600)
 
@@ -75,8 +78,8 @@ def restore_snapshot(name: str, owner: Fields) -> None:
 def _copy_disks(source: str, prefix: str, target: str) -> None:
     """Copy the disks in a folder whose names begin with a prefix to another folder, as root.
 
-    source, target: paths of the folders.  Disks there with the same names are overwritten.
-    Raises UserError if there is no such disk, or if the copy fails.
+    source, target: the paths of both folders.  Disks of these names in the target are overwritten.
+    Raises UserError if no disk has such a name, or if the copy fails.
     """
     names = [name for name in os.listdir(source) if name.startswith(prefix)]
     disks = [os.path.join(source, name) for name in names]
@@ -85,11 +88,11 @@ def _copy_disks(source: str, prefix: str, target: str) -> None:
 
 
 def list_runs_with_snapshots() -> list[str]:
-    """Return the sorted names of the runs that have snapshots, such as "PID-START".
+    """Return the sorted names of the runs that have snapshots, each ``PID-START``.
 
-    They are the names of folders of :func:`_get_snapshot_folder`.
+    They are the names of the folders whose paths :func:`_get_snapshot_folder` returns.
     """
-    folder = vagrant_box.get_cache_path("snapshots")
+    folder = vagrant_box.get_machine_cache_path("snapshots")
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
@@ -100,8 +103,8 @@ def remove_snapshots(owner: Fields | None = None) -> list[str]:
     """
     runs = list_runs_with_snapshots()
     if owner is not None:
-        own_run = os.path.basename(_get_snapshot_folder(owner))
-        runs = [run for run in runs if run == own_run]
+        owner_run = os.path.basename(_get_snapshot_folder(owner))
+        runs = [run for run in runs if run == owner_run]
     for run in runs:
-        remove_tree(vagrant_box.get_cache_path("snapshots", run))
+        remove_tree(vagrant_box.get_machine_cache_path("snapshots", run))
     return runs

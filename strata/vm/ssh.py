@@ -18,13 +18,14 @@ def _get_configuration_path(folder: str) -> str:
     return os.path.join(folder, "ssh_config")
 
 
-def write_configuration(folder: str, address: str, key: str, host_key: str) -> None:
+def write_ssh_configuration(folder: str, address: str, key: str, host_key: str) -> None:
     """Write the ssh configuration and the known host key of a machine into the system's folder.
 
+    folder: the folder of the system.
     address: the machine's IP address.
     key: the path of the private key that the machine accepts.
     host_key: the machine's public host key, as "TYPE KEY".
-    The other functions here read the configuration: it must exist before they are called.
+    The other functions of this module need the configuration: call this function first.
     """
     known_hosts = os.path.join(folder, "known_hosts")
     write_text(known_hosts, f"{address} {host_key}\n")
@@ -45,7 +46,7 @@ def write_configuration(folder: str, address: str, key: str, host_key: str) -> N
     write_text(_get_configuration_path(folder), "\n".join(lines) + "\n")
 
 
-def wrap_command(folder: str, argv: list[str]) -> list[str]:
+def build_ssh_command(folder: str, argv: list[str]) -> list[str]:
     """Return the host's command that runs `argv` in the machine, each argument unchanged.
 
     folder: the folder of the system, with the ssh configuration.
@@ -54,16 +55,16 @@ def wrap_command(folder: str, argv: list[str]) -> list[str]:
     return ["ssh", "-F", _get_configuration_path(folder), HOST, "--", shlex.join(argv)]
 
 
-def run_command(folder: str, argv: list[str], timeout: float = 120, check: bool = True) -> str:
+def run_in_machine(folder: str, argv: list[str], timeout: float = 120, check: bool = True) -> str:
     """Run a command in the machine, and return its standard output.
 
     folder: the folder of the system, with the ssh configuration.  timeout: in seconds.
     Raises UserError if the command fails and `check` is set.
     """
-    return capture_output(wrap_command(folder, argv), timeout, check).stdout
+    return capture_output(build_ssh_command(folder, argv), timeout, check).stdout
 
 
-def close_connection(folder: str) -> None:
+def close_ssh_connection(folder: str) -> None:
     """Close the ssh connection that was kept open to the machine, if there is one.
 
     folder: the folder of the system, with the ssh configuration.

@@ -10,28 +10,28 @@ import os
 from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.files import remove_at_once
+from strata.util.files import remove_atomically
 from strata.util.process import capture_output, wrap_as_root
 
 # Vagrant names the copy of a box's disk in the storage pool "BOX_vagrant_box_image_…".
 COPY = "_vagrant_box_image_"
 
 
-def get_cache_path(*names: str) -> str:
-    """Return a path in the cache's folder of virtual machines, which may not exist.
+def get_machine_cache_path(*names: str) -> str:
+    """Return a path in the cache's folder for virtual machines; the path need not exist.
 
-    names: the first is vagrant (Vagrant's home), pool (libvirt's storage pool), consoles or
-    snapshots.
+    names: the names on the path; the first is vagrant (Vagrant's home), pool (libvirt's storage
+    pool), consoles or snapshots.
     """
     return os.path.join(paths.get_home_folder(), "vm", *names)
 
 
 def get_box_name(recipe: str) -> str:
-    """Return the name that Vagrant gives to the box of an image, by the hash of its recipe.
+    """Return the name of an image's box in Vagrant.
 
     recipe: the hash of the image's recipe.
-    The names of the box's copies in the storage pool begin with it, and vagrant/Vagrantfile finds
-    boxes by "strata-".
+    The names of the box's copies in the storage pool begin with this name, and vagrant/Vagrantfile
+    finds boxes by the prefix "strata-".
     """
     return f"strata-{recipe[:12]}"
 
@@ -41,11 +41,11 @@ def _get_box_path(box: str) -> str:
 
     box: the box's name.
     """
-    return get_cache_path("vagrant", "boxes", box, "0", "libvirt")
+    return get_machine_cache_path("vagrant", "boxes", box, "0", "libvirt")
 
 
 def get_box_folder(recipe: str) -> str:
-    """Return the path of the folder of an image's box, which may be missing.
+    """Return the path of the folder of an image's Vagrant box; the folder may be missing.
 
     recipe: the hash of the image's recipe.
     """
@@ -56,7 +56,7 @@ def install_box(recipe: str, new_box: str) -> None:
     """Move a newly made box into Vagrant's home, replacing an earlier box of the image.
 
     recipe: the hash of the image's recipe.
-    new_box: the folder where the box was made, on the same file system; it is gone afterwards.
+    new_box: the folder in which the box was built, on the same file system; it is moved.
     """
     remove_box(recipe)
     os.renames(new_box, get_box_folder(recipe))
@@ -73,7 +73,8 @@ def has_box(recipe: str) -> bool:
 def require_box(recipe: str) -> Fields:
     """Return ``{box, folder, host_key}`` of an image's box: its name, folder and public host key.
 
-    Raises UserError with the remedy if there is no box.
+    recipe: the hash of the image's recipe.
+    Raises UserError with the remedy if the box is missing.
     """
     folder = get_box_folder(recipe)
     if not has_box(recipe):
@@ -81,7 +82,7 @@ def require_box(recipe: str) -> Fields:
             f"the machines' disk of image {recipe[:12]} is not in the cache: run `python3 -m "
             "strata image`"
         )
-    # packer/box.sh makes the file: type, key, and a comment that is left out.
+    # packer/box.sh writes the file: type, key, and a comment, which is left out here.
     with open(os.path.join(folder, "host_key.pub"), encoding="utf-8") as file:
         host_key = " ".join(file.read().split()[:2])
     return {"box": get_box_name(recipe), "folder": folder, "host_key": host_key}
@@ -92,8 +93,8 @@ def remove_box(recipe: str) -> None:
 
     recipe: the hash of the image's recipe.  A missing box is not an error.
     """
-    remove_at_once(
-        get_cache_path("vagrant", "boxes", get_box_name(recipe)),
+    remove_atomically(
+        get_machine_cache_path("vagrant", "boxes", get_box_name(recipe)),
         paths.get_unfinished_folder("removed-box"),
     )
     remove_orphaned_copies()
@@ -118,7 +119,8 @@ def remove_orphaned_copies() -> list[str]:
 def remove_volumes(prefix: str) -> list[str]:
     """Remove the storage pool's files whose names begin with a prefix, and return these names.
 
-    prefix: a text without a pattern's special meanings.  An empty prefix would remove all files.
+    prefix: plain text, in which ``*`` and the like have no special meaning.  An empty prefix would
+    remove all files.
     """
     volumes = _list_volumes(glob.escape(prefix))
     if volumes:
@@ -129,6 +131,6 @@ def remove_volumes(prefix: str) -> list[str]:
 def _list_volumes(pattern: str) -> list[str]:
     """Return the sorted paths of the storage pool's files whose names begin with a pattern.
 
-    pattern: a shell's pattern; special characters of a name must be escaped.
+    pattern: a pattern as in a shell (glob), in which special characters of a name must be escaped.
     """
-    return sorted(glob.glob(f"{glob.escape(get_cache_path('pool'))}/{pattern}*"))
+    return sorted(glob.glob(f"{glob.escape(get_machine_cache_path('pool'))}/{pattern}*"))

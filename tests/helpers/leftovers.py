@@ -78,7 +78,7 @@ def left_in_libvirt():
     """Names of all that libvirt holds; nothing if it is not up."""
     virsh = ["virsh", "--quiet", "--connect", "qemu:///system"]
     kinds = {"domains": "list", "libvirt networks": "net-list", "pools": "pool-list"}
-    if not libvirt.is_answering():
+    if not libvirt.is_libvirt_answering():
         return dict.fromkeys(kinds, frozenset())
     return {kind: lines(*virsh, command, "--all", "--name") for kind, command in kinds.items()}
 

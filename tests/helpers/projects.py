@@ -313,7 +313,7 @@ def plan(folder: Path, **over: object) -> dict:
         "from strata.host import capacity;"
         "settings = config.read_config(json.loads(sys.argv[1]));"
         "made = planning.build_plan(settings, capacity.read_host_facts());"
-        "client.write_connection(settings['client']);"
+        "client.write_client_connection(settings['client']);"
         "plan.write_plan({**made, 'source': {'revision': None, 'changed': None}})"
     )
     subprocess.run(

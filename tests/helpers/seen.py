@@ -16,7 +16,7 @@ CPUS = {0, 1}
 
 def files(bare: bool = False) -> dict[str, str]:
     """Return path → text; `bare`: of a processor without the flag of a hypervisor."""
-    return observe.split_files(TEXT.replace(" hypervisor ", " ") if bare else TEXT)
+    return observe.split_printed_files(TEXT.replace(" hypervisor ", " ") if bare else TEXT)
 
 
 class Host:
@@ -50,8 +50,8 @@ if __name__ == "__main__":
         texts = files(kind == "bare")
         Host(texts).put(setattr)
         steal = 10 if kind == "guest" else 0
-        during = observe.compute_time_shares((0,) * 10, (500, 0, 40, 450, 0, 0, 0, steal, 0, 0))
-        inside = observe.parse_facts(texts)
+        during = observe.compute_cpu_time_shares((0,) * 10, (500, 0, 40, 450, 0, 0, 0, steal, 0, 0))
+        inside = observe.parse_system_facts(texts)
         hosts[kind] = {
             "host": {"static": observe.observe_host(CPUS), "during": during},
             "inside": inside,

@@ -17,7 +17,7 @@ import projects
 from rig import host, images, root, users
 from rig.hardware import Hardware
 from strata.util.errors import UserError
-from strata.util.progress import print_topic
+from strata.util.progress import print_topic_message
 
 # What comes back: below the project, and of the host.
 RESULTS = ["results", "paper/report.pdf", "paper/report.html", "archive.zip"]
@@ -100,7 +100,7 @@ def main(words: list[str]) -> int:
         if chosen.fresh:
             rig.good(FRESH)
         user, project = settle(rig, chosen)
-        print_topic("rig", f"{chosen.run}")
+        print_topic_message("rig", f"{chosen.run}")
         settings = f"export SNAKEMAKE_PROFILE={PROFILE} && " if chosen.blocks else ""
         command = f"{settings}{host.begin(project)} && sh -c {shlex.quote(chosen.run)}"
         try:
@@ -110,7 +110,7 @@ def main(words: list[str]) -> int:
             rig.run("journalctl --no-pager -b >/var/log/journal.txt", 120)
             rig.fetch(["-C /", "/var/log/journal.txt", *LOGS], chosen.to / "host")
             shutil.copy(rig.console, chosen.to / "console.log")
-    print_topic(
+    print_topic_message(
         "rig",
         f"ended with {code}; what it printed, made and logged is in {os.path.relpath(chosen.to)}",
     )

@@ -23,7 +23,7 @@ from rig.hardware import Hardware
 from strata.util import process
 from strata.util.errors import UserError
 from strata.util.files import remove_tree
-from strata.util.progress import format_duration, print_topic
+from strata.util.progress import format_duration, print_topic_message
 
 ATTEMPTS = 3
 # Seconds for a boot, and for a shutdown before QEMU is ended.
@@ -215,7 +215,7 @@ def up(hardware: Hardware, disks: list[Path], host: Path) -> Iterator[Rig]:
                 _stop(rig)
             if trouble is None:
                 return
-            print_topic("rig", f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}")
+            print_topic_message("rig", f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}")
         raise UserError(
             f"the rig did not boot in {ATTEMPTS} attempts: {trouble}; its console: {_keep(rig)}"
         )
@@ -291,7 +291,7 @@ def _wait(rig: Rig) -> str | None:
             rig.ssh("true"), stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
         )
         if done.returncode == 0:
-            print_topic(
+            print_topic_message(
                 "rig",
                 f"it answers after {format_duration(time.monotonic() - begun)} (port {rig.port})",
             )

@@ -14,8 +14,8 @@ HARDWARE = Hardware(cpus=2, sockets=2, card=True)
 IMAGE = {"kernel": "hardware"}
 PAGE = """
 import json, sys
-from strata.util.yaml_files import read_mapping
-page = read_mapping("config.yaml")
+from strata.util.yaml_files import read_yaml_mapping
+page = read_yaml_mapping("config.yaml")
 page["image"] = {"kernel": "hardware"}
 page["workloads"]["redis"] = {"connections": [1, 4], "requests": 500, \
 "warmup_requests": 100, "keyspace": 100}
@@ -166,8 +166,8 @@ def test_a_second_machine_reaches_it_over_the_cards_other_function(measure, ther
 def test_what_cannot_be_handed_over_is_refused_with_its_reason(run, function):
     address, _ = function
     ask = (
-        "from strata.vm.passthrough import find_obstacle; import sys; "
-        'print(find_obstacle(sys.argv[1], "kvm"))'
+        "from strata.vm.passthrough import explain_unusable_device; import sys; "
+        'print(explain_unusable_device(sys.argv[1], "kvm"))'
     )
 
     def words(device):

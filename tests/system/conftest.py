@@ -30,7 +30,7 @@ def services(request):
         subprocess.run([projects.ROOT / "scripts" / f"{name}.sh"], check=True, timeout=120)
     # What was left before is nothing that a test left: it goes, and is told.
     if not journal.read_entries():
-        for words in lifecycle.remove_leftovers():
+        for words in lifecycle.remove_marked_leftovers():
             warnings.warn(
                 f"left on this machine before the tests, and removed: {words}", stacklevel=1
             )
@@ -62,7 +62,7 @@ def see_image():
     """See that Docker on the host has an image, as a container that comes up does."""
 
     def see(image):
-        with locks.hold_machine():
+        with locks.hold_machine_lock():
             try:
                 lifecycle.System(
                     "docker", [{"docker": {"network": "host", "data": "layered"}}], image

@@ -144,7 +144,7 @@ def test_what_goes_on_in_a_system_s_control_group_disturbs_no_lap(machine_stays)
     group = "strata-laps-0"
     cgroups.create_groups(group, None)
     try:
-        folders = cgroups.find_groups(group)
+        folders = cgroups.find_group_folders(group)
         blind, seeing = (
             LapMonitor({"busy": 0.05}, {"native": Spender(names)}, ()) for names in ((), (group,))
         )

@@ -109,7 +109,7 @@ def bring_up(tmp_path, monkeypatch, machine_stays):
         assert done.returncode == 0, done.stderr + done.stdout
         return json.loads(done.stdout)
 
-    with locks.hold_machine():
+    with locks.hold_machine_lock():
         yield go
         second_daemon.end()
 
@@ -220,7 +220,7 @@ def test_a_second_daemon_runs_containers_beside_those_of_the_usual_one(
         assert done.returncode == 0, done.stderr + done.stdout
         return json.loads(done.stdout)
 
-    with locks.hold_machine():
+    with locks.hold_machine_lock():
         try:
             assert f"scripts/dockerd.sh second {program}" in bring_up(False)["reasons"][1]
             for _ in range(2):

@@ -79,7 +79,7 @@ def up(checkout, image, machine_stays):
         system = lifecycle.System(name, planned[name]["layers"], image)
         return system if whole else system.top
 
-    with locks.hold_machine():
+    with locks.hold_machine_lock():
         yield bring
         lifecycle.take_down_systems()
 
@@ -170,10 +170,10 @@ def test_a_file_goes_in_and_comes_back_byte_for_byte(up, name, tmp_path):
     top = up(name)
     content = os.urandom(100_000)
     (tmp_path / "in").write_bytes(content)
-    top.copy_in(str(tmp_path / "in"), "/data/file")
+    top.copy_file_in(str(tmp_path / "in"), "/data/file")
     # Not by `stat`: gVisor of Debian 12 does not know what that of Debian 13 asks for.
     assert inside(top, "sh", "-c", "wc -c </data/file") == "100000"
-    top.copy_out("/data/file", str(tmp_path / "out"))
+    top.copy_file_out("/data/file", str(tmp_path / "out"))
     assert (tmp_path / "out").read_bytes() == content
 
 
@@ -194,7 +194,7 @@ def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up)
     def brakes():
         names = {
             process: observe.read_files([f"/proc/{process}/comm"])
-            for process in cgroups.list_processes(group)
+            for process in cgroups.list_group_processes(group)
         }
         started = [process for process, texts in names.items() if "python3" in texts.values()]
         return started if len(started) >= os.cpu_count() else []
@@ -281,7 +281,7 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     tops = [system.top for system in systems]
     assert len(journal.read_entries()) == len(tops)
     # In each system a shell waits: its commands run in the same place as those without a shell.
-    shells = [Shell(top.build_plain_command([SHELL_PROGRAM], fed=True)) for top in tops]
+    shells = [Shell(top.build_plain_command([SHELL_PROGRAM], reads_stdin=True)) for top in tops]
     for top, shell in zip(tops, shells, strict=True):
         for argv in (["env"], ["id", "-u"], ["hostname"], ["cat", "/proc/self/mounts"]):
             with open(tmp_path / "printed", "wb") as file:
@@ -334,9 +334,9 @@ def test_a_busy_neighbour_works_until_the_command_ends_however_it_does(up):
         time.sleep(1)
     assert 0.2 < usage["cpu_seconds"] <= 1.2 * usage["processors"] * usage["seconds"]
     with contextlib.suppress(ZeroDivisionError), neighbour.run_busy_neighbour(context, 60):
-        assert cgroups.list_processes(f"{context.id}-neighbour")
+        assert cgroups.list_group_processes(f"{context.id}-neighbour")
         raise ZeroDivisionError
-    assert not cgroups.find_groups(f"{context.id}-neighbour")
+    assert not cgroups.find_group_folders(f"{context.id}-neighbour")
 
 
 # A terminal or job that limits the processes that it starts.

@@ -123,7 +123,7 @@ def test_a_program_that_does_not_compile_is_told_and_leaves_nothing(image, tmp_p
     assert "Packer could not make the image" in done.stderr
     assert "stream.c" in done.stderr
     assert "Traceback" not in done.stderr
-    with locks.hold_machine():
+    with locks.hold_machine_lock():
         lifecycle.clean_machine()
 
 

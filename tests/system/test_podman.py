@@ -63,7 +63,7 @@ def up(home, machine_stays, image):
         system = lifecycle.System("podman", stack_of(options), image, ports=ports)
         return system if whole else system.top
 
-    with locks.hold_machine():
+    with locks.hold_machine_lock():
         yield bring
         lifecycle.take_down_systems()
         assert LAYER.remove_systems() == []
@@ -125,11 +125,11 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
     content = os.urandom(3_000_000)
     (tmp_path / "in").write_bytes(content)
     (tmp_path / "in").chmod(0o640)
-    top.copy_in(str(tmp_path / "in"), "/data/file")
+    top.copy_file_in(str(tmp_path / "in"), "/data/file")
     assert inside(top, "sh", "-c", "ls -l /data/file | cut -c 1-10; wc -c </data/file").split() == [
         *["-rw-r-----", "3000000"]
     ]
-    top.copy_out("/data/file", str(tmp_path / "out"))
+    top.copy_file_out("/data/file", str(tmp_path / "out"))
     assert (tmp_path / "out").read_bytes() == content
     facts = system.facts["facts"]["container"]
     assert facts["program"] == "podman"

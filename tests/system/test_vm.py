@@ -173,7 +173,7 @@ def tuned(checkout, image, machine_stays):
     entry = planning.build_plan(config.read_config(), capacity.read_host_facts())["environments"][
         "vm-tuned"
     ]
-    with locks.hold_machine():
+    with locks.hold_machine_lock():
         try:
             yield lifecycle.System("vm-tuned", entry["layers"], image)
         finally:
@@ -183,7 +183,7 @@ def tuned(checkout, image, machine_stays):
 @contextlib.contextmanager
 def somebody_else():
     """Define a domain and a network that are not Strata's; gives their name."""
-    libvirt.start_daemon()
+    libvirt.start_libvirt_daemon()
     name = "strata-somebody-else"
     xml = (
         f"<domain type='qemu'><name>{name}</name><memory "

@@ -46,19 +46,19 @@ def compare(name, text):
 
 def wanted(profile):
     complete = settings.complete_profile(config.read_config()["vm"]["profiles"][profile], "paper")
-    return settings.resolve_machine(complete, tuned.TWO_SOCKETS, MEMORY, "kvm")
+    return settings.resolve_machine_settings(complete, tuned.TWO_SOCKETS, MEMORY, "kvm")
 
 
 @pytest.fixture
 def network(image, machine_stays):
     """The machine's lock; the network and all that a machine stands on is gone afterwards."""
-    libvirt.start_daemon()
-    with locks.hold_machine():
+    libvirt.start_libvirt_daemon()
+    with locks.hold_machine_lock():
         lifecycle.take_down_systems()
         try:
             yield
         finally:
-            libvirt.remove_objects()
+            libvirt.remove_libvirt_objects()
 
 
 def defined_by_vagrant(profile, image, folder):
@@ -78,8 +78,8 @@ def defined_by_vagrant(profile, image, folder):
 @pytest.fixture
 def same_libvirt():
     """Skip with another libvirt than that of the golden files, or one that knows no KVM."""
-    libvirt.start_daemon()
-    version = applied.read_versions()["libvirt"]
+    libvirt.start_libvirt_daemon()
+    version = applied.read_libvirt_versions()["libvirt"]
     if version != "9.0.0":
         pytest.skip(f"the golden files are of libvirt 9.0.0, this is {version}")
     if not libvirt.run_virsh("domcapabilities", "--virttype", "kvm", check=False):

@@ -113,8 +113,8 @@ def run(image, cells, environments, logs, tmp_path_factory):
     )
     projects.beside_real(folder, page, extra)
     # Without the finding, as on a new machine, the run itself tries whether KVM works.
-    if os.path.exists(acceleration.get_finding_path()):
-        os.unlink(acceleration.get_finding_path())
+    if os.path.exists(acceleration.get_trial_result_path()):
+        os.unlink(acceleration.get_trial_result_path())
     with somebody_else() as name:
         with machine_killed_under(folder, KILLED):
             words = ("snakemake", "--cores", "1", "--keep-going", *logs, KILLED)

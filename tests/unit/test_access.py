@@ -19,7 +19,7 @@ os.chdir(sys.argv[1])
 if os.geteuid() == 0:
     os.setuid(65534)
 try:
-    access.require_project()
+    access.require_writable_project()
 except errors.UserError as error:
     print(error)
 """

@@ -321,8 +321,8 @@ def test_texts_that_are_no_configuration_are_refused(folder, number):
 def test_the_line_of_a_mistake_is_named():
     for text, line in [("a: 1\nb: 2\na: 3\n", 3), ("a:\n  on: 1\n", 2), ("a: [1\n", 2)]:
         with pytest.raises(UserError, match=rf"^file: line {line}: "):
-            yaml_files.parse_text("file", text)
-    assert yaml_files.parse_text("file", "a: [no, 2014-07-01, 'no']\n") == {
+            yaml_files.parse_yaml("file", text)
+    assert yaml_files.parse_yaml("file", "a: [no, 2014-07-01, 'no']\n") == {
         "a": [False, "2014-07-01", "no"]
     }
 

@@ -59,6 +59,6 @@ def test_variables_that_steer_programs_are_removed_and_those_that_name_a_daemon_
     steering = {"CONTAINERS_CONF", "STORAGE_DRIVER", "TAR_OPTIONS", "DOCKER_DEFAULT_PLATFORM"}
     for name in [*steering, "DOCKER_HOST"]:
         monkeypatch.setenv(name, "x")
-    run.drop_steering_variables()
+    run.remove_steering_variables()
     assert not steering & os.environ.keys()
     assert "DOCKER_HOST" in os.environ

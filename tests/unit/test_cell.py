@@ -195,7 +195,7 @@ def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, owner):
     folder = project()
     projects.plan(folder)
     named = projects.owner(owner)
-    with locks.hold_machine():
+    with locks.hold_machine_lock():
         waiting = start(folder, "cell", "bare", "noop", "1", STRATA_OWNER=named)
         assert f"process {os.getpid()} in " in waiting.stderr.readline()
         owner.kill()
@@ -238,7 +238,7 @@ def test_what_a_killed_cell_left_is_removed_by_the_next_at_the_end_of_its_run_or
     folder = project(workloads={"noop": workload_with(run=shell(script))})
     projects.plan(folder)
     programs, _ = killed(folder)
-    lifecycle.clean_up_run(process.identify_process(os.getpid()))
+    lifecycle.clean_up_after_run(process.identify_process(os.getpid()))
     assert journal.read_entries() == []
     assert not any(map(process.read_start_time, programs))
     programs, left = killed(folder)
@@ -288,7 +288,7 @@ def test_no_run_begins_while_its_folder_is_cleaned(project, monkeypatch):
 
     for place, name in (
         (lifecycle, "take_down_systems"),
-        (lifecycle, "remove_leftovers"),
+        (lifecycle, "remove_marked_leftovers"),
         (build, "prune_images"),
     ):
         monkeypatch.setattr(place, name, try_lock)

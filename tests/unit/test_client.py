@@ -12,17 +12,23 @@ from strata.util.errors import UserError
 
 
 def test_the_plan_s_client_has_every_default_and_names_nobody(project):
-    assert client.resolve_options("namespace") == {"kind": "namespace", "rate": None}
-    assert client.resolve_options({"rate": "1gbit"}) == {"kind": "namespace", "rate": "1gbit"}
-    options, others = client.resolve_options({"ssh": "a@b"}), client.resolve_options({"ssh": "c@d"})
+    assert client.resolve_client_options("namespace") == {"kind": "namespace", "rate": None}
+    assert client.resolve_client_options({"rate": "1gbit"}) == {
+        "kind": "namespace",
+        "rate": "1gbit",
+    }
+    options, others = (
+        client.resolve_client_options({"ssh": "a@b"}),
+        client.resolve_client_options({"ssh": "c@d"}),
+    )
     assert options["kind"] == "ssh"
     assert options != others
     assert "a@b" not in str(options)
     project()
     with pytest.raises(UserError, match="missing, which says how to reach the client"):
-        client.build_stack(options, Context("i", "f", None))
-    client.write_connection({"ssh": "a@b"})
-    assert isinstance(client.build_stack(options, Context("i", "f", None))[1], remote.Remote)
+        client.build_client_stack(options, Context("i", "f", None))
+    client.write_client_connection({"ssh": "a@b"})
+    assert isinstance(client.build_client_stack(options, Context("i", "f", None))[1], remote.Remote)
 
 
 @pytest.mark.parametrize(
@@ -48,9 +54,9 @@ def test_an_impossible_client_is_refused_with_its_key(project, wrong):
 
 
 def test_a_bucket_lets_a_burst_of_four_milliseconds_pass():
-    command = link.limit_command("eth0", "10gbit")
+    command = link.build_rate_limit_command("eth0", "10gbit")
     assert int(command[command.index("burst") + 1]) == 10**10 // 8 // 250
-    assert "131072" in link.limit_command("eth0", "1mbit")
+    assert "131072" in link.build_rate_limit_command("eth0", "1mbit")
 
 
 def test_a_free_network_overlaps_no_route():
@@ -60,8 +66,8 @@ def test_a_free_network_overlaps_no_route():
     )
     with pytest.raises(UserError, match="is free"):
         addresses.find_free_subnet("192.168.0.0/16 dev x")
-    assert addresses.compute_address("192.168.7.0/24", 2) == "192.168.7.2"
-    assert addresses.compute_address("192.168.7.10/24", 0) == "192.168.7.0"
+    assert addresses.compute_nth_address("192.168.7.0/24", 2) == "192.168.7.2"
+    assert addresses.compute_nth_address("192.168.7.10/24", 0) == "192.168.7.0"
 
 
 SSH = {"ssh": "root@lab-2", "rate": "1gbit"}
@@ -76,7 +82,7 @@ def ssh(tmp_path, monkeypatch):
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-        return client.examine_client(SSH)
+        return client.format_client_doctor_line(SSH)
 
     return examine
 

@@ -259,7 +259,9 @@ def test_what_differs_from_a_container_without_an_option_is_its_consequence(
 
     changes = [change for change in alone.values() if change]
     state = BASE | {key: value for change in changes for key, value in change.items()} | together
-    rows, explanations = option_effects.explain_state(options, {**state, "random": "x"}, read_state)
+    rows, explanations = option_effects.explain_state_differences(
+        options, {**state, "random": "x"}, read_state
+    )
     assert {row["name"]: row["observed"] for row in rows} == seen
     assert explanations == declared
 
@@ -268,11 +270,11 @@ def test_options_are_named_in_label_and_title_and_another_network_is_one_of_them
     daemon(info(NEW))
     layer = registry.load_layer_class("docker")
     options = {"data": "volume", "options": ["--network=mine", "--cpus=1.5"]}
-    assert passed_options.find_mistakes(options) == []
+    assert passed_options.find_passed_option_mistakes(options) == []
     resolved = layer.resolve_options(options, {})
     assert layer.get_labels(resolved)["network"] == "network mine"
     assert layer.get_labels(resolved)["title"].endswith("with --network=mine --cpus=1.5")
-    assert layer.describe(resolved)["otherwise"] == "--network=mine --cpus=1.5"
+    assert layer.describe_for_plan(resolved)["otherwise"] == "--network=mine --cpus=1.5"
     assert layer.explain_refusal(resolved, "host", MACHINE) is None
     other = layer.resolve_options({**options, "options": ["--network=other"]}, {})
     assert "docker network create other" in layer.explain_refusal(other, "host", MACHINE)
@@ -421,10 +423,10 @@ def daemon(monkeypatch):
     """Let a daemon of this machine answer with what it prints, with or without NAT and bridge."""
 
     def answers(printed, nat=True, bridge=True):
-        monkeypatch.setattr(docker_daemon, "is_reachable", lambda socket=None: True)
-        monkeypatch.setattr(docker_daemon, "_read_info", lambda socket: printed)
+        monkeypatch.setattr(docker_daemon, "is_daemon_reachable", lambda socket=None: True)
+        monkeypatch.setattr(docker_daemon, "_query_daemon_info", lambda socket: printed)
         let_client_print(monkeypatch, NO_IMAGE)
-        monkeypatch.setattr(docker_daemon, "has_nat", lambda network, socket=None: nat)
+        monkeypatch.setattr(docker_daemon, "has_nat_rules", lambda network, socket=None: nat)
         monkeypatch.setattr(docker_daemon, "JOURNAL", "/no/such/socket")
         monkeypatch.setattr(
             docker_daemon,
@@ -581,7 +583,7 @@ def test_an_unusual_daemon_is_in_the_label_and_options_of_its_environment(
     daemon(printed, nat)
     layer = registry.load_layer_class("docker")
     observed = layer.add_observations(options, "host")
-    assert layer.describe(observed).get("otherwise") == ending
+    assert layer.describe_for_plan(observed).get("otherwise") == ending
     assert (observed != options) == (ending is not None)
     assert layer.get_labels(observed) == layer.get_labels(options) | labels
     # A machine's daemon is the image's own.
@@ -608,8 +610,8 @@ def test_an_unusual_daemon_is_in_the_label_and_options_of_its_environment(
     ],
 )  # fmt: skip
 def test_records_have_the_facts_that_a_daemon_prints(name, facts):
-    assert docker_daemon.select_facts(info(name)) == facts
-    assert set(docker_daemon.select_facts({}).values()) == {None, "the host’s", "none"}
+    assert docker_daemon.select_daemon_facts(info(name)) == facts
+    assert set(docker_daemon.select_daemon_facts({}).values()) == {None, "the host’s", "none"}
 
 
 NOTHING = "==> /iptables-save <==\n\n==> /nft <==\n\n==> /pgrep <==\n"
@@ -695,9 +697,9 @@ def test_a_file_goes_in_with_its_rights_and_comes_back_whatever_its_name(
         file.write(content)
     os.chmod(name, 0o640)
     top = registry.build_stack([], Context("strata-x", str(tmp_path), None))[-1]
-    top.copy_in(name, str(tmp_path / "in side"))
+    top.copy_file_in(name, str(tmp_path / "in side"))
     assert (tmp_path / "in side").stat().st_mode & 0o777 == 0o640
-    top.copy_out(str(tmp_path / "in side"), "./-out")
+    top.copy_file_out(str(tmp_path / "in side"), "./-out")
     assert (tmp_path / "-out").read_bytes() == content
 
 

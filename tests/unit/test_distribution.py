@@ -46,15 +46,15 @@ def test_the_host_decides_unless_the_config_does(monkeypatch, image, host, chose
     names = "version,codename,series\n1,Trixie,trixie\n2,Sid,sid\n"
     seen.Host({f"{distribution.RELEASES}/debian.csv": names}).put(monkeypatch.setattr)
     if isinstance(chosen, dict):
-        assert distribution.choose_release(image, host) == chosen
+        assert distribution.choose_image_release(image, host) == chosen
     else:
         with pytest.raises(UserError, match=chosen):
-            distribution.choose_release(image, host)
+            distribution.choose_image_release(image, host)
 
 
 def test_any_release_is_accepted_where_none_is_known(monkeypatch):
     seen.Host({}).put(monkeypatch.setattr)
-    assert distribution.choose_release({"release": "trixy"}, DEBIAN)["release"] == "trixy"
+    assert distribution.choose_image_release({"release": "trixy"}, DEBIAN)["release"] == "trixy"
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,11 @@ def test_a_changed_file_is_an_error_before_it_runs_and_stays_one(tmp_path, chang
     # The kernel counts the times of files in ticks.
     time.sleep(0.05)
     image = {"folder": str(tmp_path)}
-    cache.require_unchanged(image)
+    cache.require_unchanged_tree(image)
     change(program)
     for _ in range(2):
         with pytest.raises(UserError, match="not as it was built"):
-            cache.require_unchanged(image)
+            cache.require_unchanged_tree(image)
 
 
 def test_a_box_is_kept_with_its_facts_and_removed_with_its_image(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from strata.util.process import identify_process
 
 def up(owner, *cleanups):
     """Write a system into the journal."""
-    journal.begin_entry("strata-x", "e", owner)
+    journal.create_entry("strata-x", "e", owner)
     for cleanup in cleanups:
         journal.note_cleanup("strata-x", cleanup)
 
@@ -36,12 +36,12 @@ def test_the_end_of_a_run_removes_what_killed_cells_left_and_waits_for_nobody(
     if owner is not None:
         up(owner, {"kind": "folder", "id": str(system)})
     before = journal.read_entries()
-    with locks.hold_machine():
-        lifecycle.clean_up_run(identify_process(os.getpid()))
+    with locks.hold_machine_lock():
+        lifecycle.clean_up_after_run(identify_process(os.getpid()))
     assert journal.read_entries() == before
     build = tmp_path / "home/images/building-x"
     (build / "tree").mkdir(parents=True)
-    lifecycle.clean_up_run(identify_process(os.getpid()))
+    lifecycle.clean_up_after_run(identify_process(os.getpid()))
     assert not build.exists()
     assert (journal.read_entries() == before) is not removed
     assert system.exists() is not removed

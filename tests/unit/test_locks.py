@@ -15,7 +15,7 @@ from strata.util.errors import UserError
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
-HOLD = "with locks.hold_machine():\n    print('held', flush=True)\n    sys.stdin.readline()\n"
+HOLD = "with locks.hold_machine_lock():\n    print('held', flush=True)\n    sys.stdin.readline()\n"
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_the_lock_of_a_killed_holder_is_free(other):
     holder = other()
     assert holder.stdout.readline() == "held\n"
     threading.Timer(0.3, holder.send_signal, [signal.SIGKILL]).start()
-    with locks.hold_machine():
+    with locks.hold_machine_lock():
         assert holder.wait(10) == -signal.SIGKILL
 
 

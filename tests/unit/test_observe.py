@@ -40,8 +40,8 @@ FACTS = {
 
 
 def test_facts_are_read_from_the_kernels_files_and_never_invented():
-    assert FACTS.items() <= observe.parse_facts(FILES).items()
-    assert set(observe.parse_facts({}).values()) == {"not available"}
+    assert FACTS.items() <= observe.parse_system_facts(FILES).items()
+    assert set(observe.parse_system_facts({}).values()) == {"not available"}
 
 
 # /proc/cpuinfo of other processors, shortened.
@@ -81,7 +81,7 @@ cpu MHz dynamic : 5000"""
 )
 def test_processors_are_those_that_may_be_used(cpuinfo, allowed, cpus, virtualization):
     status = f"Name:\ttail\nCpus_allowed:\tff\nCpus_allowed_list:\t{allowed}"
-    facts = observe.parse_facts({"/proc/cpuinfo": cpuinfo, "/proc/self/status": status})
+    facts = observe.parse_system_facts({"/proc/cpuinfo": cpuinfo, "/proc/self/status": status})
     assert (facts["cpus"], facts["virtualization"]) == (cpus, virtualization)
 
 
@@ -103,19 +103,20 @@ def test_times_are_those_of_the_processors_that_measurements_use(monkeypatch):
 def test_shares_are_of_all_ticks_and_not_invented_without_one():
     before = (100, 0, 0, 900, 0, 0, 0, 0, 50, 0)
     after = (130, 0, 10, 950, 0, 0, 0, 10, 70, 0)
-    assert observe.compute_time_shares(before, after) == {"steal_share": 0.1, "busy_share": 0.4}
-    assert observe.compute_time_shares(before, before) == {
+    assert observe.compute_cpu_time_shares(before, after) == {"steal_share": 0.1, "busy_share": 0.4}
+    assert observe.compute_cpu_time_shares(before, before) == {
         "steal_share": "not available",
         "busy_share": "not available",
     }
-    assert observe.compute_time_shares(before[:7], after[:7]) == {
+    assert observe.compute_cpu_time_shares(before[:7], after[:7]) == {
         "steal_share": "not available",
         "busy_share": 0.44444,
     }
-    assert set(observe.compute_time_shares(before[:3], after[:3]).values()) == {"not available"}
+    assert set(observe.compute_cpu_time_shares(before[:3], after[:3]).values()) == {"not available"}
     # A counter that goes back has not run.
     assert (
-        observe.compute_time_shares((100, 0, 0, 900, 70), (150, 0, 0, 950, 60))["busy_share"] == 0.5
+        observe.compute_cpu_time_shares((100, 0, 0, 900, 70), (150, 0, 0, 950, 60))["busy_share"]
+        == 0.5
     )
 
 
@@ -123,7 +124,7 @@ def test_this_host_can_be_observed():
     facts = observe.observe_host({0})
     assert facts["cpus"] >= 1
     assert facts["memory_bytes"] > 2**28
-    assert isinstance(observe.observe_moment({0})["load1"], float)
+    assert isinstance(observe.observe_current_load({0})["load1"], float)
 
 
 def test_a_machine_is_known_by_a_mark_and_dockers_daemon_by_its_start(tmp_path, monkeypatch):

@@ -38,7 +38,7 @@ def shells(*scripts):
 
 
 def test_both_streams_go_to_the_output_and_the_exit_code_is_returned(outputs):
-    ((code, seconds),) = process.run_concurrently(
+    ((code, seconds),) = process.run_commands_concurrently(
         shells("echo out; echo err >&2; exit 3"), outputs[:1], 10
     )
     assert code == 3
@@ -51,7 +51,7 @@ def test_commands_run_at_the_same_time_with_an_output_each(outputs):
     script = "echo here {0}; until [ -s {1} ]; do sleep 0.01; done; exit 0"
     paths = [output.path for output in outputs]
     scripts = [script.format(number, paths[(number + 1) % 3]) for number in range(3)]
-    results = process.run_concurrently(shells(*scripts), outputs, 20)
+    results = process.run_commands_concurrently(shells(*scripts), outputs, 20)
     assert [code for code, _ in results] == [0, 0, 0]
     assert [output.text() for output in outputs] == ["here 0\n", "here 1\n", "here 2\n"]
 
@@ -59,7 +59,7 @@ def test_commands_run_at_the_same_time_with_an_output_each(outputs):
 def test_a_command_that_fails_ends_the_others_with_their_children(outputs):
     begun = time.monotonic()
     scripts = shells("sleep 300 & echo $!; wait", "sleep 0.3; exit 7", ":")
-    results = process.run_concurrently(scripts, outputs, 60)
+    results = process.run_commands_concurrently(scripts, outputs, 60)
     assert [code for code, _ in results] == [None, 7, 0]
     assert time.monotonic() - begun < 10
     assert process.wait_for_process(int(outputs[0].text()), 5)
@@ -70,7 +70,7 @@ def test_the_time_limit_ends_commands_that_still_run(outputs, monkeypatch):
     stubborn = "trap '' TERM; echo $$; while :; do sleep 0.1; done"
     begun = time.monotonic()
     scripts = shells(":", stubborn, "sleep 300 & echo $!; sleep 300")
-    results = process.run_concurrently(scripts, outputs, 0.3)
+    results = process.run_commands_concurrently(scripts, outputs, 0.3)
     assert [code for code, _ in results] == [0, None, None]
     assert time.monotonic() - begun < 5
     for output in outputs[1:]:
@@ -80,14 +80,16 @@ def test_the_time_limit_ends_commands_that_still_run(outputs, monkeypatch):
 def test_the_end_of_a_needed_process_ends_the_commands(outputs):
     needed = subprocess.Popen(["sleep", "0.3"])
     begun = time.monotonic()
-    (first, _), (second, _) = process.run_concurrently(
+    (first, _), (second, _) = process.run_commands_concurrently(
         shells("exit 0", "sleep 300"), outputs[:2], 60, [needed.pid]
     )
     assert (first, second) == (0, None)
     assert time.monotonic() - begun < 30
     gone = needed.pid
     needed.wait()
-    assert process.run_concurrently(shells("echo never"), outputs[2:], 60, [gone]) == [(None, 0.0)]
+    assert process.run_commands_concurrently(shells("echo never"), outputs[2:], 60, [gone]) == [
+        (None, 0.0)
+    ]
     assert outputs[2].text() == ""
 
 
@@ -147,7 +149,7 @@ import os, sys
 from strata.host import starting_state
 from strata.util import process, signals
 signals.raise_on_signals()
-starting_state.declare_state(os.sched_getaffinity(0))
+starting_state.apply_declared_state(os.sched_getaffinity(0))
 child = f"kill -{sys.argv[1]} {os.getpid()}; sleep 0.2; grep SigIgn /proc/self/status"
 print(process.capture_output(["sh", "-c", child]).stdout)
 """
@@ -174,7 +176,7 @@ def test_a_child_that_starts_while_a_signal_comes_is_ended_too(
     children = []
     monkeypatch.setattr(subprocess, "Popen", Started)
     for start in (
-        lambda: process.run_concurrently([["sleep", "4321"]], outputs[:1], 60),
+        lambda: process.run_commands_concurrently([["sleep", "4321"]], outputs[:1], 60),
         lambda: process.capture_output(["sleep"]),
     ):
         signals.raise_on_signals()
@@ -186,7 +188,7 @@ def test_a_child_that_starts_while_a_signal_comes_is_ended_too(
 def test_a_process_is_interrupted_when_its_run_ends():
     script = (
         "from strata.util import process, run, signals; "
-        "signals.raise_on_signals(); run.end_with_run(); "
+        "signals.raise_on_signals(); run.watch_for_run_end(); "
     )
     script += "print('up', flush=True); process.capture_output(['sleep', '4321'])"
     owner = subprocess.Popen(["sleep", "60"])
@@ -219,7 +221,7 @@ def test_patience_multiplies_the_limits_of_all_commands(monkeypatch, outputs):
     slow, limit = ["sleep", "0.5"], 0.1
     with pytest.raises(UserError, match=r"`sleep 0\.5` did not end within 0\.1 s"):
         process.capture_output(slow, timeout=limit)
-    assert process.run_concurrently([slow], outputs[:1], limit)[0][0] is None
+    assert process.run_commands_concurrently([slow], outputs[:1], limit)[0][0] is None
     monkeypatch.setenv(timeouts.VARIABLE, "100")
-    assert process.run_concurrently([slow], outputs[:1], limit)[0][0] == 0
+    assert process.run_commands_concurrently([slow], outputs[:1], limit)[0][0] == 0
     assert process.capture_output(slow, timeout=limit).returncode == 0

@@ -41,24 +41,27 @@ def between(host):
 def flags(host):
     """Return the flags of the host's interference."""
     return interference.flag_exceeded_thresholds(
-        "before", 10.0, {**observe.observe_moment(seen.CPUS), **between(host)}, THRESHOLDS
+        "before", 10.0, {**observe.observe_current_load(seen.CPUS), **between(host)}, THRESHOLDS
     )
 
 
 # Every public reader, and the definition of the record's schema that its facts fit.
 READERS = {
     "static": (lambda _: observe.observe_host(seen.CPUS), "host_facts"),
-    "inside": (lambda _: observe.parse_facts(observe.read_files(observe.FILES)), "host_facts"),
-    "moment": (lambda _: observe.observe_moment(seen.CPUS), "at_a_moment"),
+    "inside": (
+        lambda _: observe.parse_system_facts(observe.read_files(observe.FILES)),
+        "host_facts",
+    ),
+    "moment": (lambda _: observe.observe_current_load(seen.CPUS), "at_a_moment"),
     "during": (between, "over_a_time"),
     "flags": (flags, None),
     "memory": (lambda _: observe.read_available_memory(), None),
     "ticks": (lambda _: observe.read_cpu_times(seen.CPUS), None),
     "mark": (lambda _: observe.find_emulated_host_mark(), None),
     "machine": (lambda _: capacity.read_host_facts(), None),
-    "cpu": (lambda _: counters.format_cpu_line([]), None),
+    "cpu": (lambda _: counters.format_cpu_usage_line([]), None),
     "node": (lambda _: node.identify_node(), None),
-    "kvm": (lambda _: acceleration.read_circumstances(), None),
+    "kvm": (lambda _: acceleration.read_trial_conditions(), None),
     "system": (lambda _: distribution.read_os_release(), None),
 }
 # The facts that rest on one file: not available where it is missing or empty.

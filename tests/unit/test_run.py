@@ -46,23 +46,23 @@ def test_the_command_of_the_same_experiment_keeps_its_configuration(words, comma
 def test_a_process_declares_a_run_unless_it_belongs_to_one_that_is_alive(monkeypatch):
     for variable in (run.OWNER, run.COMMAND):
         monkeypatch.delenv(variable, raising=False)
-    assert run.identify_run()["pid"] == os.getpid()
-    run.declare_run(["snakemake", "--config", "seed=7"])
-    assert run.identify_run()["pid"] == os.getpid()
-    assert run.format_command("x") == "snakemake --cores 1 --config seed=7 -- x"
+    assert run.identify_run_process()["pid"] == os.getpid()
+    run.declare_run_owner(["snakemake", "--config", "seed=7"])
+    assert run.identify_run_process()["pid"] == os.getpid()
+    assert run.format_target_command("x") == "snakemake --cores 1 --config seed=7 -- x"
     with subprocess.Popen(["sleep", "60"]) as other:
         monkeypatch.setenv(run.OWNER, projects.owner(other))
-        run.declare_run(["snakemake"])
-        assert run.identify_run()["pid"] == other.pid
-        assert run.format_command("x") == "snakemake --cores 1 --config seed=7 -- x"
+        run.declare_run_owner(["snakemake"])
+        assert run.identify_run_process()["pid"] == other.pid
+        assert run.format_target_command("x") == "snakemake --cores 1 --config seed=7 -- x"
         # Another process of the same id is not the run.
         monkeypatch.setenv(run.OWNER, f"{other.pid}:1")
         with pytest.raises(UserError, match=f"process {other.pid}"):
-            run.identify_run()
+            run.identify_run_process()
         other.kill()
-    run.declare_run(["snakemake"])
-    assert run.identify_run()["pid"] == os.getpid()
-    assert run.format_command("x") == "snakemake --cores 1 x"
+    run.declare_run_owner(["snakemake"])
+    assert run.identify_run_process()["pid"] == os.getpid()
+    assert run.format_target_command("x") == "snakemake --cores 1 x"
 
 
 CELLS = [("one", "a", 1), ("two", "a", 1), ("one", "b", 1), ("two", "b", 1)]
@@ -87,34 +87,34 @@ def put(*cells, kind="raw", ago=0.0):
 def test_measured_and_pending_cells_are_counted_and_the_rest_is_estimated(
     planned,
 ):
-    progress.record_start(0)
-    assert progress.count_cells() == (0, 4, None)
+    progress.record_run_start(0)
+    assert progress.estimate_run_progress() == (0, 4, None)
     put(CELLS[0], ago=600)
     write_json(progress.PATH, {"begun": time.time() - 100, "done": 1})
-    assert progress.count_cells() == (1, 4, None)
+    assert progress.estimate_run_progress() == (1, 4, None)
     put(CELLS[1], kind="pending")
-    assert progress.count_cells() == (2, 4, pytest.approx(200, abs=5))
+    assert progress.estimate_run_progress() == (2, 4, pytest.approx(200, abs=5))
     put(*CELLS[2:], kind="pending")
-    assert progress.count_cells() == (4, 4, 0)
+    assert progress.estimate_run_progress() == (4, 4, 0)
 
 
 def test_a_cell_of_another_plan_counts_once_it_has_a_new_log(planned):
     put(*CELLS[:3], ago=60)
-    progress.record_start(2)
-    assert progress.count_cells()[:2] == (2, 4)
+    progress.record_run_start(2)
+    assert progress.estimate_run_progress()[:2] == (2, 4)
     put(CELLS[0], kind="pending", ago=-1)
-    assert progress.count_cells()[:2] == (3, 4)
+    assert progress.estimate_run_progress()[:2] == (3, 4)
 
 
 def test_nested_blocks_of_one_off_time_count_once(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    before = progress.read_one_off_seconds()
-    with progress.count_one_off():
+    before = progress.get_one_off_seconds()
+    with progress.count_one_off_time():
         now[0] += 2
-        with progress.count_one_off():
+        with progress.count_one_off_time():
             now[0] += 3
-    assert progress.read_one_off_seconds() - before == 5
+    assert progress.get_one_off_seconds() - before == 5
 
 
 def test_a_folder_that_snakemake_cannot_work_in_is_refused():

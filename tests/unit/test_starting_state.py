@@ -70,7 +70,11 @@ def state_under(*prefix):
     """Return the state in which another program starts this one; None if it cannot."""
     command = [*prefix, *starting_state.build_state_command()]
     printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    return starting_state.parse_state(observe.split_files(printed)) if printed else None
+    return (
+        starting_state.parse_process_state(observe.split_printed_files(printed))
+        if printed
+        else None
+    )
 
 
 @pytest.mark.parametrize("caller", CALLERS, ids=lambda argv: " ".join(argv)[-40:])
@@ -107,9 +111,11 @@ def test_an_incomplete_or_odd_state_is_read_as_far_as_it_goes(text):
         "coredump_filter",
     )
     for name in names:
-        state = starting_state.parse_state({f"/proc/self/{name}": text, "/proc/cpuinfo": text})
+        state = starting_state.parse_process_state(
+            {f"/proc/self/{name}": text, "/proc/cpuinfo": text}
+        )
         assert all(isinstance(value, str) and value for value in state.values())
-    assert starting_state.parse_state({}) == {}
+    assert starting_state.parse_process_state({}) == {}
 
 
 NATIVE = {
@@ -169,10 +175,10 @@ def test_a_difference_from_native_is_declared_by_a_layer_or_option_or_fails_the_
     if by is None:
         ((name, value),) = changed.items()
         with pytest.raises(CellFailed) as caught:
-            lifecycle.check_native_differences(top, NATIVE | changed, NATIVE)
+            lifecycle.check_starting_state(top, NATIVE | changed, NATIVE)
         assert all(text in str(caught.value) for text in (name, NATIVE[name], value))
         return
-    compared = lifecycle.check_native_differences(top, NATIVE | changed, NATIVE)
+    compared = lifecycle.check_starting_state(top, NATIVE | changed, NATIVE)
     assert compared["values"] == NATIVE | changed
     rows = {row["name"]: row for row in compared["differences"]}
     assert {name: row["by"].partition(":")[0] for name, row in rows.items()} == by
@@ -184,12 +190,12 @@ def test_a_difference_from_native_is_declared_by_a_layer_or_option_or_fails_the_
 def test_a_value_that_a_system_does_not_show_is_no_difference_but_no_value_at_all_is(tmp_path):
     top = registry.build_stack([{"docker": DOCKER}], Context("strata-x", str(tmp_path), None))[-1]
     shown = {"nice": NATIVE["nice"]}
-    assert lifecycle.check_native_differences(top, shown, NATIVE) == {
+    assert lifecycle.check_starting_state(top, shown, NATIVE) == {
         "values": shown,
         "differences": [],
     }
     with pytest.raises(CellFailed):
-        lifecycle.check_native_differences(top, {}, NATIVE)
+        lifecycle.check_starting_state(top, {}, NATIVE)
 
 
 def test_a_callers_mask_is_part_of_the_experiment(project, monkeypatch):

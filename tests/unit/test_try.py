@@ -252,7 +252,7 @@ def test_a_wait_for_another_measurement_is_told_once_without_a_terminal(capsys):
 
 def test_only_the_answer_is_on_standard_output_if_its_file_is_a_hyphen(tmp_path, capsys):
     for path, where in (("-", "err"), (str(tmp_path / "answer"), "out")):
-        with files.reserve_outputs({"--json": path, "--csv": None}):
+        with files.prepare_outputs({"--json": path, "--csv": None}):
             progress.print_line("a table")
         files.write_output(path, "{}")
         printed = capsys.readouterr()._asdict()

@@ -29,7 +29,7 @@ def test_a_report_alone_proves_kvm(home, monkeypatch, console, accelerator, reas
         "capture_output",
         lambda *argv, **more: SimpleNamespace(stdout=console, stderr=""),
     )
-    finding = acceleration.try_kvm("kernel")
+    finding = acceleration.run_kvm_trial("kernel")
     assert finding["accelerator"] == accelerator
     assert reason in finding["accelerator_reason"]
     assert acceleration.read_known_accelerator() == finding
@@ -44,8 +44,8 @@ def test_without_the_device_there_is_nothing_to_try(home):
 
 def test_a_finding_holds_until_its_circumstances_change(home):
     finding = {"accelerator": "kvm", "accelerator_reason": "it reported"}
-    kept = {"circumstances": acceleration.read_circumstances(), "finding": finding}
-    path = acceleration.get_finding_path()
+    kept = {"circumstances": acceleration.read_trial_conditions(), "finding": finding}
+    path = acceleration.get_trial_result_path()
     acceleration.write_json(path, kept)
     assert acceleration.read_known_accelerator() == finding
     acceleration.write_json(

@@ -31,11 +31,11 @@ SEEN = {
 
 
 def rows(accelerator="kvm", refused=None, **changes):
-    wanted = settings.resolve_machine(TUNED, TOPOLOGY, 24 * 2**30, accelerator)
+    wanted = settings.resolve_machine_settings(TUNED, TOPOLOGY, 24 * 2**30, accelerator)
     found_rows = applied.compare_settings(TUNED, wanted, SEEN | changes, refused or {})
     record = validation.load_schema("record")
     layout = record.schema["$defs"]["vm"]["properties"]["settings"]
-    assert validation.find_faults(record.evolve(schema=layout), found_rows) == []
+    assert validation.find_schema_faults(record.evolve(schema=layout), found_rows) == []
     return {row["name"]: row for row in found_rows}
 
 
@@ -90,7 +90,7 @@ def test_qemus_process_is_read_from_the_kernel(tmp_path):
     (place / "status").write_text("HugetlbPages:\t 2048 kB\nCpus_allowed_list:\t0-1\n")
     (place / "fd").mkdir()
     (place / "fd/7").symlink_to("/dev/vhost-net")
-    assert applied.observe_process(42, str(tmp_path)) == {
+    assert applied.observe_qemu_process(42, str(tmp_path)) == {
         "huge_mib": 2,
         "vcpus": {"0": "0", "1": "1"},
         "emulator": "0-1",
@@ -98,7 +98,7 @@ def test_qemus_process_is_read_from_the_kernel(tmp_path):
         "bound": {},
     }
     (place / "fd/7").unlink()
-    assert applied.observe_process(42, str(tmp_path))["vhost"] is False
+    assert applied.observe_qemu_process(42, str(tmp_path))["vhost"] is False
 
 
 MAPS = """

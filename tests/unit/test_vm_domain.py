@@ -51,7 +51,7 @@ WRITTEN = {
 
 def test_what_vagrant_cannot_write_is_in_the_domain_where_it_is_asked_for():
     def written(extra):
-        xml = ElementTree.fromstring(domain.add_settings(BEFORE, extra))
+        xml = ElementTree.fromstring(domain.add_domain_settings(BEFORE, extra))
         return {path: node.attrib for path in WRITTEN if (node := xml.find(path)) is not None}
 
     assert written(EXTRA) == WRITTEN
@@ -61,12 +61,15 @@ def test_what_vagrant_cannot_write_is_in_the_domain_where_it_is_asked_for():
 def test_disks_and_devices_are_read_from_a_domain():
     disk = {"cache": "none", "io": "native", "iothread": None}
     plain = dict.fromkeys(disk)
-    assert domain.read_settings(BEFORE) == {"disks": [disk, plain], "devices": ["0000:03:10.1"]}
-    assert domain.read_settings(domain.add_settings(BEFORE, NOTHING)) == domain.read_settings(
-        BEFORE
-    )
-    tuned = domain.add_settings(BEFORE, NOTHING | {"iothread": True})
-    assert domain.read_settings(tuned)["disks"] == [
+    assert domain.parse_domain_settings(BEFORE) == {
+        "disks": [disk, plain],
+        "devices": ["0000:03:10.1"],
+    }
+    assert domain.parse_domain_settings(
+        domain.add_domain_settings(BEFORE, NOTHING)
+    ) == domain.parse_domain_settings(BEFORE)
+    tuned = domain.add_domain_settings(BEFORE, NOTHING | {"iothread": True})
+    assert domain.parse_domain_settings(tuned)["disks"] == [
         {**disk, "iothread": "1"},
         {**plain, "iothread": "1"},
     ]

@@ -70,10 +70,10 @@ def test_pages_are_reserved_and_given_back_or_refused(
     count_pages, tmp_path, machines, reserved, refusal
 ):
     entries = []
-    context = Context("strata-x", str(tmp_path), None, note=entries.append)
+    context = Context("strata-x", str(tmp_path), None, note_cleanup=entries.append)
     reason = hugepages.reserve_huge_pages(machines, context)
     assert reason is None if refusal is None else refusal in reason
     assert count_pages() == reserved
     for entry in [*entries, *entries]:
-        journal.remove_part(entry)
+        journal.run_cleanup(entry)
         assert count_pages() == BEFORE

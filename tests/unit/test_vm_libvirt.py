@@ -30,7 +30,9 @@ def test_every_machine_has_a_fixed_address_and_none_a_way_out():
     subnet, machines = "192.168.130.0/24", 8
     network = ElementTree.fromstring(libvirt.format_network_xml(subnet, machines))
     hosts = [(host.get("mac"), host.get("ip")) for host in network.iter("host")]
-    assert hosts == [libvirt.compute_card_addresses(subnet, number) for number in range(machines)]
+    assert hosts == [
+        libvirt.compute_interface_addresses(subnet, number) for number in range(machines)
+    ]
     assert len({mac for mac, _ in hosts}) == machines
     span = network.find("ip/dhcp/range")
     first, last = (int(ipaddress.ip_address(span.get(end))) for end in ("start", "end"))

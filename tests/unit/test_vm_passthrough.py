@@ -8,12 +8,12 @@ DEVICE = "0000:03:10.0"
 
 def test_what_keeps_a_device_from_a_guest_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(passthrough, "DEVICES", str(tmp_path))
-    assert "lspci -D" in passthrough.find_obstacle(DEVICE, "kvm")
+    assert "lspci -D" in passthrough.explain_unusable_device(DEVICE, "kvm")
     (tmp_path / DEVICE).mkdir()
-    assert "under KVM only" in passthrough.find_obstacle(DEVICE, "tcg")
-    assert "IOMMU on" in passthrough.find_obstacle(DEVICE, "kvm")
+    assert "under KVM only" in passthrough.explain_unusable_device(DEVICE, "tcg")
+    assert "IOMMU on" in passthrough.explain_unusable_device(DEVICE, "kvm")
     (tmp_path / DEVICE / "iommu_group").mkdir()
-    assert passthrough.find_obstacle(DEVICE, "kvm") is None
+    assert passthrough.explain_unusable_device(DEVICE, "kvm") is None
 
 
 def test_the_hosts_side_of_a_function_is_its_card(tmp_path, monkeypatch):

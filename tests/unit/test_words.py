@@ -45,7 +45,7 @@ def test_parameters_become_arguments_unchanged():
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_ssh_passes_arguments_unchanged_to_the_shell_of_the_machine(tmp_path, shell):
-    argv = ssh.wrap_command(str(tmp_path), filled_command())
+    argv = ssh.build_ssh_command(str(tmp_path), filled_command())
     # sshd gives the last argument to the shell; the others are for ssh itself.
     assert argv[:-1] == ["ssh", "-F", str(tmp_path / "ssh_config"), "machine", "--"]
     assert read_arguments([shell, "-c", argv[-1]], cwd=tmp_path) == HOSTILE
@@ -58,7 +58,7 @@ CHARACTERS = st.characters(blacklist_characters="\0", blacklist_categories=["Cs"
 @settings(max_examples=60, derandomize=True, deadline=None, database=None)
 @given(words=st.lists(st.text(CHARACTERS), max_size=5))
 def test_ssh_passes_any_text_unchanged(words):
-    argv = ssh.wrap_command("/nowhere", ["printf", "%s\\0", *words, "end"])
+    argv = ssh.build_ssh_command("/nowhere", ["printf", "%s\\0", *words, "end"])
     done = subprocess.run(["sh", "-c", argv[-1]], capture_output=True, check=True)
     assert done.stdout.decode().split("\0")[:-1] == [*words, "end"]
 

@@ -81,18 +81,18 @@ class Layer(layer.Layer):
     title, image_forms = "machine", ()
 
     @classmethod
-    def describe(cls, resolved):
+    def describe_for_plan(cls, resolved):
         return {"accelerator": None}
 
     def start(self):
         pass
 
-    def wrap_command(self, argv, fed=False):
+    def wrap_command(self, argv, reads_stdin=False):
         return argv
 """
 PROBE = """
 
-def find_accelerator(image):
+def determine_accelerator(image):
     open("probed", "w").close()
 """
 

@@ -22,13 +22,13 @@ class Layer(layer.Layer):
     differences = {"limit nofile": "the toy box has few"}
 
     @classmethod
-    def describe(cls, resolved):
+    def describe_for_plan(cls, resolved):
         return {"doubtful": True}
 
     def start(self):
         pass
 
-    def wrap_command(self, argv, fed=False):
+    def wrap_command(self, argv, reads_stdin=False):
         return ["sh", "-c", 'ulimit -n 77; exec "$@"', "sh", *argv]
 '''
 WORK = '[ "$(ulimit -n)" != 77 ] || { echo "no such call"; exit 3; }; echo "{\\"rate\\": 7}"'

@@ -81,7 +81,7 @@ def test_a_run_that_reads_a_checkpoint_ends_by_sigterm(project, seconds):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_cell_that_waits_for_the_machine_ends_with_its_run_and_measures_nothing(project, number):
     folder = project()
-    with locks.hold_machine():
+    with locks.hold_machine_lock():
         run = projects.start(folder, "snakemake", "--cores", "1", "--", "cells")
         try:
             while "another measurement is under way" not in (line := run.stdout.readline()):
@@ -94,5 +94,5 @@ def test_a_cell_that_waits_for_the_machine_ends_with_its_run_and_measures_nothin
     assert "before it began" in output
     assert not list((folder / "results/raw").rglob("*.log"))
     # No process is left that would measure now that the machine is free.
-    with locks.hold_machine():
+    with locks.hold_machine_lock():
         assert journal.read_entries() == []

@@ -29,7 +29,7 @@ REFUSAL = re.compile(
 )
 # Docker's storage drivers that use the kernel's overlay file system.
 OVERLAY_DRIVERS = ("overlay", "overlay2", "overlayfs")
-# The text that ends a label for each key that `list_differences` returns; {} is the value.
+# The text that ends a label for each key that `find_daemon_differences` returns; {} is the value.
 DIFFERENCE_LABELS = {
     "ports": "user-land proxy",
     "users": "users remapped",
@@ -41,8 +41,9 @@ DIFFERENCE_LABELS = {
 def find_second_socket(options: Fields) -> str | None:
     """Return the socket of the second daemon that runs a container; None for the usual daemon.
 
-    options: the options of the container, resolved.  set_second in scripts/dockerd.sh makes the
-    same path, of the first 12 digits of the program's SHA-256.  The socket may not exist.
+    options: the options of the container, resolved.
+    The path has the first 12 digits of the program's SHA-256; set_second in scripts/dockerd.sh must
+    build the same path.  The socket need not exist.
     """
     if "dockerd" not in options:
         return None
@@ -50,19 +51,18 @@ def find_second_socket(options: Fields) -> str | None:
 
 
 def list_second_sockets() -> list[str]:
-    """Return the sockets of all second daemons that listen and that this user may use, sorted.
+    """Return the sorted sockets of all running second daemons that this user may use.
 
-    Clean-up looks for containers at them: the pattern must fit :func:`find_second_socket`.
+    Clean-up looks for containers in these daemons: the pattern must fit the paths of
+    :func:`find_second_socket`.
     """
-    return [
-        path
-        for path in sorted(glob.glob("/run/strata-dockerd-*.sock"))
-        if os.access(path, os.W_OK) and daemons.is_listening(path)
-    ]
+    sockets = sorted(glob.glob("/run/strata-dockerd-*.sock"))
+    permitted_sockets = [path for path in sockets if os.access(path, os.W_OK)]
+    return [path for path in permitted_sockets if daemons.has_listener(path)]
 
 
 def build_client_command(socket: str | None) -> list[str]:
-    """Return the command of Docker's client for a daemon.
+    """Return the beginning of Docker commands for one daemon.
 
     socket: the socket of a second daemon; None for the usual daemon.
     """
@@ -70,56 +70,57 @@ def build_client_command(socket: str | None) -> list[str]:
 
 
 def find_usual_socket() -> str:
-    """Return the path of the Unix socket where the usual daemon listens.
+    """Return the path of the Unix socket at which the usual daemon listens.
 
-    It follows from the environment variable DOCKER_HOST.  The path is empty if the daemon is
-    reached in another way, such as TCP or ssh.
+    The environment variable DOCKER_HOST may set it.  The path is empty if the daemon is reached
+    in another way, such as TCP or ssh.
     """
     address = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     return address.removeprefix("unix://") if address.startswith("unix://") else ""
 
 
-def is_reachable(socket: str | None = None) -> bool:
+def is_daemon_reachable(socket: str | None = None) -> bool:
     """Return whether a daemon listens where the Docker client would connect.
 
     socket: the socket of a second daemon; None for the usual daemon.
     A daemon that is not reached by a Unix socket counts as listening.  False without the client.
     """
     socket = find_usual_socket() if socket is None else socket
-    is_listening = not socket or daemons.is_listening(socket)
+    is_listening = not socket or daemons.has_listener(socket)
     return is_listening and find_program("docker") is not None
 
 
 @functools.cache
-def _read_info(socket: str | None) -> Fields:
+def _query_daemon_info(socket: str | None) -> Fields:
     """Return the object that ``docker info`` prints; empty if no daemon answers within 20 seconds.
 
     socket: the socket of a second daemon; None for the usual daemon.
-    A process asks each daemon once.
+    A process queries each daemon only once.
     """
     argv = [*build_client_command(socket), "info", "--format", "{{json .}}"]
     try:
         info = json.loads(capture_output(argv, 20, check=False).stdout)
     except (UserError, ValueError):
-        # It took too long, or printed no JSON.
+        # The command took too long, or printed no JSON.
         return {}
-    # Without a daemon, the client prints what it knows of itself.
+    # If no daemon answers, the client prints facts about itself.
     return info if isinstance(info, dict) and info.get("ServerVersion") else {}
 
 
-def read_info(socket: str | None = None) -> Fields:
+def read_daemon_info(socket: str | None = None) -> Fields:
     """Return the object that ``docker info`` prints; empty if the daemon does not answer.
 
     socket: the socket of a second daemon; None for the usual daemon.
-    A process asks a daemon once, but not before the daemon is reachable: it may be started later.
+    A process queries a daemon only once.  A daemon that is not reachable is not queried, since it
+    may be started later.
     """
-    return _read_info(socket) if is_reachable(socket) else {}
+    return _query_daemon_info(socket) if is_daemon_reachable(socket) else {}
 
 
 def parse_security_options(info: Fields) -> dict[str, str]:
     """Return the mechanisms that confine the daemon's containers: name → profile.
 
-    info: the output of ``docker info``.  The profile is empty for a mechanism without one.
+    info: the output of ``docker info``.  A mechanism without a profile has an empty text.
     """
     profiles = {}
     for option in info.get("SecurityOptions") or ():
@@ -131,10 +132,11 @@ def parse_security_options(info: Fields) -> dict[str, str]:
 
 @functools.cache
 def inspect_network(name: str, socket: str | None) -> Fields:
-    """Return the description of one of a daemon's networks; empty if it has no such network.
+    """Return the object that ``docker network inspect`` prints of a network; empty if missing.
 
-    socket: the socket of a second daemon; None for the usual daemon.
-    A process reads each network once, even if it was missing.
+    name: the name of the network.  socket: the socket of a second daemon; None for the usual
+    daemon.
+    A process inspects each network once, even if the network was missing.
     """
     argv = [*build_client_command(socket), "network", "inspect", name]
     printed = capture_output(argv, check=False).stdout
@@ -143,24 +145,26 @@ def inspect_network(name: str, socket: str | None) -> Fields:
 
 
 def read_bridge_options(network: str, socket: str | None) -> Fields:
-    """Return a bridge network's options by Docker's names, with the name of its bridge.
+    """Return the options of a bridge network, under Docker's names, including the bridge's name.
 
-    The keys :data:`BRIDGE` and, if it is set, :data:`MTU` are among them.
+    The keys include :data:`BRIDGE` and, if it is set, :data:`MTU`.
+    network: the name of the network.
     socket: the socket of a second daemon; None for the usual daemon.
-    Empty if the daemon has no such network, or if the network has no bridge.
+    The result is empty if the daemon has no such network, or if the network has no bridge.
     """
     description = inspect_network(network, socket)
     if description.get("Driver") != "bridge":
         return {}
-    # Docker gives a bridge this name unless an option names it, as one of the default network does.
+    # Docker gives a bridge this name unless an option sets it, as for the default network.
     return {BRIDGE: f"br-{description['Id'][:12]}", **(description["Options"] or {})}
 
 
-def has_nat(network: str, socket: str | None) -> bool | None:
-    """Return whether the kernel translates addresses for a bridge network of a daemon.
+def has_nat_rules(network: str, socket: str | None) -> bool | None:
+    """Return whether the kernel has NAT rules for a bridge network of a daemon.
 
+    network: the name of the network.
     socket: the socket of a second daemon; None for the usual daemon.
-    None if there is no such bridge, or if the kernel's rules cannot be read.
+    Returns None if the bridge does not exist, or if the kernel's rules cannot be read.
     """
     options = read_bridge_options(network, socket)
     if BRIDGE not in options:
@@ -168,19 +172,21 @@ def has_nat(network: str, socket: str | None) -> bool | None:
     return firewall.read_packet_filter().has_rules_for_bridge(options[BRIDGE])
 
 
-def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> dict[str, str]:
-    """Return how the host's daemon makes a container differ from what its options' label says.
+def find_daemon_differences(
+    options: Fields, info: Fields, read_rules: bool = True
+) -> dict[str, str]:
+    """Return how a daemon's configuration makes a container differ from a usual daemon's.
 
     options: the options of the container, resolved.  info: the output of ``docker info``.
     read_rules: whether to read the kernel's packet filter, too.
     The keys are those of :data:`DIFFERENCE_LABELS`; the result is empty if nothing is unusual.
-    Keys and values enter the plan as ``daemon``: if they change, cells are measured again.
+    The plan holds it as ``daemon``: if a key or value changes, cells are measured again.
     """
     differences = {}
     network = options["network"]
     needs_nat = network != "host" and options.get("port") != "proxy"
-    # None, if it cannot be seen, is not a difference.
-    if read_rules and needs_nat and has_nat(network, find_second_socket(options)) is False:
+    # has_nat_rules() returns None if the rules cannot be read: that is not a difference.
+    if read_rules and needs_nat and has_nat_rules(network, find_second_socket(options)) is False:
         differences["ports"] = "docker-proxy"
     profiles = parse_security_options(info)
     if "userns" in profiles:
@@ -196,17 +202,18 @@ def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> 
     return differences
 
 
-def format_differences(differences: Fields) -> str:
-    """Return the text that ends a label, for what :func:`list_differences` returned.
+def format_daemon_differences(differences: Fields) -> str:
+    """Return what is unusual about a daemon as the end of a label; empty if nothing is.
 
-    It is empty for no differences.
+    differences: the result of :func:`find_daemon_differences`.
     """
     return ", ".join(DIFFERENCE_LABELS[key].format(value) for key, value in differences.items())
 
 
-def select_facts(info: Fields) -> Fields:
-    """Return the daemon's facts for the records, from the output of ``docker info``.
+def select_daemon_facts(info: Fields) -> Fields:
+    """Return the daemon's facts for the records.
 
+    info: the output of ``docker info``.
     A value that the daemon does not give is None.  ENGINE_ROWS of analysis/markdown_tables.R and
     ENGINE_FACTS of analysis/read.R read the keys.
     """
@@ -218,8 +225,8 @@ def select_facts(info: Fields) -> Fields:
     status = dict(pair for pair in info.get("DriverStatus") or () if len(pair) == 2)
     return {
         "engine": info.get("ServerVersion"),
-        "containerd": engine.find_value(info, "ContainerdCommit", "ID"),
-        "runc": engine.find_value(info, "RuncCommit", "ID"),
+        "containerd": engine.get_nested_value(info, "ContainerdCommit", "ID"),
+        "runc": engine.get_nested_value(info, "RuncCommit", "ID"),
         "storage_driver": info.get("Driver"),
         "backing_filesystem": status.get("Backing Filesystem"),
         "log_driver": info.get("LoggingDriver"),
@@ -233,19 +240,20 @@ def select_facts(info: Fields) -> Fields:
 def explain_foreign_daemon(info: Fields, socket: str | None = None) -> str | None:
     """Return why a daemon's containers cannot be observed and frozen on this host, with the remedy.
 
-    info: the output of ``docker info``, not empty.  None if the daemon is this host's own.
+    info: the output of ``docker info``, not empty.
     socket: the socket of a second daemon; None for the usual daemon.
+    Returns None if the daemon runs on this host, as root, in this network namespace.
     """
     host = os.uname()
     daemon_kernel = info.get("KernelVersion", "")
-    # Docker prints only two numbers of a kernel's version if the third is 0.
+    # Docker prints only two numbers of a kernel's version if the third number is 0.
     host_kernel = re.sub(r"^(\d+\.\d+)\.0\b", r"\1", host.release)
     is_same_kernel = daemon_kernel in (host.release, host_kernel)
     if info.get("Name") != host.nodename or not is_same_kernel:
         location = (
             f"on another machine or in a virtual one ({info.get('Name')}, kernel {daemon_kernel})"
         )
-    elif daemons.is_in_other_network(find_usual_socket() if socket is None else socket):
+    elif daemons.has_listener_in_other_network(find_usual_socket() if socket is None else socket):
         location = (
             "in another network namespace than this process, whose rules and addresses are others"
         )
@@ -262,7 +270,7 @@ def explain_missing_log_driver(options: Fields, info: Fields) -> str | None:
     options: the options of the container, resolved.  info: the output of ``docker info``; the
     driver is not checked if it lists none.
     """
-    known = engine.find_value(info, "Plugins", "Log") or ()
+    known = engine.get_nested_value(info, "Plugins", "Log") or ()
     for name, driver in map(passed_options.split_option, options.get("options", ())):
         if name != "log-driver":
             continue
@@ -276,8 +284,8 @@ def explain_missing_log_driver(options: Fields, info: Fields) -> str | None:
 def explain_mapped_users(options: Fields) -> str | None:
     """Return why a daemon that maps users cannot provide the container; None if it can.
 
-    options: the options of the container, resolved, with the result of :func:`list_differences` as
-    ``daemon``.
+    options: the options of the container, resolved; their key ``daemon`` has the result of
+    :func:`find_daemon_differences`.
     """
     if "users" not in options.get("daemon", {}):
         return None
@@ -290,11 +298,11 @@ def explain_mapped_users(options: Fields) -> str | None:
 
 
 def explain_refused_options(options: Fields) -> str | None:
-    """Return why Docker refuses the passed options; None if it takes them, or does not answer.
+    """Return why Docker refuses the passed options; None if it accepts them, or does not answer.
 
     options: the options of the container, resolved.
-    Docker's client and daemon check them before they look for the image.  The image of this name
-    does not exist, so that no container is made.
+    Runs ``docker create`` with an image that does not exist, so that no container is created:
+    Docker's client and daemon check the options before they look for the image.
     """
     passed = options.get("options", ())
     if not passed or not find_program("docker"):

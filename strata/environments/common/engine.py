@@ -20,10 +20,10 @@ from strata.util import paths
 from strata.util.data_types import Any, Described, Fields, HostFacts, Image
 from strata.util.errors import UserError
 from strata.util.process import capture_output
-from strata.util.progress import count_one_off, report_step
+from strata.util.progress import count_one_off_time, report_step
 
-# Argument: the mode of /data.  Makes /data and /tmp where the user's own image lacks them,
-# and lets the user as whom programs run write to /data.
+# Argument: the mode of /data.  Creates /data and /tmp if the user's own image lacks them, and lets
+# the user as whom programs run write to /data.
 MAKE_FOLDERS = """
 [ -d /data ] || mkdir /data
 chmod "$1" /data
@@ -44,9 +44,9 @@ PROXIED = "bridge, user-land proxy"
 
 
 def format_image_name(image: Image | Described) -> str:
-    """Return the name of an image in an engine, which has 12 digits of its recipe's hash.
+    """Return an image's name in the container engine, with 12 digits of its recipe's hash.
 
-    image: a description of the image, whose key `recipe` is this hash.
+    image: a description of the image; its key `recipe` has the hash.
     :meth:`Container.remove_images` finds images by the beginning of this name.
     """
     short_hash = image["recipe"][:12]
@@ -54,30 +54,31 @@ def format_image_name(image: Image | Described) -> str:
 
 
 def format_base_name(base: str) -> str:
-    """Return the name that Docker gives to a base root filesystem of images.
+    """Return the name of a base root filesystem in Docker.
 
-    base: the base's hash, as :func:`strata.experiment.recipe.describe_image` gives it.
-    Under another name, every existing base is bootstrapped again, which takes about a minute.
+    base: the base's hash, as :func:`strata.experiment.recipe.describe_image` returns it.
+    If this name changes, every base is bootstrapped again, which takes about a minute.
     """
     return f"{paths.get_name_prefix()}/base:{base[:12]}"
 
 
 @functools.cache
-def _read_engine_info(*argv: str) -> Fields:
+def _query_engine_info(*argv: str) -> Fields:
     """Return the object that an engine's command ``info`` prints as JSON.
 
-    argv: the host's whole command.  A process runs each command once, because it takes time.
+    argv: the host's whole command.  A process runs each command only once, because it takes time.
     Raises UserError if the command fails.
     """
-    with count_one_off():
+    with count_one_off_time():
         info: Fields = json.loads(capture_output(argv).stdout)
     return info
 
 
-def find_value(mapping: Any, *keys: str) -> Any:
-    """Return the value under a path of keys in nested mappings; None if a key is missing.
+def get_nested_value(mapping: Any, *keys: str) -> Any:
+    """Return the value at a path of keys in nested mappings; None if a key is missing.
 
-    Engines of other versions lack keys, or have null or a text where others have a mapping.
+    mapping: the outermost mapping.  Some versions of engines lack keys, or have null or a text
+    where others have a mapping: the result is then None.
     """
     value = mapping
     for key in keys:
@@ -86,9 +87,9 @@ def find_value(mapping: Any, *keys: str) -> Any:
 
 
 def explain_missing_runtime(runtime: str) -> str | None:
-    """Return why crun or runc makes no containers here, with the remedy; None if it does.
+    """Return why crun or runc cannot run containers on this host, with the remedy; None if it can.
 
-    runtime: the program's name, which is the name of its package, too.
+    runtime: the program's name, which is also the name of its package.
     """
     if not find_program(runtime):
         return (
@@ -108,7 +109,7 @@ def build_container_schema(**engine_schemas: Fields) -> Fields:
     below), layered (the container's own layered file system) or tmpfs (memory); and the limits in
     :mod:`strata.environments.common.limits`.
     """
-    # One of an engine's own options, which `options` passes on, may name another network.
+    # An option that the key `options` passes on may name the network instead of the key `network`.
     required = ["data"] if "options" in engine_schemas else ["network", "data"]
     return layer.build_options_schema(
         *required,
@@ -120,10 +121,10 @@ def build_container_schema(**engine_schemas: Fields) -> Fields:
 
 
 class Container(layer.Layer):
-    """A container that an engine runs; a subclass gives the engine's commands.
+    """A container that an engine runs; a subclass defines the engine's commands.
 
-    Commands for the containers of all systems on the host begin as :meth:`list_host_commands` says,
-    commands for one system come from :meth:`build_engine_command`.
+    :meth:`list_host_commands` returns the beginnings of commands for the containers of all systems
+    on the host, :meth:`build_engine_command` the commands for one system.
     """
 
     engine_name: str
@@ -142,11 +143,15 @@ class Container(layer.Layer):
 
     @classmethod
     def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
-        """Return (option, what is wrong) for limits that no container can have.
+        """Return (option, message) for limits that no container can have.
 
         Options that are passed on to the engine and would break the measurement are returned, too.
+        options: the options of the container, as in config.yaml.  below: the name of the layer
+        below.
         """
-        mistakes = limits.find_mistakes(options) + passed_options.find_mistakes(options)
+        mistakes = limits.find_limit_mistakes(options) + passed_options.find_passed_option_mistakes(
+            options
+        )
         if "cpu-burst" in options and below != "host":
             mistakes.append(("cpu-burst", "is set only on the host: leave it out in a machine"))
         return mistakes
@@ -155,8 +160,8 @@ class Container(layer.Layer):
     def explain_refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why the host cannot grant the limits in these options; None if it can.
 
-        A subclass that can stand on a virtual machine must override this: the CPUs here are the
-        host's.
+        A subclass that can stand on a virtual machine must override this method, since it compares
+        with the host's CPUs.
         """
         cpus = capacity.list_usable_cpus()
         return limits.explain_excess(resolved, cpus, machine["memory_bytes"])
@@ -168,9 +173,9 @@ class Container(layer.Layer):
 
     @classmethod
     def get_labels(cls, resolved: Fields) -> Fields:
-        """Return ``{network, data}``, the paper's names of the container's network and storage.
+        """Return ``{network, data}``, the names that the paper uses for network and storage.
 
-        The user's own network has no name in NETWORKS: its name in the engine is shown.
+        A network of the user's own is not in NETWORKS: its name in the engine is shown.
         """
         name = resolved["network"]
         return {"network": NETWORKS.get(name, f"network {name}"), "data": DATA[resolved["data"]]}
@@ -201,27 +206,27 @@ class Container(layer.Layer):
 
     @classmethod
     def remove_images(cls, kept_images: Collection[str]) -> list[str]:
-        """Remove the engine's images of this home and return a phrase for each removed image.
+        """Remove the engine's images of this home folder; return a phrase for each removed image.
 
-        kept_images: names and ids of images that stay.  Images of existing containers stay, too.
+        kept_images: names and IDs of images that stay.  Images of existing containers stay, too.
         Nothing is removed if the engine cannot be used now.
         """
         removed = []
         for command in cls.list_host_commands():
-            names = cls._remove_images(command, kept_images)
+            names = cls._remove_daemon_images(command, kept_images)
             removed += [f"the image {name} of {cls.engine_name}" for name in names]
         return removed
 
     @classmethod
-    def _remove_images(cls, command: list[str], kept_images: Collection[str]) -> list[str]:
-        """Remove this home's images from one daemon, and return their names or ids.
+    def _remove_daemon_images(cls, command: list[str], kept_images: Collection[str]) -> list[str]:
+        """Remove this home folder's images from one daemon, and return their names or IDs.
 
         command: the beginning of the commands for this daemon.
-        kept_images: names and ids of images that stay.
+        kept_images: names and IDs of images that stay.
         """
         columns = ["--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
         lines: set[str] = set()
-        # The user's own image has no label, but a name if it was loaded here.
+        # The user's own image has no label; _load_image() gives it a name.
         for mark in (
             f"label=strata.image={paths.compute_home_mark()}",
             f"reference={paths.get_name_prefix()}/image",
@@ -246,7 +251,7 @@ class Container(layer.Layer):
 
     @abstractmethod
     def build_engine_command(self, *arguments: str) -> list[str]:
-        """Return the command, for the layer below, that runs the engine with these arguments."""
+        """Return the command that runs the engine with these arguments, for the layer below."""
 
     @abstractmethod
     def select_engine_facts(self, info: Fields) -> Fields:
@@ -260,7 +265,8 @@ class Container(layer.Layer):
     def list_run_options(self) -> list[str]:
         """Return the options of the engine's command ``run`` that only this engine has.
 
-        :meth:`observe_engine` must have been called: they may depend on the engine's facts.
+        :meth:`observe_engine` must have been called before: the options may depend on the engine's
+        facts.
         """
 
     @property
@@ -272,10 +278,9 @@ class Container(layer.Layer):
         return os.path.join(self.context.folder, "container")
 
     def bring_up(self) -> None:
-        """Record the engine's facts, then start the container as :meth:`Layer.bring_up` does.
+        """Read the engine's facts, write the cleanups into the journal, and start the container.
 
-        The engine answers before anything is made; options of the container may depend on its
-        facts.
+        The order matters: options of the container may depend on the engine's facts.
         Raises UserError if the engine does not answer or the container cannot be started.
         """
         self.observe_engine()
@@ -291,10 +296,10 @@ class Container(layer.Layer):
         argv = self.below.build_plain_command(
             self.build_engine_command("info", "--format", "{{json .}}")
         )
-        self.info = _read_engine_info(*argv)
+        self.info = _query_engine_info(*argv)
         self._facts: Fields = {}
         for name, value in self.select_engine_facts(self.info).items():
-            # Some versions have further lines, such as crun's with its features.
+            # Only the first line is kept: some versions print more, such as crun's features.
             self._facts[name] = str(value or NOT_AVAILABLE).partition("\n")[0]
 
     def list_cleanups(self) -> list[Fields]:
@@ -309,12 +314,12 @@ class Container(layer.Layer):
     def build_cleanup_entry(self, name: str) -> Fields:
         """Return the journal's entry that removes the container with this name.
 
-        Its format is in :mod:`strata.testbed.journal`, which may run its commands in a later
-        process: each must be complete in itself.
+        :mod:`strata.testbed.journal` describes the format.  A later process may run the commands,
+        so each must be complete in itself.
         """
-        # Podman's names begin without the slash that Docker's have.
+        # Docker's names begin with a slash, Podman's do not.
         find = self.build_engine_command("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
-        remove = self.complete_command(
+        remove = self.wrap_uninterruptibly(
             self.build_engine_command("rm", "--force", "--volumes", name)
         )
         return {"kind": "container", "id": name, "find": find, "remove": [remove]}
@@ -330,51 +335,51 @@ class Container(layer.Layer):
         options = ["--detach", "--name", self.context.id, *self.list_publish_options()]
         if self.find_virtual_machine() is None:
             options += ["--cidfile", self.id_file]
-        start = self.complete_command(
+        start = self.wrap_uninterruptibly(
             self.build_start_command(options, self.list_passed_options(), HOLDER)
         )
         try:
-            self.run_below(start)
+            self.run_in_layer_below(start)
         except UserError:
-            # A search of the store is slow, and so is done only after a failed start.
+            # Checking the store is slow, and so is done only after a failed start.
             if not self._load_image():
                 raise
-            self.run_below(start)
+            self.run_in_layer_below(start)
         if self.context.own_image or self._can_run_as_user:
             mode = "1777" if self._can_run_as_user else "0755"
             make_folders = ["sh", "-euc", MAKE_FOLDERS, "strata", mode]
-            self.run_below(
+            self.run_in_layer_below(
                 self.build_engine_command("exec", "--user", "0", self.context.id, *make_folders)
             )
         if "cpu-burst" in self.options:
-            # Engines have no option for it.
-            cgroups.set_burst(self.find_cgroup() or "", self.options["cpu-burst"])
-        if limits.select_checked(self.options):
-            printed = self.run_below(self.wrap_command(limits.PRINT_FILES), check=False)
+            # Engines have no option for this limit.
+            cgroups.set_cpu_burst(self.find_cgroup() or "", self.options["cpu-burst"])
+        if limits.select_checked_options(self.options):
+            printed = self.run_in_layer_below(self.wrap_command(limits.PRINT_FILES), check=False)
             self._facts["settings"] = limits.require_limits(self.options, printed)
-        with count_one_off():
+        with count_one_off_time():
             self.observe_container()
 
     def list_passed_options(self) -> list[str]:
-        """Return the options that the configuration passes on to the engine as they stand.
+        """Return the options that the configuration passes on to the engine unchanged.
 
-        Each is one text, such as ``--cpus=1.5``; the list is empty if there are none.
+        Each option is one text, such as ``--cpus=1.5``.
         """
         return list(self.options.get("options", ()))
 
     def build_start_command(
         self, options: Sequence[str], passed: Sequence[str], argv: Sequence[str]
     ) -> list[str]:
-        """Return the engine's command that starts a container of this layer's image and options.
+        """Return the engine's command that starts a container with this layer's image and options.
 
-        options: further options of the engine.  passed: those of the options that the configuration
-        passes on that this container gets.
+        options: further options of the engine.
+        passed: the options of the configuration's key `options` that this container gets.
         argv: the container's first program, in place of the image's own.
-        Creates the folder of /data in the layer below, if it is a volume.
+        If /data is a volume, its folder in the layer below is created.
         """
         network = self.options["network"]
         if passed_options.find_network(self.options):
-            # The key `network` holds the network of the option with that name, which is a bridge's.
+            # The key `network` holds the name in a passed option --network, which has a bridge.
             network = "bridge"
         network_options = []
         if not passed_options.find_network({"options": passed}):
@@ -383,12 +388,12 @@ class Container(layer.Layer):
             network_options += ["--hostname", "strata"]
         settings = [
             *self.list_run_options(),
-            *self._provide_data_options(),
+            *self._prepare_data_options(),
             *self._list_state_options(),
         ]
         if self.context.programs:
             settings += ["--volume", f"{self.context.programs}:/opt/strata:ro"]
-        settings += [*limits.list_run_options(self.options), *passed]
+        settings += [*limits.build_limit_options(self.options), *passed]
         fixed = [
             "--init",
             "--pull",
@@ -400,54 +405,54 @@ class Container(layer.Layer):
         if self.context.own_image:
             fixed.append("--no-healthcheck")
         program = ["--entrypoint", argv[0], self._image_id, *argv[1:]]
-        # Of an option that is given twice, the last counts.
+        # The order matters: if an option is given twice, the engine uses the last one.
         return self.build_engine_command("run", *network_options, *settings, *fixed, *program)
 
     @property
     def _can_run_as_user(self) -> bool:
-        """Whether programs may run as a user other than root, who then writes to /data, too."""
+        """Whether programs may run as a user other than root, who then needs access to /data."""
         return bool(self.context.user) or passed_options.has_user_option(self.options)
 
     @property
     def _image_id(self) -> str:
-        """The hash of the image's content, which spares the engine the look-up of a name."""
+        """The hash of the image's content, which the engine finds faster than a name."""
         return self.image["id"].removeprefix("sha256:")
 
     def _load_image(self) -> bool:
-        """Load the image into the engine's store, if the store lacks it.
+        """Load the image into the engine's store, if the store lacks it; return whether it did.
 
-        The image's folder has it as image.tar, which strata.image.build writes.  Returns whether it
-        was missing.  Raises UserError if it cannot be loaded.
+        The file is image.tar in the image's folder, which strata.image.build writes.
+        Raises UserError if the image cannot be loaded.
         """
         inspect = self.build_engine_command(
             "image", "inspect", "--format", "{{.Id}}", self._image_id
         )
-        if self.run_below(inspect, check=False).strip():
+        if self.run_in_layer_below(inspect, check=False).strip():
             return False
         archive = os.path.join(self.image["folder"], "image.tar")
-        with count_one_off(), report_step(self.name, "loading the image"):
-            load = self.below.build_plain_command(self.build_load_command(), fed=True)
+        with count_one_off_time(), report_step(self.name, "loading the image"):
+            load = self.below.build_plain_command(self.build_load_command(), reads_stdin=True)
             capture_output(
                 ["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT
             )
             if self.context.own_image:
-                # By this name, `remove_images` finds an image without Strata's label.
-                self.run_below(
+                # `remove_images` finds this image by its name, since it lacks Strata's label.
+                self.run_in_layer_below(
                     self.build_engine_command("tag", self._image_id, format_image_name(self.image))
                 )
         return True
 
-    def _provide_data_options(self) -> list[str]:
-        """Return the options that provide the container's /data.
+    def _prepare_data_options(self) -> list[str]:
+        """Return the options that provide the container's /data; create the folder for a volume.
 
-        For a volume, this creates the folder in the layer below.  Raises UserError if the image
-        has a volume where the data are to be layered.
+        The folder of a volume is in the layer below.
+        Raises UserError if the option `data` is layered, but the image has a volume at /data.
         """
         if self.options["data"] == "volume":
-            self.run_below(["mkdir", "-p", self.below.data])
+            self.run_in_layer_below(["mkdir", "-p", self.below.data])
             return ["--volume", f"{self.below.data}:/data"]
         if self.options["data"] == "tmpfs":
-            # Programs have the same rights in /data as in a volume.
+            # With these settings, programs have the same rights in /data as in a volume.
             return ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"]
         if "/data" in self.context.volumes:
             raise UserError(
@@ -460,23 +465,23 @@ class Container(layer.Layer):
 
         They set the OOM score, the resource limits and, on the host, the experiment's CPUs.
         """
-        # -1: no limit, which native programs do not have either.
+        # -1 means no limit on the number of processes, as for native programs.
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
         options += starting_state.build_container_limit_options()
-        # The experiment's mask is of the host's CPUs: a virtual machine numbers its own.
+        # The mask lists CPUs of the host: a virtual machine numbers its CPUs itself.
         is_masked = self.context.mask and self.find_virtual_machine() is None
         if is_masked and "cpuset-cpus" not in self.options:
             options += ["--cpuset-cpus", str(self.context.mask)]
         return options
 
     def observe_container(self) -> None:
-        """Check where the container runs, and record how packets reach its published ports.
+        """Check that the container runs on this host, and record how packets reach its ports.
 
         Sets `network` in the facts for the records if ports are published.
-        Raises UserError if the container's control group is not on this host, if it must be
-        frozen.
+        Raises UserError if the container's control group is not on this host, where it could be
+        frozen.  A container in a virtual machine is not checked.
         """
-        if self.find_virtual_machine() is None and not cgroups.list_processes(
+        if self.find_virtual_machine() is None and not cgroups.list_group_processes(
             self.find_cgroup() or ""
         ):
             raise UserError(
@@ -490,44 +495,47 @@ class Container(layer.Layer):
     def _read_network_facts(self) -> Fields:
         """Return how packets reach the lowest published port, and facts of the packet filter.
 
-        The keys are `ports`, `docker_proxy` and those of a packet filter's `collect_facts`.
-        Records hold them as `network`, and ENGINE_ROWS of analysis/markdown_tables.R reads them.
+        The keys are `ports`, `docker_proxy` and those of
+        :meth:`strata.host.firewall.PacketFilter.collect_facts`.  Records hold them as `network`,
+        and ENGINE_ROWS of analysis/markdown_tables.R reads them.
         Subclasses compare `ports` with :data:`NAT`, :data:`PROXY` and :data:`NOTHING`.
         """
         if self.find_virtual_machine() is None:
             rules = firewall.read_packet_filter()
         else:
-            rules = firewall.PacketFilter(self.run_below(firewall.LIST_COMMAND, check=False))
+            rules = firewall.PacketFilter(
+                self.run_in_layer_below(firewall.LIST_COMMAND, check=False)
+            )
         port = min(self.context.ports)
-        has_nat = rules.is_port_translated(self._bridge_address, port, self.context.id)
+        has_nat_rules = rules.is_port_translated(self._bridge_address, port, self.context.id)
         has_proxy = rules.is_port_proxied(self._bridge_address, port)
-        if has_nat is None:
+        if has_nat_rules is None:
             path = NOT_AVAILABLE
-        elif has_nat:
+        elif has_nat_rules:
             path = NAT
         else:
             path = PROXY if has_proxy else NOTHING
-        # None: it cannot be observed.
+        # None stands for a process list that cannot be observed.
         proxy_texts = {True: "runs", False: "none", None: NOT_AVAILABLE}
         return {"ports": path, "docker_proxy": proxy_texts[has_proxy], **rules.collect_facts()}
 
     def build_load_command(self) -> list[str]:
-        """Return the command, for the layer below, that loads image.tar from standard input."""
+        """Return the command that loads image.tar from standard input, for the layer below."""
         return self.build_engine_command("load", "--quiet")
 
-    def complete_command(self, argv: list[str]) -> list[str]:
-        """Return a command of the engine in a form that no signal interrupts; here, unchanged.
+    def wrap_uninterruptibly(self, argv: list[str]) -> list[str]:
+        """Return an engine's command in a form that no signal interrupts.
 
-        An engine overrides this if its commands must not be interrupted or run side by side.  It
-        applies to the commands that start and remove containers.
+        This default returns it unchanged.  An engine overrides it if its commands that start and
+        remove containers must not be interrupted or run at the same time.
         """
         return argv
 
     def list_publish_options(self) -> list[str]:
         """Return the options that publish the servers' ports, by TCP and UDP.
 
-        They are published at the address that the layer below listens on.  The list is empty on
-        the host's network, or without ports, and then no path to ports is observed.
+        The ports are published at the address that the layer below listens on.  The list is empty
+        on the host's network, or without ports; the path to ports is then not observed.
         """
         if self.options["network"] == "host":
             return []
@@ -540,18 +548,19 @@ class Container(layer.Layer):
                 ]
         return options
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the engine's command that runs `argv` in the container.
 
-        fed: whether `argv` reads standard input, which is empty otherwise.
+        reads_stdin: whether `argv` reads standard input, which is empty otherwise.
         """
-        interactive = ["--interactive"] if fed else []
+        interactive = ["--interactive"] if reads_stdin else []
         return self.build_engine_command("exec", *interactive, self.context.id, *argv)
 
     def get_listen_address(self) -> str:
-        """Return the container's IP address on its bridge, or the lower layer's without a bridge.
+        """Return the container's IP address on its bridge.
 
-        The container must be up, since the engine chooses the address.
+        On the host's network, it is the address of the layer below.  The container must be up,
+        since the engine chooses the address.
         """
         if self.options["network"] == "host":
             return self.below.get_listen_address()
@@ -565,7 +574,7 @@ class Container(layer.Layer):
         """
         template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         inspect = self.build_engine_command("inspect", "--format", template, self.context.id)
-        address = self.run_below(inspect).strip()
+        address = self.run_in_layer_below(inspect).strip()
         if not address:
             raise UserError(
                 f"the container has no address in the network {self.options['network']}, at which "
@@ -574,18 +583,18 @@ class Container(layer.Layer):
         return address
 
     def find_cgroup(self) -> str | None:
-        """Return the container's ID; the host's control group of the container has it in its path.
+        """Return the container's ID, which is in the path of its control group on the host.
 
-        None in a virtual machine, or before the engine wrote the id.  strata.host.cgroups adds what
-        engines and systemd put before the id.
+        None in a virtual machine, or before the engine wrote the ID.  strata.host.cgroups adds the
+        prefixes that engines and systemd put before the ID.
         """
         return observe.read_files([self.id_file]).get(self.id_file) or None
 
     def list_memory_processes(self) -> list[int]:
-        """Return the ids of the host's processes that hold the container's memory.
+        """Return the IDs of the host's processes that hold the container's memory.
 
-        In a virtual machine, these are the processes of the machine.
+        For a container in a virtual machine, these are the processes of the machine.
         """
         if machine := self.find_virtual_machine():
             return machine.list_memory_processes()
-        return cgroups.list_processes_and_parents(self.find_cgroup() or "")
+        return cgroups.list_group_processes_and_parents(self.find_cgroup() or "")

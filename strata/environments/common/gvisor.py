@@ -20,12 +20,13 @@ NO_DIRECTFS, GOFER = "--directfs=false", "gofer"
 
 @functools.cache
 def read_runsc_fact(option: str, pattern: str, program: str = "runsc") -> str | None:
-    """Return the part of runsc's output that a pattern finds, for example its version.
+    """Run runsc with an option, and return the part of its output that a pattern finds.
 
     option: the only argument for runsc.  pattern: a regular expression whose first group is
     returned; :data:`PRINT_VERSION` and :data:`PRINT_PLATFORM` are pairs of both arguments.
     program: the name or path of runsc.
-    None if runsc is not installed or the pattern is not found.  A process runs each program once.
+    Returns None if runsc is not installed or the pattern is not found.  A process runs each program
+    only once with each option.
     """
     if not find_program(program):
         return None
@@ -34,7 +35,7 @@ def read_runsc_fact(option: str, pattern: str, program: str = "runsc") -> str | 
     return match[1] if match else None
 
 
-def is_requested(options: Fields) -> bool:
+def is_gvisor_requested(options: Fields) -> bool:
     """Return whether a container runs in a gVisor sandbox.
 
     options: the options of the container, as in config.yaml or resolved.
@@ -43,20 +44,20 @@ def is_requested(options: Fields) -> bool:
 
 
 def find_runsc(resolved: Fields) -> str:
-    """Return the path of the container's `program`, or "runsc" if it names none.
+    """Return the path of the runsc that runs a container, or "runsc" for the one found in PATH.
 
-    resolved: the options of the container.  "runsc" is the installed program, found in PATH.
+    resolved: the options of the container; their key `program` may name another runsc.
     """
     return str(resolved["program"]["path"]) if "program" in resolved else "runsc"
 
 
 def plan_sandbox(options: Fields) -> Fields:
-    """Return the sandbox of a container for the plan: ``{platform, version, stack}``.
+    """Return a gVisor container's sandbox for the plan: ``{platform, version, stack}``.
 
-    ``files`` is added if the gofer opens files.  A value that runsc does not print is None.
+    The key ``files`` is added if the gofer opens files.  A value that runsc does not print is None.
     options: the options of the container; ``program`` is resolved.
-    :func:`find_mismatch` compares the keys with those of :func:`observe_sandbox`, and
-    :func:`restore_options` is the inverse: change them together.
+    :func:`find_sandbox_mismatch` compares these keys with those of :func:`observe_sandbox`, and
+    :func:`restore_gvisor_options` is the inverse function: change all of them together.
     """
     runsc = find_runsc(options)
     sandbox = {
@@ -69,8 +70,11 @@ def plan_sandbox(options: Fields) -> Fields:
     return sandbox
 
 
-def restore_options(sandbox: Fields) -> Fields:
-    """Return the options of config.yaml that :func:`plan_sandbox` makes this sandbox from."""
+def restore_gvisor_options(sandbox: Fields) -> Fields:
+    """Return the options of config.yaml from which :func:`plan_sandbox` makes a sandbox.
+
+    sandbox: the result of :func:`plan_sandbox`.
+    """
     options: Fields = {"stack": sandbox["stack"]}
     if "files" in sandbox:
         options["directfs"] = False
@@ -78,10 +82,10 @@ def restore_options(sandbox: Fields) -> Fields:
 
 
 def list_runsc_arguments(sandbox: Fields) -> list[str]:
-    """Return runsc's arguments for a planned sandbox, as the daemon's runtime has them.
+    """Return the arguments for runsc that Docker's runtime must have for a planned sandbox.
 
-    sandbox: the result of :func:`plan_sandbox`.  write_gvisor_runtimes in scripts/dockerd.sh gives
-    the runtimes the same arguments.
+    sandbox: the result of :func:`plan_sandbox`.  write_gvisor_runtimes in scripts/dockerd.sh must
+    give the runtimes the same arguments.
     """
     arguments = [f"--network={sandbox['stack']}"]
     if "files" in sandbox:
@@ -89,13 +93,13 @@ def list_runsc_arguments(sandbox: Fields) -> list[str]:
     return arguments
 
 
-def check_options(options: Fields, below: str) -> list[tuple[str, str]]:
-    """Return (option, what is wrong) for options that gVisor excludes or that need gVisor.
+def find_gvisor_mistakes(options: Fields, below: str) -> list[tuple[str, str]]:
+    """Return (option, message) for options that gVisor excludes or that need gVisor.
 
     options: the options of the container, as in config.yaml.  below: the name of the layer below
     the container.
     """
-    if not is_requested(options):
+    if not is_gvisor_requested(options):
         keys = [key for key in ("stack", "directfs") if key in options]
         return [(key, "is an option of gVisor; set runtime: runsc too") for key in keys]
     if below != "host":
@@ -106,10 +110,10 @@ def check_options(options: Fields, below: str) -> list[tuple[str, str]]:
     return []
 
 
-def add_labels(labels: Fields, sandbox: Fields, container: str) -> Fields:
-    """Return the paper's names of a sandbox: ``{kind, title, network, data}``.
+def add_sandbox_labels(labels: Fields, sandbox: Fields, container: str) -> Fields:
+    """Return the names that the paper uses for a sandbox: ``{kind, title, network, data}``.
 
-    labels: ``{network, data}`` of the container in it.  sandbox: the result of
+    labels: ``{network, data}`` of the container in the sandbox.  sandbox: the result of
     :func:`plan_sandbox`.  container: the container's title.
     """
     changed = {
@@ -126,10 +130,10 @@ def add_labels(labels: Fields, sandbox: Fields, container: str) -> Fields:
 def observe_sandbox(command_lines: list[str], runsc: str) -> Fields:
     """Return ``{program, version, platform, stack}`` of a running sandbox.
 
-    ``files`` is added if the sandbox leaves opening files to its gofer.
-    command_lines: those of the processes in the container's control group.
+    The key ``files`` is added if the gofer opens files for the sandbox.
+    command_lines: the command lines of the processes in the container's control group.
     runsc: the name or path of the program.
-    A platform or stack that is not in the sandbox's command line is runsc's default.  A fact that
+    If the sandbox's command line names no platform or stack, runsc uses its default.  A fact that
     cannot be observed is "not available".
     The records hold the facts as `docker.sandbox`; analysis/read.R and markdown_tables.R read them.
     """
@@ -154,11 +158,11 @@ def observe_sandbox(command_lines: list[str], runsc: str) -> Fields:
     return facts
 
 
-def find_mismatch(planned: Fields, observed: Fields) -> str | None:
-    """Return the first fact of a running sandbox that is not as planned; None if all are.
+def find_sandbox_mismatch(planned: Fields, observed: Fields) -> str | None:
+    """Return, as a clause, the first fact of a sandbox that is not as planned; None if all are.
 
-    planned: the result of :func:`plan_sandbox`.  observed: that of :func:`observe_sandbox`.
-    A fact that the plan does not know is not compared.
+    planned: the result of :func:`plan_sandbox`.  observed: the result of :func:`observe_sandbox`.
+    A fact that is None in the plan is not compared.
     """
     for key, value in planned.items():
         actual = observed.get(key, NOT_AVAILABLE)

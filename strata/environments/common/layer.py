@@ -12,7 +12,7 @@ from strata.host.context import Context
 from strata.host.daemons import find_program
 from strata.util.data_types import Fields, HostFacts, Image
 from strata.util.errors import UserError
-from strata.util.process import ROOT_NEEDED, capture_output, has_root
+from strata.util.process import ROOT_NEEDED, can_run_as_root, capture_output
 
 # Importing typing would take a cell's time, and only type checkers need it.
 TYPE_CHECKING = False
@@ -39,10 +39,11 @@ CONTAINER_DIFFERENCES: Mapping[str, str] = MappingProxyType(
 
 
 def build_options_schema(*required: str, **properties: Fields) -> Fields:
-    """Return the JSON schema of a layer's options; it rejects unknown options.
+    """Return the JSON schema of a layer's options, which rejects unknown options.
 
-    required: names of the options that must be given.  properties: the schema of each option; its
-    ``description`` completes messages such as "must be bridge or host".
+    required: names of the options that must be set.
+    properties: name of each option → its schema; the schema's ``description`` completes messages
+    such as "must be bridge or host".
     """
     return {
         "type": "object",
@@ -55,50 +56,50 @@ def build_options_schema(*required: str, **properties: Fields) -> Fields:
 class Layer(ABC):
     """A layer of an environment's stack: commands run in it, for example in a container.
 
-    The class is what the planner uses: its attributes and class methods describe the layer before
-    any is up.  An object is one layer of a stack: :meth:`bring_up` makes it, and
-    :meth:`list_cleanups` says how it is removed again.
+    The planner uses the class: its attributes and class methods describe the layer before any is
+    up.  An object is one layer of a stack: :meth:`bring_up` makes it, and :meth:`list_cleanups`
+    returns how it is removed.
 
     Class methods take `options` as in config.yaml, or `resolved` options as in the plan; `below` is
     the name of the layer below this one; `machine` holds the facts of this machine
     (:func:`strata.host.capacity.read_host_facts`) as the layers below change them
     (:meth:`describe_machine_above`).
 
-    Attributes of an object: `options` are the resolved ones; `below` is the layer that this one
-    stands, or the layer itself at the bottom; `above` is the layer that stands on this one, or
-    None; `context` is shared by all layers of the stack.
+    Attributes of an object: `options` are the resolved options; `below` is the layer below, or the
+    layer itself at the bottom; `above` is the layer above, or None; `context` is shared by all
+    layers of the stack.
     """
 
     name: ClassVar[str]
     """The layer's name in config.yaml, which is the name of its file."""
 
     isolation: ClassVar[str] = "container"
-    """What lies between programs and hardware: bare, container, sandbox or machine.
+    """The kind of isolation between programs and hardware: bare, container, sandbox or machine.
 
-    bare is nothing, container walls within the host's kernel, sandbox a kernel that is a program
-    of the host, machine virtual hardware.
+    bare: none; container: by the host's kernel; sandbox: by a kernel that is a program of the host;
+    machine: by virtual hardware.
     """
 
     title: ClassVar[str]
-    """What isolates programs here, as the paper calls it."""
+    """The layer's name in the paper."""
 
     stands_on: ClassVar[tuple[str, ...]] = ("host",)
-    """Names of the layers that it can stand on."""
+    """Names of the layers that may be directly below it."""
 
     options_schema: ClassVar[Fields] = build_options_schema()
     """JSON schema of its options."""
 
     image_forms: ClassVar[tuple[str, ...]] = ("container",)
-    """Forms of the image that it runs: "tree" (its files), "container", "disk" (a machine's)."""
+    """Forms of the image that it runs: "tree" (files), "container", "disk" (of a machine)."""
 
     image_packages: ClassVar[tuple[str, ...]] = ()
-    """Packages of the distribution that the image holds for it."""
+    """Packages of the distribution that the image must have for this layer."""
 
     refuses_own_images: ClassVar[str | None] = None
     """Why it cannot run the user's own image; None if it can."""
 
     programs: ClassVar[tuple[str, ...]] = ()
-    """Programs of the host without which it is not available."""
+    """Programs that the host must have for this layer."""
 
     package: ClassVar[str | None] = None
     """The distribution's package with these programs; None: `make setup` installs them."""
@@ -107,25 +108,25 @@ class Layer(ABC):
     """Whether only root can bring it up."""
 
     daemons: ClassVar[tuple[str, ...]] = ()
-    """Names of processes that work for its systems: what they use is not interference."""
+    """Names of processes that work for its systems: their CPU time is not interference."""
 
     stands_idle: ClassVar[bool] = False
-    """Whether it uses no CPU while no command runs in it, so that others are measured meanwhile."""
+    """Whether it uses no CPU while no command runs in it: other systems can be measured then."""
 
     peers_are_clients: ClassVar[bool] = False
     """Whether other parts of a system reach it by `get_address`, not by `get_listen_address`."""
 
     differences: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """How programs start in it in another state than natively: name of a value → the reason.
+    """Values of programs' starting state that differ from native's: name → the reason.
 
     :mod:`strata.host.starting_state` defines the names.
     """
 
     option_differences: ClassVar[Mapping[str, Sequence[str]]] = MappingProxyType({})
-    """The same for its options: the name of an option → names of the values that it sets."""
+    """Values of the starting state that options set: name of an option → names of the values."""
 
     observed_differences: Mapping[str, str] = MappingProxyType({})
-    """The same as the system observed them, once it is up: name of a value → what sets it."""
+    """Differing values that are observed once the layer is up: name → the option that sets it."""
 
     warmup: ClassVar[Sequence[list[str]]] = ()
     """Commands that run once in the machine below it, before its snapshot is taken."""
@@ -134,7 +135,7 @@ class Layer(ABC):
         """Set `name` to the name of the module that defines the layer."""
         cls.name = cls.__module__.rpartition(".")[2]
 
-    # What the planner asks.
+    # Class methods for the planner.
 
     @classmethod
     def explain_unavailability(cls) -> str | None:
@@ -158,88 +159,95 @@ class Layer(ABC):
 
         Unlike other reasons, it is not in the plan: another user may measure what is planned.
         """
-        if cls.needs_root and not has_root():
+        if cls.needs_root and not can_run_as_root():
             return f"root is needed ({cls.title}): {ROOT_NEEDED}"
         return None
 
     @classmethod
     def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
-        """Return (option, what is wrong) where options contradict each other or the layer below.
+        """Return (option, message) for options that contradict each other or the layer below.
 
-        options: as in config.yaml; each already fits :attr:`options_schema`.
-        The message puts the option's key before the second text, as in "memory: is 1MiB; …".
+        options: as in config.yaml; each option fits :attr:`options_schema` by itself.
+        below: the name of the layer below.
+        The user sees the option's key before the message, as in "memory: is 1MiB; …".
         """
         return []
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
-        """Return the options for the plan, completed by all that decides a result.
+        """Return the options for the plan, completed by everything that decides a result.
 
-        config: the configuration, for further values.
+        options: as in config.yaml.  config: the whole configuration, for further values.
         The plan identifies a cell by these options: if they change, the cell is measured again.
         """
         return options
 
     @classmethod
     def restore_options(cls, resolved: Fields) -> Fields:
-        """Return options as in config.yaml that resolve to these on an equal machine.
+        """Return options as in config.yaml that resolve to the given ones on an equal machine.
 
-        resolved: the options of a plan, which may be of another machine.
-        This is the inverse of :meth:`resolve_options`: a layer that overrides one needs the other.
+        resolved: the options in a plan, which may come from another machine.
+        This is the inverse of :meth:`resolve_options`: a layer must override both or neither.
         """
         known = cls.options_schema.get("properties", {})
         return {key: value for key, value in resolved.items() if key in known}
 
     @classmethod
     def add_observations(cls, resolved: Fields, below: str) -> Fields:
-        """Return resolved options, and with them what is unusual about the running system.
+        """Return resolved options with added keys for what is unusual about the running system.
 
-        An example is an unusual daemon.  What is added must show in :meth:`get_labels` and as
-        ``otherwise`` in :meth:`describe`.  The plan identifies a cell by it, too: if it changes,
-        the cell is measured again.
+        An example is an unusual daemon.  :meth:`get_labels` and the key ``otherwise`` of
+        :meth:`describe_for_plan` must show what is added.  The plan identifies a cell by the added
+        keys, too: if they change, the cell is measured again.
+        resolved: the options, as :meth:`resolve_options` returns them.  below: the name of the
+        layer below.
         """
         return resolved
 
     @classmethod
     def explain_refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
-        """Return why this machine cannot provide the layer with these options, with the remedy.
+        """Return why this machine cannot provide the layer with these options; None if it can.
 
-        None if the machine can.
+        The reason includes the remedy.
+        resolved: the options, as in the plan.  below: the name of the layer below.
+        machine: the machine's facts, as the layers below change them.
         """
         return None
 
     @classmethod
     def describe_machine_above(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
-        """Return the facts of the machine as a layer above this one finds them.
+        """Return the facts of the machine as a layer above this layer sees them.
 
-        The planner gives them to the layers above as `machine`.
+        machine: the facts as this layer sees them.
+        The planner passes the result to the layers above as `machine`.
         """
         return machine
 
     @classmethod
     def has_data_on_host(cls, resolved: Fields) -> bool:
-        """Return whether /data is the data folder of the layer below, and so of the host at last.
+        """Return whether /data is the data folder of the layer below, and so lies on the host.
 
-        resolved: as :meth:`resolve_options` returns them.
+        resolved: the options, as :meth:`resolve_options` returns them.
         """
         return True
 
     @classmethod
     def get_labels(cls, resolved: Fields) -> Fields:
-        """Return the names that the paper uses: ``{network, data}``.
+        """Return the names that the paper uses for network and data: ``{network, data}``.
 
         The keys ``kind`` and ``title`` may be added: they replace the layer's isolation and title.
-        They become an element of ``descriptions`` in the plan, which the paper prints.
+        The result becomes an element of ``descriptions`` in the plan, which the paper prints.
         """
         return {"network": "the host’s", "data": "the host’s disk"}
 
     @classmethod
-    def describe(cls, resolved: Fields) -> Fields:
+    def describe_for_plan(cls, resolved: Fields) -> Fields:
         """Return further facts of the layer for the plan; none by default.
 
-        ``doubtful: True`` says that the layer may be unable to run a workload: that is then a
-        result and not a failed cell.  ``otherwise`` is a text that ends the environment's label;
-        most claims leave such an environment out.  schemas/plan.schema.json lists the keys.
+        ``doubtful: True`` means that the layer may be unable to run a workload: a failed workload
+        is then a result and not a failed cell.  ``otherwise`` is a text at the end of the
+        environment's label; most claims leave such an environment out.  schemas/plan.schema.json
+        lists the keys.
         """
         return {}
 
@@ -247,14 +255,15 @@ class Layer(ABC):
     def format_doctor_line(cls) -> tuple[str, bool | None, str]:
         """Return the layer's line of `make doctor`: (topic, whether the layer is available, text).
 
-        The second is None if the layer is missing but nothing is wrong; False is printed as NO.
+        The second value is None if the layer is not available, but nothing is wrong; False is
+        printed as NO.
         """
         reason = cls.explain_unavailability()
         return cls.title, None if reason else True, reason or "can be made"
 
     @classmethod
     def remove_systems(cls) -> list[str]:
-        """Remove all systems of this layer, found only by Strata's marks and not by the journal.
+        """Remove all systems of this layer that have Strata's marks, without the journal.
 
         Returns a phrase for each removed thing, for people, such as "container ID".
         """
@@ -264,17 +273,18 @@ class Layer(ABC):
     def remove_images(cls, kept_images: Collection[str]) -> list[str]:
         """Remove this layer's stored images of Strata; return a phrase for each, for people.
 
-        kept_images: names (:func:`strata.environments.common.engine.format_image_name`) and ids of
+        kept_images: names (:func:`strata.environments.common.engine.format_image_name`) and IDs of
         images that stay.
         """
         return []
 
-    # One layer of a stack.
+    # Methods of one layer of a stack.
 
     def __init__(self, below: Layer | None, options: Fields, context: Context) -> None:
-        """Link a new layer to the layer below.
+        """Create a layer object and link it to the layer below; nothing is made on the host yet.
 
-        below: None for the host, at the bottom.  Sets `above` of the layer below to this one.
+        below: the layer below, whose `above` is set to this layer; None for the host, at the
+        bottom.
         """
         self.below = below or self
         self.options = options
@@ -284,7 +294,7 @@ class Layer(ABC):
             below.above = self
 
     def bring_up(self) -> None:
-        """Write into the journal how the layer is removed, then make the layer, fresh.
+        """Write into the journal how the layer is removed, then make the layer.
 
         This order lets a later process remove the layer after a kill.  The layer below must be up.
         Raises UserError if the layer cannot be made.
@@ -303,24 +313,24 @@ class Layer(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Make the layer, fresh, on the layer below, which is up.
+        """Make the layer on the layer below, which must be up.
 
-        Raises UserError if it cannot be made.
+        Nothing of an earlier system may be reused.  Raises UserError if the layer cannot be made.
         """
 
     @abstractmethod
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the command, for the layer below, that runs `argv` in this layer.
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
+        """Return the command that runs `argv` in this layer, for the layer below.
 
-        fed: whether `argv` reads standard input.  The layer must be up.  This method runs nothing:
-        it is called for measured commands, too.
+        reads_stdin: whether `argv` reads standard input.
+        The layer must be up.  This method must run nothing: measured commands use it, too.
         """
 
     def collect_facts(self) -> Fields:
-        """Return the layer's part of the records of cells; the layer must be up.
+        """Return the layer's facts for the records of cells; the layer must be up.
 
-        All layers' parts are merged into one object, ``system`` of the record, so that each layer
-        has its own key.  schemas/record.schema.json declares the keys.
+        The facts of all layers are merged into one object, ``system`` of the record, so each layer
+        must use a key of its own.  schemas/record.schema.json declares the keys.
         """
         return {}
 
@@ -332,9 +342,10 @@ class Layer(ABC):
 
     @property
     def image(self) -> Image:
-        """The image of the system, which has one if a layer of its stack declares image forms.
+        """The image of the system.
 
-        Raises UserError if it has none: a layer that a person added may lack the declaration.
+        Raises UserError if the system has no image, because no layer of its stack declares
+        :attr:`image_forms`.
         """
         if self.context.image is None:
             raise UserError(
@@ -345,7 +356,7 @@ class Layer(ABC):
 
     @property
     def data(self) -> str:
-        """The path, in this layer, of the folder for the data of a layer above."""
+        """The path in this layer of the folder that the layer above uses for its data."""
         return self.context.data
 
     def get_address(self) -> str:
@@ -363,38 +374,38 @@ class Layer(ABC):
         """Return the uppermost virtual machine at or below this layer; None if there is none."""
         return None if self.below is self else self.below.find_virtual_machine()
 
-    def find_passed_card(self) -> tuple[str, str | None] | None:
-        """Return (PCI address, client's IP address) of a network card that only the machine uses.
+    def find_passthrough_card(self) -> tuple[str, str | None] | None:
+        """Return (PCI address, client's IP address) of a network card passed through to a machine.
 
-        The client's address is None if none is configured.  None is returned without a card that
-        only the machine uses.
+        The client's address is None if it is not configured.  Returns None if there is no such
+        card.
         """
         return None
 
     def find_kernel_process(self) -> int | None:
-        """Return the id of the host's process that is the system's own kernel.
+        """Return the ID of the host's process that is the system's own kernel.
 
-        That is the process of a sandbox or of a virtual machine; None if the system has neither.
-        The starting state of this process is recorded next to that inside.
+        It is the process of a sandbox or of a virtual machine; None if the system has neither.
+        Records hold the starting state of this process, next to the state inside the system.
         """
         return None if self.below is self else self.below.find_kernel_process()
 
     def list_memory_processes(self) -> list[int]:
-        """Return the ids of the host's processes that hold the idle system's memory, if known.
+        """Return the IDs of the host's processes that hold the idle system's memory.
 
-        The log of a start holds their memory as ``memory_bytes``; workloads/startup/parse.py reads
-        it.
+        The list is empty if they are not known.  The log of a start holds their memory as
+        ``memory_bytes``, which workloads/startup/parse.py reads.
         """
         return []
 
     def find_cgroup(self) -> str | None:
-        """Return the name of the host's control group that holds, and can freeze, the system.
+        """Return the name of the host's control group in which the system runs and can be frozen.
 
-        None if the system has none: what it uses is then not counted.
+        None if the system has no such group: its CPU time and memory are then not counted.
         """
         return None if self.below is self else self.below.find_cgroup()
 
-    def copy_in(self, source: str, target: str) -> None:
+    def copy_file_in(self, source: str, target: str) -> None:
         """Copy a file of the host, with its mode, into this layer.
 
         source: the file's path on the host.  target: its path in the layer, which is overwritten;
@@ -403,10 +414,10 @@ class Layer(ABC):
         """
         mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
         script = ["sh", "-euc", WRITE_INPUT, "strata", target, mode]
-        write_command = self.build_plain_command(script, fed=True)
+        write_command = self.build_plain_command(script, reads_stdin=True)
         capture_output(["sh", "-euc", READ_FILE, "strata", source, *write_command], COPY_TIMEOUT)
 
-    def copy_out(self, source: str, target: str) -> None:
+    def copy_file_out(self, source: str, target: str) -> None:
         """Copy a file of this layer to the host.
 
         source: the file's path in the layer.  target: its path on the host, which is overwritten.
@@ -418,23 +429,25 @@ class Layer(ABC):
     def build_measured_command(self, argv: list[str]) -> list[str]:
         """Return the host's command that runs `argv` in this layer as a measured command.
 
-        The command gets the environment variables of measured commands and no others.  Every
-        environment must measure by it: the variables are part of what is equal everywhere.
+        The command gets the environment variables of measured commands and no others.  Measured
+        programs must be run by it in every environment, so that their variables are equal.
         """
         return self.build_plain_command(self.context.wrap_with_variables(argv))
 
-    def build_plain_command(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the host's command that runs `argv` in this layer.
+    def build_plain_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
+        """Return the host's command that runs `argv` in this layer, with the layer's own variables.
 
-        The command gets the environment variables of the layer.  fed: whether `argv` reads standard
-        input.
+        reads_stdin: whether `argv` reads standard input.
         """
-        wrapped = self.wrap_command(argv, fed)
-        return wrapped if self.below is self else self.below.build_plain_command(wrapped, fed)
+        wrapped = self.wrap_command(argv, reads_stdin)
+        return (
+            wrapped if self.below is self else self.below.build_plain_command(wrapped, reads_stdin)
+        )
 
-    def run_below(self, argv: list[str], check: bool = True) -> str:
-        """Run a command in the layer below and return its standard output.
+    def run_in_layer_below(self, argv: list[str], check: bool = True) -> str:
+        """Run a command in the layer below, and return its standard output.
 
+        check: whether an exit code other than 0 is an error.
         Raises UserError if the command takes too long, or if it fails and `check` is set.
         """
         return capture_output(self.below.build_plain_command(argv), check=check).stdout

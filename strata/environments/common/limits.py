@@ -44,11 +44,12 @@ PROPERTIES: dict[str, Fields] = {
 # The period of a quota, in which Docker and Podman count it.
 PERIOD_MS = 100
 
-# Docker starts no container with less.
+# Docker starts no container with less memory.
 LEAST_MEMORY = 6 * UNITS["MiB"]
-# The kernel rounds a limit of memory down to whole pages, of this size at most, and engines round
-# a quota, whose CPUs may differ by less than the tolerance.
-LARGEST_PAGE, QUOTA_TOLERANCE = 64 * UNITS["KiB"], 1e-3
+# The kernel rounds a limit of memory down to whole pages, which have at most this size.
+LARGEST_PAGE = 64 * UNITS["KiB"]
+# The CPUs by which a quota may differ from the requested one: engines round quotas.
+QUOTA_TOLERANCE = 1e-3
 # Files in a container that show the values in use; one of MEMORY_LIMITS has the limit of memory.
 STATUS, MOUNTS = "/proc/self/status", "/proc/mounts"
 MEMORY_LIMITS = ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"]
@@ -69,21 +70,22 @@ DIFFERENCES = {
 SECCOMP_MODES = {"0": "unconfined", "1": "strict", "2": "default"}
 
 
-def find_mistakes(options: Fields) -> list[tuple[str, str]]:
-    """Return (option, what is wrong) for limits that fit their schema but no container can have.
+def find_limit_mistakes(options: Fields) -> list[tuple[str, str]]:
+    """Return (option, message) for limits that fit their schema but that no container can have.
 
-    options: a container's, as in config.yaml.
+    options: the options of the container, as in config.yaml.
     """
     mistakes = []
-    cpus, memory = options.get("cpuset-cpus", ""), options.get("memory")
-    # A range whose first number is the higher one is empty.
+    cpus = options.get("cpuset-cpus", "")
+    memory = options.get("memory")
+    # parse_ranges() returns no numbers for a range whose first number is the higher one.
     if cpus and not all(map(parse_ranges, cpus.split(","))):
         mistakes.append(("cpuset-cpus", f"is {cpus}; begin each range with its lower number"))
     if memory and parse_size(memory) < LEAST_MEMORY:
         mistake = f"is {memory}; must be at least 6MiB, without which none starts"
         mistakes.append(("memory", mistake))
     burst_ms = options.get("cpu-burst", 0)
-    # The milliseconds of CPU time that `cpus` gives in a period; the kernel takes no larger burst.
+    # The CPU time in ms that `cpus` allows in a period; the kernel refuses a larger burst.
     quota_ms = round(PERIOD_MS * options.get("cpus", 0))
     if burst_ms > quota_ms:
         mistake = f"is {burst_ms}; at most {quota_ms}, the milliseconds that cpus gives in a period"
@@ -98,7 +100,7 @@ def explain_excess(options: Fields, cpus: set[int], memory_bytes: float) -> str 
 
     options: the options of the container, resolved.
     cpus: numbers of the CPUs that the machine may use.
-    memory_bytes: the machine's memory; math.inf if it is not to be checked.
+    memory_bytes: the machine's memory; math.inf if the memory is not checked.
     """
     if set(parse_ranges(options.get("cpuset-cpus", ""))) - cpus:
         available = ", ".join(map(str, sorted(cpus)))
@@ -114,11 +116,11 @@ def explain_excess(options: Fields, cpus: set[int], memory_bytes: float) -> str 
     return None
 
 
-def list_run_options(options: Fields) -> list[str]:
+def build_limit_options(options: Fields) -> list[str]:
     """Return the arguments of ``docker run`` or ``podman run`` that set a container's limits.
 
     options: the options of the container, resolved.  The engines have no argument for `cpu-burst`,
-    which :func:`strata.host.cgroups.set_burst` sets once the container runs.
+    which :func:`strata.host.cgroups.set_cpu_burst` sets once the container runs.
     """
     argv = []
     if options.get("seccomp") == "unconfined":
@@ -126,7 +128,7 @@ def list_run_options(options: Fields) -> list[str]:
     if "cpuset-cpus" in options:
         argv += ["--cpuset-cpus", options["cpuset-cpus"]]
     if "memory" in options:
-        # A limit of memory and swap together that equals the limit of memory leaves no swap space.
+        # --memory-swap limits memory and swap together: an equal number leaves no swap space.
         count = str(parse_size(options["memory"]))
         argv += ["--memory", count, "--memory-swap", count]
     for name in ("cpus", "cpu-shares"):
@@ -135,31 +137,30 @@ def list_run_options(options: Fields) -> list[str]:
     return argv
 
 
-def select_checked(options: Fields) -> Fields:
-    """Return the options to check in the container: the limits, and `data` if it is tmpfs.
+def select_checked_options(options: Fields) -> Fields:
+    """Return the options that are checked in the container: the limits, and `data` if it is tmpfs.
 
-    options: the options of the container, resolved.  :func:`_parse_limits` needs a value for each
-    key returned.
+    options: the options of the container, resolved.
+    :func:`_parse_limits` must have a value for each returned key.
     """
-    return {
-        key: value
-        for key, value in options.items()
-        if key in PROPERTIES or (key, value) == ("data", "tmpfs")
-    }
+    checked_options = {key: value for key, value in options.items() if key in PROPERTIES}
+    if options.get("data") == "tmpfs":
+        checked_options["data"] = "tmpfs"
+    return checked_options
 
 
 def require_limits(options: Fields, printed: str) -> list[Fields]:
     """Check that a container has its limits, and return ``{name, requested, observed}`` of each.
 
-    options: the container's resolved options.
+    options: the options of the container, resolved.
     printed: the output of :data:`PRINT_FILES` in the container.
     Records hold the list as the engine's `settings`.  A value that cannot be observed is
-    "not available" and passes.
+    "not available", and is accepted.
     Raises UserError if the container runs with another value than requested.
     """
-    values = _parse_limits(observe.split_files(printed))
+    values = _parse_limits(observe.split_printed_files(printed))
     rows = []
-    for name, requested in select_checked(options).items():
+    for name, requested in select_checked_options(options).items():
         observed = values[name] or NOT_AVAILABLE
         rows.append({"name": name, "requested": str(requested), "observed": observed})
         if not _is_applied(name, requested, observed):
@@ -174,10 +175,10 @@ def _parse_limits(files: dict[str, str]) -> dict[str, str | None]:
     """Return each limit → its value in a container, and `data` → the file system of /data.
 
     files: path → content of the files that :data:`PRINT_FILES` prints.
-    A value is None if it is unknown.  :func:`_is_applied` knows the units: memory in bytes, cpus
-    in CPUs, cpu-burst in microseconds.
+    A value is None if it is unknown.  Memory is in bytes, cpus in CPUs, cpu-burst in microseconds;
+    :func:`_is_applied` relies on these units.
     """
-    status = observe.parse_fields(files.get(STATUS, ""))
+    status = observe.parse_named_values(files.get(STATUS, ""))
     mounts = [line.split() for line in files.get(MOUNTS, "").splitlines()]
     # The second column of a mount is its folder, the third its type.
     file_systems = [columns[2] for columns in mounts if columns[1:2] == ["/data"]]
@@ -193,18 +194,19 @@ def _parse_limits(files: dict[str, str]) -> dict[str, str | None]:
 
 
 def _find_first_content(files: dict[str, str], paths: list[str]) -> str | None:
-    """Return the content of the first of some files that exists; None if none does.
+    """Return the content of the first of several files that exists; None if none does.
 
-    files: path → content of those that exist.  paths: the files, one for each version of control
-    groups.
+    files: path → content of the existing files.
+    paths: the files to look for, one for each version of control groups.
     """
     return next((files[path] for path in paths if path in files), None)
 
 
 def _parse_quota(files: dict[str, str]) -> str | None:
-    """Return the quota in CPUs that files of a container's control group hold; None if unknown.
+    """Return a container's quota of CPU time, in CPUs, from its control group's files.
 
-    It is "max" without a limit.
+    files: path → content of the existing files.
+    The quota is "max" without a limit, and None if it is unknown.
     """
     text = files.get(QUOTA_AND_PERIOD) or f"{files.get(QUOTA, '')} {files.get(QUOTA_PERIOD, '')}"
     quota, _, period = text.strip().partition(" ")
@@ -216,18 +218,18 @@ def _parse_quota(files: dict[str, str]) -> str | None:
 
 
 def _is_applied(name: str, requested: Any, observed: str) -> bool:
-    """Return whether the observed value is the requested one; true if it was not observable.
+    """Return whether the observed value of a limit is the requested value.
 
     name: the name of the limit.  requested: its value as in config.yaml.
-    observed: a value of :func:`_parse_limits`, or "not available".
-    CPUs may be written in another way, and memory may be rounded down by less than 64 KiB.
+    observed: a value of :func:`_parse_limits`, or "not available", for which the result is true.
+    CPUs may be written in another form, and memory may be rounded down by less than 64 KiB.
     """
     if observed in (str(requested), NOT_AVAILABLE):
         return True
     if name == "cpus":
         return observed != "max" and abs(float(observed) - requested) < QUOTA_TOLERANCE
     if name == "cpu-burst":
-        # Requested are milliseconds, observed are microseconds.
+        # The requested value is in milliseconds, the observed one in microseconds.
         return observed == str(1000 * requested)
     if name == "cpuset-cpus":
         return set(parse_ranges(observed)) == set(parse_ranges(requested))

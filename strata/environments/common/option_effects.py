@@ -24,9 +24,9 @@ ON_THE_HOST = {
     "cpuset-mems": "memory nodes on the host",
 }
 # Argument: the script of starting_state.build_state_command.  Prints the state in which a program
-# starts, and then the limits, system parameters, devices and mounts that it finds, in the form of
-# strata.host.observe.split_files.  (`tail` ends at the first file that cannot be read, and a
-# program for each file would take a sandbox seconds.)
+# starts, and then the limits, system parameters, devices and mounts that it sees, in the form that
+# strata.host.observe.split_printed_files parses.  (`tail` ends at the first file that cannot be
+# read, and in a sandbox a program for each file would take seconds.)
 PRINT_STATE = r"""
 exec 2>/dev/null
 sh -c "$1" strata self
@@ -52,23 +52,25 @@ ContainerState = dict[str, str]
 
 
 def build_container_state_command() -> list[str]:
-    """Return the command that prints, in a container, what :func:`parse_state` reads.
+    """Return the command that prints the state inside a container.
 
-    A change of the command makes the states again that docker.py keeps in files.
+    :func:`parse_container_state` parses the output.  docker.py stores states in files whose names
+    depend on this command: if it changes, the states are read again.
     """
     # The command is sh, -c, its script, and the script's arguments.
     script = starting_state.build_state_command()[2]
     return ["sh", "-c", PRINT_STATE, "strata", script]
 
 
-def parse_state(text: str) -> ContainerState:
+def parse_container_state(text: str) -> ContainerState:
     """Return the state inside a container from the output of :func:`build_container_state_command`.
 
-    Parts of the starting state have the names of :mod:`strata.host.starting_state`, mounts are
-    called ``mount FOLDER``, and files as :func:`_derive_file_name` says.
+    text: the output.
+    Values of the starting state have the names of :mod:`strata.host.starting_state`, mounts are
+    named ``mount FOLDER``, and :func:`_derive_file_name` returns the names of files.
     """
-    files = observe.split_files(text)
-    state = starting_state.parse_state(files)
+    files = observe.split_printed_files(text)
+    state = starting_state.parse_process_state(files)
     hostname = files.get("/proc/sys/kernel/hostname", "")
     for path, content in files.items():
         if path == "/proc/mounts":
@@ -76,41 +78,43 @@ def parse_state(text: str) -> ContainerState:
         elif name := _derive_file_name(path):
             lines = content.splitlines()
             if path == "/etc/hosts":
-                # The line of the container's own address differs in each container.
+                # The line with the container's own address differs between containers.
                 lines = [line for line in lines if line.split()[1:] != [hostname]]
-            # Tabs and padding between columns are no difference.
+            # Tabs and padding between columns must not count as differences.
             state[name] = "\n".join(" ".join(line.split()) for line in lines)
     return state
 
 
 def _derive_file_name(path: str) -> str | None:
-    """Return the name of a file's content in a container's state; None if it is left out.
+    """Return the name under which a file's content is in a container's state; None to leave it out.
 
-    Left out are secrets that only root may read, and files of the printing process.  The names are
-    in records: ``net.core.somaxconn`` of a system parameter, ``cpu.max`` of a control group.
-    Other files, such as /etc/resolv.conf, have their path as name.
+    path: the path of the file.
+    Secrets that only root may read, and files of the printing process, are left out.  The names
+    appear in records: ``net.core.somaxconn`` for a system parameter, ``cpu.max`` for a file of a
+    control group.  Other files, such as /etc/resolv.conf, have their path as name.
     """
-    # For example net/ipv4/tcp_fastopen_key.
+    # A secret, for example net/ipv4/tcp_fastopen_key.
     if path.endswith("_key"):
         return None
     if path.startswith("/proc/self/") and not path.endswith("attr/current"):
         return None
     if path.startswith("/proc/sys/"):
         return path.removeprefix("/proc/sys/").replace("/", ".")
-    # The folder of a controller, as in /sys/fs/cgroup/cpu/cpu.shares, goes too.
+    # The folder of a controller, as in /sys/fs/cgroup/cpu/cpu.shares, is removed, too.
     return re.sub(r"^/sys/fs/cgroup/(.*/)?", "", path)
 
 
 def _parse_mounts(text: str) -> ContainerState:
-    """Return ``mount FOLDER`` → type, ro or rw, and size, as in "tmpfs rw size=64k".
+    """Return a container's mounts: ``mount FOLDER`` → text such as "tmpfs rw size=64k".
 
-    text: of /proc/mounts.  Other settings of a mount name folders that differ in each container.
+    text: the text of /proc/mounts.
+    Other settings of a mount are left out: they name folders, which differ between containers.
     """
     mounts = {}
     for line in text.splitlines():
         columns = line.split()
         if len(columns) < 4:
-            # The output was cut within this line.
+            # The output was cut in the middle of this line.
             continue
         _, folder, file_system, settings = columns[:4]
         kept_settings = [
@@ -121,9 +125,9 @@ def _parse_mounts(text: str) -> ContainerState:
 
 
 def _list_differing_lines(before: str, after: str) -> tuple[str, str]:
-    """Return the lines that only the first of two texts has, and those that only the second has.
+    """Return (lines that only the first text has, lines that only the second text has).
 
-    The lines of each are joined by "; ", and empty if it has none.  Texts with the same lines in
+    The lines are joined by "; "; without any, the text is empty.  Two texts with the same lines in
     another order give two empty texts.
     """
     lines_before, lines_after = before.splitlines(), after.splitlines()
@@ -132,12 +136,13 @@ def _list_differing_lines(before: str, after: str) -> tuple[str, str]:
     return "; ".join(removed), "; ".join(added)
 
 
-def _compare_states(
+def _find_state_differences(
     without: ContainerState, state: ContainerState, ignored: set[str]
 ) -> dict[str, tuple[str, str]]:
-    """Return the differences of two states: name → (lines only without, only with options).
+    """Return how two containers' states differ: name → (lines only in the first, in the second).
 
-    without: the state of a container without passed options.  state: of one with them.
+    without: the state of a container without passed options.
+    state: the state of a container with passed options.
     ignored: names that are left out.
     """
     differences = {}
@@ -148,26 +153,26 @@ def _compare_states(
     return differences
 
 
-def explain_state(
+def explain_state_differences(
     options: Sequence[str],
     state: ContainerState,
     read_state: Callable[[Sequence[str], int], ContainerState],
 ) -> tuple[list[Fields], dict[str, str]]:
-    """Find the passed option behind each difference from a container without options.
+    """Find which passed option causes each difference from a container without options.
 
     options: the passed options.  state: the state inside the container that has all of them.
     read_state: a function that starts a container with some of the options, and returns the state
     inside it; its second argument distinguishes equal containers.
-    Returns the rows for the records, ``[{name, requested, observed}]``, one for each option and one
-    for differences that no option makes by itself; and the name of each value that an option sets,
-    in programs' starting state or elsewhere in the container → ``option OPTION``.
+    Returns (rows, causes).  The rows are for the records, ``{name, requested, observed}`` for each
+    option, and one for differences that no option makes by itself.  The causes are the name of each
+    value that an option sets → ``option OPTION``.
     analysis/markdown_tables.R finds the rows by a name that begins with "--" or is TOGETHER;
-    strata.testbed.lifecycle finds the values by "option ".
+    strata.testbed.lifecycle finds the values by the prefix "option ".
     """
     without = read_state([], 0)
     # A difference between two containers without options is not an option's effect.
-    ignored = {*_compare_states(without, read_state([], 1), set())}
-    changed = _compare_states(without, state, ignored)
+    ignored = {*_find_state_differences(without, read_state([], 1), set())}
+    changed = _find_state_differences(without, state, ignored)
     unexplained = dict(changed)
     rows: list[Fields] = []
     explanations: dict[str, str] = {}
@@ -175,10 +180,10 @@ def explain_state(
         effects = changed
         if len(options) > 1:
             try:
-                differences = _compare_states(without, read_state([option], 0), ignored)
+                differences = _find_state_differences(without, read_state([option], 0), ignored)
             except UserError:
-                # No container starts with this option only: it needs another one, and its effects
-                # count as made together.
+                # No container starts with this option alone, since it needs another one.  Its
+                # effects are then those of the options together.
                 differences = {}
             effects = {name: changed[name] for name in differences if name in changed}
         for name in effects:
@@ -197,11 +202,11 @@ def explain_state(
 
 
 def _describe_effects(name: str, requested: str, effects: dict[str, tuple[str, str]]) -> Fields:
-    """Return the row ``{name, requested, observed}`` of an option for the records.
+    """Return the row ``{name, requested, observed}`` about an option's effects, for the records.
 
     name: ``--NAME`` of one option, or TOGETHER.  requested: the options as in config.yaml.
-    effects: the name of each changed value → (without, with the option).
-    Without effects, observed is AS_REQUESTED; a long text is cut.
+    effects: the name of each changed value → (value without the option, value with it).
+    Without effects, `observed` is AS_REQUESTED; a text longer than LONGEST_EFFECT is cut.
     """
     texts = [
         f"{value}: {after or 'none'} (without: {before or 'none'})"

@@ -73,9 +73,9 @@ NETWORKS_OF_KEY = ("host", "bridge", "default")
 
 
 def split_option(option: str) -> tuple[str, str | None]:
-    """Return the long name, without dashes, and the value of an option; None if it has no value.
+    """Return (long name without dashes, value or None) of an option of ``docker run``.
 
-    option: as in ``--cpus=1.5``, ``-m=1g`` or ``--privileged``.
+    option: the option, such as ``--cpus=1.5``, ``-m=1g`` or ``--privileged``.
     """
     flag, equals, value = option.partition("=")
     name = flag.lstrip("-")
@@ -84,10 +84,10 @@ def split_option(option: str) -> tuple[str, str | None]:
 
 
 def find_network(options: Fields) -> str | None:
-    """Return the network that a passed option ``--network`` names; None if there is none.
+    """Return the network that a passed option ``--network`` names; None without that option.
 
-    options: all of a container's, as in config.yaml or resolved; only the key `options` is read,
-    and not `network`.
+    options: the options of the container, as in config.yaml or resolved; only the key `options` is
+    read, not the key `network`.
     """
     for name, value in map(split_option, options.get("options", ())):
         if name == "network":
@@ -98,17 +98,17 @@ def find_network(options: Fields) -> str | None:
 
 
 def has_user_option(options: Fields) -> bool:
-    """Return whether a passed option ``--user`` decides as which user programs run.
+    """Return whether an option ``--user``, which sets the user of programs, is passed on.
 
-    options: all of a container's, as in config.yaml or resolved.
+    options: the options of the container, as in config.yaml or resolved.
     """
     return any(split_option(option)[0] == "user" for option in options.get("options", ()))
 
 
-def shorten_for_label(options: Sequence[str]) -> str:
-    """Return the options as a label names them: as many as it holds, and how many more there are.
+def format_options_for_label(options: Sequence[str]) -> str:
+    """Return the passed options as a label shows them: those that fit, and the number of others.
 
-    options: at least one.  A first option that is too long is cut.
+    options: at least one option.  If the first one alone exceeds MAX_LABEL_LENGTH, it is cut.
     """
     text = options[0]
     for number, option in enumerate(options[1:], start=1):
@@ -120,9 +120,10 @@ def shorten_for_label(options: Sequence[str]) -> str:
 
 @functools.cache
 def read_known_options() -> Mapping[str, bool]:
-    """Return the long names of the options of ``docker run`` → whether they need a value.
+    """Return the options of ``docker run``: long name → whether the option needs a value.
 
-    They are read from its help, once by a process; empty if Docker's client is not installed.
+    They are parsed from the command's help, once in a process.  The result is empty if Docker's
+    client is not installed.
     """
     if not find_program("docker"):
         return {}
@@ -132,19 +133,19 @@ def read_known_options() -> Mapping[str, bool]:
     return {name: bool(value_type) for name, value_type in rows}
 
 
-def find_mistakes(options: Fields) -> list[tuple[str, str]]:
-    """Return (option, what is wrong) for passed options that are refused, unknown or repeated.
+def find_passed_option_mistakes(options: Fields) -> list[tuple[str, str]]:
+    """Return (key, message) for passed options that are refused, unknown or repeated.
 
-    options: all of a container's, as in config.yaml; they fit their schema.
-    The option is named ``options.NUMBER``, its place in the list from 0, or ``network`` if the
-    container has no network at all.
+    options: the options of the container, as in config.yaml; they fit their schema.
+    The key is ``options.NUMBER``, where the number is the option's index from 0.  It is ``network``
+    if no network is given at all.
     """
     mistakes = []
     network_count = 0
     for number, option in enumerate(options.get("options", ())):
         is_network = split_option(option)[0] == "network"
         network_count += is_network
-        mistake = _find_mistake(option) or _find_conflict(option, options)
+        mistake = _explain_invalid_option(option) or _explain_option_conflict(option, options)
         if not mistake and is_network and network_count > 1:
             mistake = "a container has one network here: leave one of them out"
         if mistake:
@@ -157,10 +158,11 @@ def find_mistakes(options: Fields) -> list[tuple[str, str]]:
     return mistakes
 
 
-def _find_mistake(option: str) -> str | None:
-    """Return why an option is refused or is none of ``docker run``; None if it can be given.
+def _explain_invalid_option(option: str) -> str | None:
+    """Return why Strata refuses an option, or why ``docker run`` has no such option; else None.
 
-    option: as in config.yaml.  Runs Docker's client once for its help.
+    option: the option as in config.yaml.
+    A process runs Docker's client once, for its help.
     """
     name, value = split_option(option)
     if name in REFUSED:
@@ -171,7 +173,7 @@ def _find_mistake(option: str) -> str | None:
         return (
             f"write it in its long form, --{long_name}=VALUE, or --{long_name} if it has no value"
         )
-    # Empty without Docker's client: the name cannot be checked then.
+    # Without Docker's client, this is empty, and the name cannot be checked.
     known_options = read_known_options()
     if known_options and name not in known_options:
         from strata.util.validation import suggest_name
@@ -182,11 +184,12 @@ def _find_mistake(option: str) -> str | None:
     return None
 
 
-def _find_conflict(option: str, options: Fields) -> str | None:
-    """Return which key, label or folder of Strata's an option contradicts, with the remedy.
+def _explain_option_conflict(option: str, options: Fields) -> str | None:
+    """Return why an option conflicts with a key of config.yaml, or with Strata's labels or folders.
 
-    None if the option can be passed on.
-    option: in its long form.  options: all of the container's, as in config.yaml.
+    The message includes the remedy.  Returns None if the option can be passed on.
+    option: the option in its long form.
+    options: the options of the container, as in config.yaml.
     """
     name, value = split_option(option)
     text = value or ""
@@ -194,11 +197,10 @@ def _find_conflict(option: str, options: Fields) -> str | None:
         return "labels that begin with strata. are Strata’s: choose another"
     network = find_network({"options": [option]}) or ""
     if network in NETWORKS_OF_KEY:
-        value, example = ("host", "docker-hostnet") if network == "host" else ("bridge", "docker")
-        return (
-            "config.yaml has a key for it: choose an environment with network: "
-            f"{value}, such as {example}"
-        )
+        example = "bridge, such as docker"
+        if network == "host":
+            example = "host, such as docker-hostnet"
+        return f"config.yaml has a key for it: choose an environment with network: {example}"
     if network.startswith("container:"):
         return "a system shares no network with another container: name a network"
     key = "seccomp" if name == "security-opt" and text.startswith("seccomp") else name
@@ -214,10 +216,10 @@ def _find_conflict(option: str, options: Fields) -> str | None:
 
 
 def _find_mount_target(name: str, value: str) -> str | None:
-    """Return the folder of the container at which an option mounts something.
+    """Return the folder of the container on which an option mounts something.
 
-    name: the option's long name.  value: its value; empty if there is none.
-    None if the option mounts nothing, or names no folder.
+    name: the option's long name.  value: its value; empty if it has none.
+    Returns None if the option mounts nothing, or names no folder.
     """
     if name == "volume":
         # The forms are TARGET, SOURCE:TARGET and SOURCE:TARGET:MODE.

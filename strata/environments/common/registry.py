@@ -16,18 +16,16 @@ def list_layer_names() -> list[str]:
     """Return the names of all layers, as written in config.yaml, sorted.
 
     Each file in the folder strata/environments is a layer, except those that begin with "_".  A
-    person adds a layer by adding a file there.
+    layer is added by adding a file there.
     """
-    return sorted(
-        file.removesuffix(".py")
-        for file in os.listdir(FOLDER)
-        if file.endswith(".py") and not file.startswith("_")
-    )
+    file_names = [name for name in os.listdir(FOLDER) if name.endswith(".py")]
+    return sorted(name.removesuffix(".py") for name in file_names if not name.startswith("_"))
 
 
 def load_layer_class(name: str) -> type[Layer]:
-    """Import the layer with this name and return its class.
+    """Import the module of a layer and return its class, which must be named ``Layer``.
 
+    name: the layer's name.
     Raises ModuleNotFoundError if :func:`list_layer_names` does not have the name.
     """
     module = importlib.import_module(f"strata.environments.{name}")
@@ -36,21 +34,22 @@ def load_layer_class(name: str) -> type[Layer]:
 
 
 def collect_image_forms(names: Iterable[str]) -> set[str]:
-    """Return the forms of the image that the layers with these names run.
+    """Return the forms of the image that layers run, such as "tree", "container" and "disk".
 
-    The set is empty if none needs an image.  :attr:`Layer.image_forms` has the values.
+    names: the names of the layers.
+    The set is empty if no layer needs an image.  :attr:`Layer.image_forms` describes the values.
     """
     return {form for name in names for form in load_layer_class(name).image_forms}
 
 
 def collect_declared_differences(top: Layer) -> dict[str, str]:
-    """Return the declared differences between programs' starting state in a stack and natively.
+    """Return how a stack's layers declare that programs start in another state than natively.
 
     top: the uppermost layer of the stack.
-    Returns the name of each value in that state → why it differs: the layer and its reason, or the
-    option that sets the value, or the user of an image.  An option's entry replaces a layer's, and
-    entries for options must begin with "option ": strata.testbed.lifecycle finds them by it.
-    The layers must be up: some observe what their options set.
+    Returns the name of each value in the starting state → why it differs: the layer and its reason,
+    or the option that sets the value, or the user of an image.  An option's reason replaces a
+    layer's.  It must begin with "option ": strata.testbed.lifecycle finds options by that.
+    The layers must be up: some of them observe what their options set.
     """
     declared: dict[str, str] = {}
     if user := top.context.user:
@@ -70,8 +69,9 @@ def build_stack(layers: Stack, context: Context) -> list[Layer]:
     """Create the layers of a stack, none of them up, and return them from bottom to top.
 
     layers: the environment's layers from bottom to top, each ``{name: resolved options}``.
-    The first layer returned is the host, and the last is the system under test.  Bring them up in
-    this order.
+    context: the context that all layers share.
+    The first layer returned is the host, and the last is the system under test.  They must be
+    brought up in this order.
     """
     bottom = load_layer_class("host")(None, {}, context)
     stack = [bottom]
@@ -82,18 +82,18 @@ def build_stack(layers: Stack, context: Context) -> list[Layer]:
     return stack
 
 
-def set_start_method(stack: Stack, way: str) -> list[Fields]:
-    """Return a copy of a stack whose virtual machines start by one method.
+def set_machine_start_method(stack: Stack, start_method: str) -> list[Fields]:
+    """Return a copy of a stack in which the start method of virtual machines is set.
 
     stack: layers from bottom to top, each ``{name: resolved options}``.
-    way: ``booted``, where every machine boots; or ``restored``, where the stack stays as declared.
-    Other values of `way` change nothing.
+    start_method: with ``booted``, every machine boots; with ``restored``, or any other value, the
+    copy is equal to the stack.
     """
     layers = []
     for layer in stack:
         ((name, options),) = layer.items()
-        # Only virtual machines have the option `fresh`.
-        if way == "booted" and "fresh" in options:
+        # Only layers of virtual machines have the option `fresh`.
+        if start_method == "booted" and "fresh" in options:
             options = {**options, "fresh": "boot"}
         layers.append({name: options})
     return layers

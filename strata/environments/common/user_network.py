@@ -59,35 +59,38 @@ class UserNetwork(layer.Layer):
         return {**super().get_labels(resolved), "network": f"{cls.name}, MTU {resolved['mtu']}"}
 
     def start(self) -> None:
-        """Make the namespace, and start the program that joins it to the host and forwards ports.
+        """Create the namespace, and start the program that joins it to the host's network.
 
-        Sets `network` (a free subnet), `guest_address` (in it) and `holder` (the id of the process
-        that keeps the namespace), on which the other methods rely.
-        The journal needs no entry: both end with the system's control group.
+        Sets `network` (a free subnet), `guest_address` (an address in it) and `holder` (the ID, as
+        text, of the process that keeps the namespace), on which the other methods rely.
+        The journal needs no entry: both processes end with the system's control group.
         Raises UserError if one of them does not start.
         """
         # The namespace's network must not overlap with the client's, which exists by now.
         self.network = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
-        self.guest_address = addresses.compute_address(self.network, self.guest_number)
+        self.guest_address = addresses.compute_nth_address(self.network, self.guest_number)
         hold_command = self.below.build_plain_command(["sh", "-uc", HOLD_NAMESPACE])
         self.holder = capture_output(hold_command, timeout=10).stdout.strip()
         self.join_namespace(f"/proc/{self.holder}/ns/net")
 
     @abstractmethod
     def join_namespace(self, namespace: str) -> None:
-        """Start the program, which forwards the servers' ports to `guest_address`.
+        """Start the program that forwards the servers' ports to `guest_address`.
 
-        namespace: path of the network namespace in the layer below.  The attribute `network` is
-        the namespace's network, which overlaps with none of the host's.
-        The ports must be forwarded on return: servers and clients start next.
+        namespace: the path of the network namespace, in the layer below.
+        The attribute `network` is the namespace's network, which overlaps with no network of the
+        host.  The ports must be forwarded when the method returns: servers and clients start next.
         """
 
-    def wrap_command(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the command that runs `argv` in the network namespace."""
+    def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
+        """Return the command that runs `argv` in the network namespace.
+
+        reads_stdin: not used; the command always gets its standard input.
+        """
         return ["nsenter", f"--net=/proc/{self.holder}/ns/net", "--", *argv]
 
     def get_listen_address(self) -> str:
-        """Return the namespace's address; the program forwards the servers' ports to it."""
+        """Return the IP address of the namespace, to which the servers' ports are forwarded."""
         return self.guest_address
 
     def collect_facts(self) -> Fields:
@@ -96,7 +99,7 @@ class UserNetwork(layer.Layer):
         Runs the program in the layer below.  schemas/record.schema.json has the keys.
         """
         # pasta does not flush what it prints.
-        printed = self.run_below(["stdbuf", "-o0", self.name, "--version"])
+        printed = self.run_in_layer_below(["stdbuf", "-o0", self.name, "--version"])
         # The line is "pasta VERSION" or "slirp4netns version VERSION".
         first_line = printed.split("\n")[0]
         version = first_line.removeprefix(self.name).removeprefix(" version").strip()

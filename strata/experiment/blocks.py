@@ -72,6 +72,7 @@ def hash_decision_basis(plan: Plan) -> str:
     """
     basis = [
         plan.get("precision"),
+        plan.get("scale"),
         sorted(plan["workloads"]),
         sorted(list_available_environments(plan)),
     ]

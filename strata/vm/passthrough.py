@@ -81,7 +81,7 @@ def set_card_address(folder: str, requested: WantedMachine) -> str:
         raise UserError(
             f"the guest has no card with {address}: of {', '.join(requested['passthrough'])} it "
             f"has drivers for {cards or 'none'}; there must be one (image.kernel: hardware has the "
-            "drivers of all), whose link is up within {LINK_TIMEOUT} s: see that it is plugged "
+            f"drivers of all), whose link is up within {LINK_TIMEOUT} s: see that it is plugged "
             "in, and up on the host's side"
         )
     return addresses[0]

@@ -317,13 +317,14 @@ def test_rounds_that_were_begun_stay_under_another_budget_and_a_decision_is_due(
         assert (rows_of(order), order.decided) == (rows_of(last), False)
 
 
+@pytest.mark.parametrize("budget", [50, 100])
 @pytest.mark.parametrize(
     "change", [{"scale": "small"}, {"leave_out": {"docker": ["a"]}}, {"precision": {"min": 2}}]
 )
-def test_begun_rounds_of_other_cells_do_not_stay(change, tmp_path):
+def test_begun_rounds_of_other_cells_do_not_stay(change, budget, tmp_path):
     planned = with_budget(experiment(repetitions=40, precision=3), 100)
     decide(tmp_path, planned, 3, a=4)
     begin(tmp_path, blocks.Order(planned, str(tmp_path)), *range(1, 8))
-    other = with_budget({**planned, **change}, 50)
+    other = with_budget({**planned, **change}, budget)
     order = blocks.Order(other, str(tmp_path))
     assert order.decision_rounds == [order.last] == [other["precision"]["min"]]

@@ -713,7 +713,7 @@ def test_what_this_user_may_not_bring_up_is_named_with_the_remedy(monkeypatch):
 
 def test_the_doctor_notes_sandboxes_that_run(checkout, capsys, monkeypatch):
     list_folder = observe.list_folder
-    with subprocess.Popen(["runsc-sandbox", "60"], executable=shutil.which("sleep")) as sandbox:
+    with subprocess.Popen(["runsc-sandbox", "900"], executable=shutil.which("sleep")) as sandbox:
         # Another test's sandbox may run as well, and is not seen.
         pids = [str(os.getpid()), str(sandbox.pid)]
         monkeypatch.setattr(

@@ -207,7 +207,7 @@ def remove_tree(path: str, unmount: bool = False) -> None:
             options = ["--unmount"] if unmount else []
             # Root runs the module as a program, without any package that this user has installed.
             argv = [sys.executable, "-I", "-S", trees.__file__, *options, os.path.abspath(path)]
-            # 600 s: an image's tree has some hundred thousand files.
+            # 10 minutes: an image's tree has tens of thousands of files.
             capture_output(wrap_as_root(argv), timeout=600)
     except trees.MountedError as error:
         raise UserError(f"{path} is not removed: {error.filename} is still mounted") from None

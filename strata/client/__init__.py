@@ -1,6 +1,6 @@
-"""The client, where load generators run outside of the system under test.
+"""Configure, test and build the client, where load generators run outside of the system under test.
 
-It is a stack of layers with the image's files: in a network namespace of this host, joined by a
+The client is a stack of layers with the image's files: in a network namespace of this host, joined by a
 veth pair, or on a second machine that is reached by ssh.
 """
 
@@ -70,10 +70,12 @@ def format_client_doctor_line(client_settings: str | Fields) -> tuple[str, bool 
         this_end, client_end = read_connection_facts([*ssh, connection["ssh"]])
     except UserError as error:
         return "client", False, str(error)
-    sizes = f"MTU {this_end['mtu']} here, {client_end['mtu']} there"
-    is_available = True if this_end["mtu"] == client_end["mtu"] else None
-    text = f"{connection['ssh']} at {client_end['address']}, {sizes}{rate}"
-    return "client", is_available, text
+    has_equal_mtus = this_end["mtu"] == client_end["mtu"]
+    text = (
+        f"{connection['ssh']} at {client_end['address']}, MTU {this_end['mtu']} here, "
+        f"{client_end['mtu']} there{rate}"
+    )
+    return "client", True if has_equal_mtus else None, text
 
 
 def build_client_stack(resolved: Fields, context: Context) -> tuple[list[Layer], Link]:

@@ -32,7 +32,7 @@ def get_interface_name() -> str:
 def _run_ip(*arguments: str, check: bool = True) -> None:
     """Run the host's program ``ip`` as root with these arguments.
 
-    check: whether a failure raises UserError.
+    check: whether a failure raises UserError; otherwise it is ignored.
     """
     capture_output(wrap_as_root(["ip", *arguments]), check=check)
 
@@ -90,7 +90,8 @@ class Namespace(Link):
 
         The host's end loses its address, and the client gets an address in the machines' network.
         machines: not used; only a second machine needs them.
-        bridge: the name of the bridge.  subnet: the machines' network, as ADDRESS/24.
+        bridge: the name of the bridge.
+        subnet: the machines' network, as ADDRESS/24.
         Removing the namespace undoes all of it, so the journal needs no further entry.
         """
         _run_ip("address", "flush", "dev", self.host_interface)

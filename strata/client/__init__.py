@@ -1,7 +1,7 @@
 """Configure, test and build the client, where load generators run outside of the system under test.
 
-The client is a stack of layers with the image's files: in a network namespace of this host, joined by a
-veth pair, or on a second machine that is reached by ssh.
+The client is a stack of layers with the image's files: in a network namespace of this host, joined
+by a veth pair, or on a second machine that is reached by ssh.
 """
 
 from hashlib import sha256
@@ -20,8 +20,11 @@ def resolve_client_options(client_settings: str | Fields) -> Fields:
     """Return the client's options for the plan: ``{kind, rate}``; for ssh also `machine`.
 
     client_settings: the configuration's ``client``.
-    `kind` is namespace or ssh.  `rate` limits the link, such as 10gbit; None for no limit.
-    `machine` is a hash that distinguishes second machines without naming them.
+    Returns:
+    kind: "namespace" or "ssh";
+    rate: the limit of the link, such as "10gbit"; None for no limit;
+    machine: eight hexadecimal digits of a hash, which distinguishes second machines without naming
+    them.
     The plan identifies cells by these options: if the hash or a key changes, cells are measured
     again.
     """

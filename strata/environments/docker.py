@@ -691,9 +691,9 @@ class Layer(engine.Container):
         if path not in (planned_path, NOT_AVAILABLE):
             raise UserError(
                 f"the published ports are reached by {path}, and {planned_path} was planned, "
-                "perhaps while no daemon answered: run again, and the plan is made again; if this comes "
-                "again, the kernel has rules of a daemon that is gone, or lost those of this one: "
-                "restart the machine, or the daemon"
+                "perhaps while no daemon answered: run again, and the plan is made again; if this "
+                "comes again, the kernel has rules of a daemon that is gone, or lost those of this "
+                "one: restart the machine, or the daemon"
             )
 
     def _require_planned_sandbox(self) -> None:

@@ -473,7 +473,8 @@ def find_freezable_folders(name: str) -> list[str]:
 def set_groups_frozen(folders: Sequence[str], frozen: bool = True) -> None:
     """Freeze or thaw all processes in control groups, and wait until that is done.
 
-    folders: the result of :func:`find_freezable_folders`.  frozen: True freezes, False thaws.
+    folders: the result of :func:`find_freezable_folders`.
+    frozen: True freezes, False thaws.
     Raises UserError if a folder takes longer than :data:`FREEZE_PATIENCE`.
     """
     for folder in folders:

@@ -276,7 +276,8 @@ def sum_last_level_caches(cpus: set[int]) -> int | None:
 def _read_cache(cpu: int, name: str) -> tuple[int, tuple[int, ...], int] | None:
     """Return (level, CPUs that share it, bytes) of a cache; None for an instruction cache.
 
-    cpu: the number of a CPU that uses the cache.  name: the cache's folder in /sys, such as index0.
+    cpu: the number of a CPU that uses the cache.
+    name: the cache's folder in /sys, such as index0.
     Returns None, too, if the level or the size is not known.
     """
     folder = f"{CPU_FOLDER}/cpu{cpu}/cache/{name}"

@@ -1,8 +1,8 @@
 """Run R, git and Python where they make or check results, in an environment that is always equal.
 
-The environment holds three kinds of the caller's variables: PATH, which decides which R runs; TMPDIR; and those
-of OpenBLAS, which on some processors choose a kernel that computes correctly.  HOME is an empty
-folder, so that no profile of R, git, fontconfig, pandoc or LaTeX is read.
+The environment holds three kinds of the caller's variables: PATH, which decides which R runs;
+TMPDIR; and those of OpenBLAS, which on some processors choose a kernel that computes correctly.
+HOME is an empty folder, so that no profile of R, git, fontconfig, pandoc or LaTeX is read.
 """
 
 import contextlib
@@ -283,7 +283,8 @@ def create_git_environment(project: str, **extra_variables: str) -> Iterator[Fie
 
     git ignores the user's and the system's settings, accepts a folder of any owner, and neither
     starts a file system monitor nor converts line ends.
-    project: the folder.  extra_variables: additional variables.
+    project: the folder.
+    extra_variables: additional variables.
     """
     # git may compare either form of the folder's path; equal forms are listed once.
     project_paths = dict.fromkeys((os.path.abspath(project), os.path.realpath(project)))

@@ -145,7 +145,8 @@ def report_step(topic: str, text: str) -> Iterator[None]:
     """Print that a step begins, and after the block how long the step took.
 
     If the block raises, nothing is printed at its end: the error's message follows.
-    topic: the prefix of both messages.  text: the name of the step.
+    topic: the prefix of both messages.
+    text: the name of the step.
     """
     start = time.monotonic()
     print_topic_message(topic, f"{text} …")

@@ -137,7 +137,7 @@ def read_libvirt_versions() -> dict[str, str]:
 
 
 def observe_qemu_process(pid: int | None, proc: str = "/proc") -> Fields:
-    """Return the facts of QEMU's process on the host: ``{huge_mib, vcpus, emulator, vhost, bound}``.
+    """Return facts of QEMU's process on the host: ``{huge_mib, vcpus, emulator, vhost, bound}``.
 
     pid: the process ID.  If it is None or the process has ended, all values are None or empty.
     proc: the folder of the proc file system.

@@ -76,15 +76,16 @@ def set_card_address(folder: str, requested: WantedMachine) -> str:
     script = ["sh", "-c", _SET_ADDRESS, "strata", requested["mac"], address]
     # The first line has the names of the cards; a second line has the address, if one card exists
     # and has a link.  The timeout is longer than the script waits for the link.
-    cards, *addresses = ssh.run_in_machine(folder, script, timeout=180).splitlines()
-    if not addresses:
+    printed = ssh.run_in_machine(folder, script, timeout=180)
+    card_names, *observed_addresses = printed.splitlines()
+    if not observed_addresses:
         raise UserError(
             f"the guest has no card with {address}: of {', '.join(requested['passthrough'])} it "
-            f"has drivers for {cards or 'none'}; there must be one (image.kernel: hardware has the "
-            f"drivers of all), whose link is up within {LINK_TIMEOUT} s: see that it is plugged "
-            "in, and up on the host's side"
+            f"has drivers for {card_names or 'none'}; there must be one (image.kernel: hardware "
+            f"has the drivers of all), whose link is up within {LINK_TIMEOUT} s: see that it is "
+            "plugged in, and up on the host's side"
         )
-    return addresses[0]
+    return observed_addresses[0]
 
 
 def find_network_interface(address: str) -> str:
@@ -93,11 +94,12 @@ def find_network_interface(address: str) -> str:
     address: the PCI address of the virtual function.
     Raises UserError if the device is not a virtual function of an interface of this host.
     """
-    devices = sorted(glob.glob(f"{DEVICES}/{address}/physfn/net/*"))
-    if not devices:
+    interface_paths = sorted(glob.glob(f"{DEVICES}/{address}/physfn/net/*"))
+    if not interface_paths:
         raise UserError(
             f"device {address} is not a virtual function of a network card that this host has: a "
             "client of this host does not reach the machine over it; a second machine may (client: "
             "{ssh: …})"
         )
-    return os.path.basename(devices[0])
+    # A card with several interfaces: the first by name is taken.
+    return os.path.basename(interface_paths[0])

@@ -143,12 +143,12 @@ def remove_namespace() -> list[str]:
     been ended before.
     Raises UserError if the namespace cannot be removed.
     """
-    removed = []
+    phrases = []
     if os.path.exists(f"/sys/class/net/{get_interface_name()}"):
         # The device may vanish meanwhile, with a namespace that the kernel is removing.
         _run_ip("link", "delete", get_interface_name(), check=False)
-        removed.append(f"network device {get_interface_name()}")
+        phrases.append(f"network device {get_interface_name()}")
     if get_name_prefix() in capture_output(["ip", "netns", "list"], check=False).stdout.split():
         _run_ip("netns", "delete", get_name_prefix())
-        removed.append(f"network namespace {get_name_prefix()}")
-    return removed
+        phrases.append(f"network namespace {get_name_prefix()}")
+    return phrases

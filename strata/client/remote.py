@@ -83,8 +83,8 @@ def read_connection_facts(ssh: list[str]) -> tuple[Fields, Fields]:
     # Seen from this host, the other end of the connection is the second machine.  The script needs
     # only the first of the addresses in the variable.
     variable = f"SSH_CONNECTION={client['address']}"
-    printed = capture_output(["env", variable, "sh", "-c", EXAMINE]).stdout
-    host = dict(re.findall(LINE, printed))
+    output = capture_output(["env", variable, "sh", "-c", EXAMINE]).stdout
+    host = dict(re.findall(LINE, output))
     return host, client
 
 

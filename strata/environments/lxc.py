@@ -116,10 +116,10 @@ class Layer(chroot.Layer):
         ENGINE_ROWS of analysis/markdown_tables.R reads these keys of LXC's and Podman's facts.
         Raises UserError if lxc-start prints no version.
         """
-        printed = capture_output(["lxc-start", "--version"]).stdout.strip()
-        if not printed:
+        output = capture_output(["lxc-start", "--version"]).stdout.strip()
+        if not output:
             raise UserError("`lxc-start --version` printed nothing: install LXC again")
-        version = printed.splitlines()[0].strip()
+        version = output.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 
     def list_memory_processes(self) -> list[int]:

@@ -50,8 +50,8 @@ def read_topology() -> list[Fields]:
     adjacent.  Virtual machines get CPUs in this order (:mod:`strata.vm.settings`).
     """
     # check=False: if lscpu fails, it prints nothing, and each CPU counts as a separate core.
-    printed = capture_output(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"], check=False).stdout
-    return parse_topology(printed, list_usable_cpus())
+    output = capture_output(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"], check=False).stdout
+    return parse_topology(output, list_usable_cpus())
 
 
 def parse_topology(printed: str, cpus: set[int]) -> list[Fields]:

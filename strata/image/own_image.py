@@ -159,8 +159,8 @@ def _read_image_file(tree: str, path: str) -> str:
     path: the file's absolute path in the image.  The file is read by a command in the image, so
     that a symbolic link leads to the image's files, and never to the host's.
     """
-    _, printed = _run_in_image(tree, ["cat", path])
-    return printed
+    _, output = _run_in_image(tree, ["cat", path])
+    return output
 
 
 def _require_programs(reference: str, tree: str) -> None:
@@ -170,8 +170,8 @@ def _require_programs(reference: str, tree: str) -> None:
     tree: the folder of its files.
     Raises UserError, which names the missing programs.
     """
-    exit_code, printed = _run_in_image(tree, ["sh", "-c", PRINT_MISSING, "strata", *NEEDED])
-    missing_programs = printed.split()
+    exit_code, output = _run_in_image(tree, ["sh", "-c", PRINT_MISSING, "strata", *NEEDED])
+    missing_programs = output.split()
     if exit_code != 0:
         missing_programs = ["a shell (sh) that runs here"]
     if missing_programs:

@@ -97,8 +97,8 @@ def read_native_state(mask: str | None) -> States:
     Values that the kernel does not show are missing, and are not checked.
     Raises CellFailed if the state is not the declared one.
     """
-    printed = capture_output(wrap_as_root(starting_state.build_state_command()), check=False).stdout
-    state = starting_state.parse_process_state(observe.split_printed_files(printed))
+    output = capture_output(wrap_as_root(starting_state.build_state_command()), check=False).stdout
+    state = starting_state.parse_process_state(observe.split_printed_files(output))
     # Name → (declared value, value in the state).
     differences = starting_state.find_undeclared_values(state)
     declared_cpus = mask or format_ranges(starting_state.list_online_cpus())
@@ -174,8 +174,8 @@ def _read_host_process_state(top: Layer) -> States:
         return {}
     command = wrap_as_root(starting_state.build_state_command(process=pid))
     # check=False: without output, the state is empty.
-    printed = capture_output(command, check=False).stdout
-    state = starting_state.parse_process_state(observe.split_printed_files(printed))
+    output = capture_output(command, check=False).stdout
+    state = starting_state.parse_process_state(observe.split_printed_files(output))
     return {
         f"{name} on the host": state[name]
         for name in starting_state.HOST_PROCESS_STATE

@@ -109,7 +109,7 @@ def remove_abandoned_folders(parent: str | None = None) -> list[str]:
     parent: the parent folder; None: the usual one (TMPDIR).
     A folder that cannot be removed is left without an error.
     """
-    removed = []
+    removed_paths = []
     for path in glob.glob(f"{glob.escape(parent or tempfile.gettempdir())}/{_SCRATCH}*"):
         with contextlib.suppress(OSError, UserError):
             if os.stat(path).st_uid != os.geteuid():
@@ -118,8 +118,8 @@ def remove_abandoned_folders(parent: str | None = None) -> list[str]:
             if lock is not None:
                 remove_tree(path)
                 os.close(lock)
-                removed.append(path)
-    return removed
+                removed_paths.append(path)
+    return removed_paths
 
 
 @contextlib.contextmanager

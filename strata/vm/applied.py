@@ -65,12 +65,12 @@ def prepare_guest(folder: str) -> list[str]:
 
 
 def observe_machine(
-    folder: str, requested: WantedMachine, profile: Fields, refusals: dict[str, str]
+    folder: str, machine_settings: WantedMachine, profile: Fields, refusals: dict[str, str]
 ) -> Fields:
     """Prepare the guest, and return the observed part of ``system.vm`` (docs/files.md).
 
     folder: the folder of the system, with the ssh configuration.
-    requested: the settings that Vagrant and libvirt got.
+    machine_settings: the settings that Vagrant and libvirt got.
     profile: the complete profile of the machine.
     refusals: key of the profile → why the setting was left out before the start.
     Mounts the data disk, and sets the address of a passed-through network card in the guest.
@@ -80,12 +80,12 @@ def observe_machine(
     """
     queues, nodes, *caches = prepare_guest(folder)
     # check=False: `tail` fails if a file does not exist, and its fact is then "not available".
-    printed = ssh.run_in_machine(folder, observe.build_file_print_command(), check=False)
-    guest = observe.parse_system_facts(observe.split_printed_files(printed))
+    output = ssh.run_in_machine(folder, observe.build_file_print_command(), check=False)
+    guest = observe.parse_system_facts(observe.split_printed_files(output))
     host_caches = capture_output(["sh", "-c", _PRINT_CACHES]).stdout.splitlines()
-    observed = {
-        **domain.parse_domain_settings(libvirt.run_virsh("dumpxml", requested["name"])),
-        **observe_qemu_process(libvirt.find_domain_process(requested["name"])),
+    observed: Fields = {
+        **domain.parse_domain_settings(libvirt.run_virsh("dumpxml", machine_settings["name"])),
+        **observe_qemu_process(libvirt.find_domain_process(machine_settings["name"])),
         "cpus": guest["cpus"],
         "memory_bytes": guest["memory_bytes"],
         "shape": [guest[key] for key in ("sockets", "cores_per_socket", "threads_per_core")],
@@ -94,13 +94,15 @@ def observe_machine(
         "nodes": max(1, int(nodes)),
         "caches": ", ".join(caches),
         "host_caches": ", ".join(host_caches),
-        "card": passthrough.set_card_address(folder, requested) if requested["card"] else None,
+        "card": None,
     }
-    _require_cpus_within_mask(requested["extra"]["mask"], observed)
+    if machine_settings["card"]:
+        observed["card"] = passthrough.set_card_address(folder, machine_settings)
+    _require_cpus_within_mask(machine_settings["extra"]["mask"], observed)
     return {
         "vcpus": guest["cpus"],
-        "memory_bytes": requested["memory_mib"] * 2**20,
-        "settings": compare_settings(profile, requested, observed, refusals),
+        "memory_bytes": machine_settings["memory_mib"] * 2**20,
+        "settings": compare_settings(profile, machine_settings, observed, refusals),
         "versions": read_libvirt_versions(),
     }
 
@@ -127,9 +129,9 @@ def read_libvirt_versions() -> dict[str, str]:
 
     A version that virsh does not print is "not available".
     """
-    printed = libvirt.run_virsh("version", check=False)
+    output = libvirt.run_virsh("version", check=False)
     # For example "Using library: libvirt 9.0.0" and "Running hypervisor: QEMU 7.2.9".
-    versions = dict(re.findall(r"(library|hypervisor): \w+ ([\d.]+)", printed))
+    versions = dict(re.findall(r"(library|hypervisor): \w+ ([\d.]+)", output))
     return {
         "libvirt": versions.get("library", NOT_AVAILABLE),
         "qemu": versions.get("hypervisor", NOT_AVAILABLE),
@@ -185,12 +187,12 @@ def parse_bound_memory(numa_maps: str) -> dict[str, int]:
 
 
 def compare_settings(
-    profile: Fields, requested: WantedMachine, observed: Fields, refusals: dict[str, str]
+    profile: Fields, machine_settings: WantedMachine, observed: Fields, refusals: dict[str, str]
 ) -> list[Fields]:
     """Return ``[{name, requested, observed, applied, why}, …]``, a row per request of the profile.
 
     profile: the complete profile of the machine.
-    requested: the result of :func:`strata.vm.settings.resolve_machine_settings`.
+    machine_settings: the result of :func:`strata.vm.settings.resolve_machine_settings`.
     observed: the results of :func:`strata.vm.domain.parse_domain_settings` and
     :func:`observe_qemu_process`, and the facts of the guest, ``{cpus, memory_bytes, shape:
     [sockets, cores of each, threads of each], queues, nodes, caches, host_caches, card}``.
@@ -200,12 +202,12 @@ def compare_settings(
     rows = []
     # Each of these rows has its `key` of the profile, which the records leave out.
     for row in (
-        *_build_size_rows(profile, requested, observed),
-        *_build_topology_rows(profile, requested, observed),
-        *_build_huge_page_rows(profile, requested, observed),
+        *_build_size_rows(profile, machine_settings, observed),
+        *_build_topology_rows(profile, machine_settings, observed),
+        *_build_huge_page_rows(profile, machine_settings, observed),
         *_build_disk_rows(profile, observed),
-        *_build_thread_rows(profile, requested, observed),
-        *_build_device_rows(profile, requested, observed),
+        *_build_thread_rows(profile, machine_settings, observed),
+        *_build_device_rows(profile, machine_settings, observed),
     ):
         key = row.pop("key")
         reason = refusals.get(key) or row["why"] or "the machine does not show it"
@@ -244,15 +246,15 @@ def _build_setting_row(
 
 
 def _build_size_rows(
-    profile: Fields, requested: WantedMachine, observed: Fields
+    profile: Fields, machine_settings: WantedMachine, observed: Fields
 ) -> Iterator[Fields]:
     """Yield the rows for the number of vCPUs and the size of the memory.
 
     The guest's kernel manages less memory than the machine has, since it reserves some for itself.
     Memory counts as applied if the kernel manages more than 85 % of it.
     """
-    yield _build_setting_row("cpus", "vCPUs", requested["cpus"], observed["cpus"])
-    machine_mib = requested["memory_mib"]
+    yield _build_setting_row("cpus", "vCPUs", machine_settings["cpus"], observed["cpus"])
+    machine_mib = machine_settings["memory_mib"]
     observed_text = None
     is_applied = False
     if observed["memory_bytes"] != NOT_AVAILABLE:
@@ -263,7 +265,7 @@ def _build_size_rows(
 
 
 def _build_huge_page_rows(
-    profile: Fields, requested: WantedMachine, observed: Fields
+    profile: Fields, machine_settings: WantedMachine, observed: Fields
 ) -> Iterator[Fields]:
     """Yield the row for huge pages, if the profile requests them.
 
@@ -272,28 +274,28 @@ def _build_huge_page_rows(
     if profile["huge_pages"]:
         huge_mib = observed["huge_mib"]
         observed_text = None if huge_mib is None else f"{huge_mib} MiB in use"
-        requested_text = f"{requested['memory_mib']} MiB"
+        requested_text = f"{machine_settings['memory_mib']} MiB"
         yield _build_setting_row(
             "huge_pages", "memory in huge pages", requested_text, observed_text, bool(huge_mib)
         )
 
 
 def _build_topology_rows(
-    profile: Fields, requested: WantedMachine, observed: Fields
+    profile: Fields, machine_settings: WantedMachine, observed: Fields
 ) -> Iterator[Fields]:
     """Yield the rows for pinned vCPUs, and for the host's topology, memory nodes and caches.
 
     Only settings that the profile requests have rows.  Several rows have the key `topology`.
     """
     if profile["pin"]:
-        requested_pins = _format_pairs("{}→{}", requested["affinity"])
+        requested_pins = _format_pairs("{}→{}", machine_settings["affinity"])
         observed_pins = _format_pairs("{}→{}", observed["vcpus"])
         yield _build_setting_row("pin", "vCPUs pinned one to one", requested_pins, observed_pins)
     if profile["topology"] != "host":
         return
     requested_shape = "the host's"
     why = "the host's is uneven, or there are more vCPUs than CPUs"
-    if shape := requested["topology"]:
+    if shape := machine_settings["topology"]:
         # The order of the values is that of settings.compute_cpu_topology and of observe_machine.
         requested_shape = _format_topology(*shape.values())
         why = ""
@@ -304,9 +306,9 @@ def _build_topology_rows(
         "topology", "topology of the host", requested_shape, observed_shape, why=why
     )
     # Without memory nodes, the guest has a single one with all its memory.
-    guest_nodes = requested["numa"] or [{"memory": requested["memory_mib"]}]
+    guest_nodes = machine_settings["numa"] or [{"memory": machine_settings["memory_mib"]}]
     yield _build_setting_row("topology", "memory nodes", len(guest_nodes), observed["nodes"])
-    if host_nodes := requested["extra"]["memory_nodes"]:
+    if host_nodes := machine_settings["extra"]["memory_nodes"]:
         mib_by_node = {
             str(host_node): guest_node["memory"]
             for host_node, guest_node in zip(host_nodes, guest_nodes, strict=True)
@@ -320,7 +322,7 @@ def _build_topology_rows(
         yield _build_setting_row("topology", name, requested_memory, observed_memory, is_applied)
     host_caches = observed["host_caches"] or NOT_AVAILABLE
     guest_caches = observed["caches"] or None
-    why = _explain_missing_kvm(requested)
+    why = _explain_missing_kvm(machine_settings)
     yield _build_setting_row("topology", "caches of the host", host_caches, guest_caches, why=why)
 
 
@@ -343,11 +345,11 @@ def _build_disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
 
 
 def _build_thread_rows(
-    profile: Fields, requested: WantedMachine, observed: Fields
+    profile: Fields, machine_settings: WantedMachine, observed: Fields
 ) -> Iterator[Fields]:
     """Yield the row for the CPUs of QEMU's other threads, if the profile pins them."""
     if profile["pin_emulator"]:
-        requested_cpus = requested["extra"]["emulator"]
+        requested_cpus = machine_settings["extra"]["emulator"]
         observed_cpus = observed["emulator"]
         # One list of CPUs can be written in several forms.
         is_applied = parse_ranges(observed_cpus or "") == parse_ranges(requested_cpus)
@@ -357,7 +359,7 @@ def _build_thread_rows(
 
 
 def _build_device_rows(
-    profile: Fields, requested: WantedMachine, observed: Fields
+    profile: Fields, machine_settings: WantedMachine, observed: Fields
 ) -> Iterator[Fields]:
     """Yield the rows for the network interface and for the devices that are passed through.
 
@@ -365,10 +367,10 @@ def _build_device_rows(
     """
     if profile["vhost"]:
         device_state = {True: "open", False: "not open", None: None}[observed["vhost"]]
-        why = _explain_missing_kvm(requested)
+        why = _explain_missing_kvm(machine_settings)
         yield _build_setting_row("vhost", "vhost-net", "open", device_state, why=why)
     if profile["queues"] != 1:
-        queues = requested["extra"]["queues"] or 1
+        queues = machine_settings["extra"]["queues"] or 1
         yield _build_setting_row("queues", "queues of the network card", queues, observed["queues"])
     for address in profile["passthrough"]:
         state = "in the domain" if address in observed["devices"] else "missing"
@@ -379,9 +381,9 @@ def _build_device_rows(
         )
 
 
-def _explain_missing_kvm(requested: WantedMachine) -> str:
+def _explain_missing_kvm(machine_settings: WantedMachine) -> str:
     """Return why a setting that needs KVM is not applied under emulation; empty under KVM."""
-    return "emulation does not offer it" if requested["driver"] == "qemu" else ""
+    return "emulation does not offer it" if machine_settings["driver"] == "qemu" else ""
 
 
 def _format_pairs(template: str, by_number: Mapping[str, object]) -> str | None:

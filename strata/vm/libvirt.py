@@ -181,9 +181,9 @@ def remove_libvirt_objects() -> list[str]:
     """
     if not is_libvirt_answering():
         return []
-    removed = remove_domains()
+    phrases = remove_domains()
     for kind, description in (("net", "network"), ("pool", "storage pool")):
         if get_name_prefix() in run_virsh(f"{kind}-list", "--name").split():
             run_virsh(f"{kind}-destroy", get_name_prefix(), check=False)
-            removed.append(f"{description} {get_name_prefix()}")
-    return removed
+            phrases.append(f"{description} {get_name_prefix()}")
+    return phrases

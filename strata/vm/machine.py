@@ -138,7 +138,7 @@ class Machine:
         if refusal:
             self.refused["huge_pages"] = refusal
         mac, address = libvirt.compute_interface_addresses(subnet, part)
-        requested: WantedMachine = {
+        machine_settings: WantedMachine = {
             **machines[part],
             "huge_pages": machines[part]["huge_pages"] and not refusal,
             "huge_pages_refused": refusal,
@@ -154,8 +154,8 @@ class Machine:
         }
         key = os.path.join(box["folder"], "key")
         ssh.write_ssh_configuration(self.folder, address, key, box["host_key"])
-        write_json(os.path.join(self.folder, "vm.json"), requested)
-        return requested
+        write_json(os.path.join(self.folder, "vm.json"), machine_settings)
+        return machine_settings
 
     def _prepare_shared_host(self, machines: list[WantedMachine]) -> tuple[str, str | None]:
         """Return (the machines' network, why they have no huge pages or None).
@@ -344,20 +344,20 @@ class Machine:
                 raise UserError(f"no ssh answered within {timeout:g} s")
 
 
-def define_machine(folder: str, requested: WantedMachine) -> None:
+def define_machine(folder: str, machine_settings: WantedMachine) -> None:
     """Define the machine in libvirt, with its console and data disk, without starting it.
 
     folder: the folder of the system, whose vm.json Vagrant reads.
-    requested: the content of vm.json.
+    machine_settings: the content of vm.json.
     The first definition from a box copies the box's disk into the storage pool.  A file with the
     extension ``.whole`` marks a complete copy, and is removed together with the copy.
     Raises UserError if Vagrant or libvirt fails; what was done until then is not undone.
     """
-    _create_console(requested["console"])
-    _create_data_disk(requested)
+    _create_console(machine_settings["console"])
+    _create_data_disk(machine_settings)
     # Vagrant copies the disk of a box into the pool once, and then assumes that an existing copy is
     # complete.
-    copy_name = f"{requested['box']}{vagrant_box.COPY}"
+    copy_name = f"{machine_settings['box']}{vagrant_box.COPY}"
     mark_path = vagrant_box.get_machine_cache_path("pool", f"{copy_name}.whole")
     if not os.path.exists(mark_path):
         vagrant_box.remove_volumes(copy_name)
@@ -365,8 +365,10 @@ def define_machine(folder: str, requested: WantedMachine) -> None:
     _run_vagrant(folder)
     write_text(mark_path, "")
     # The definition is replaced by one that adds the settings that Vagrant cannot write.
-    xml = libvirt.run_virsh("dumpxml", "--inactive", requested["name"])
-    libvirt.create_libvirt_object("define", domain.add_domain_settings(xml, requested["extra"]))
+    xml = libvirt.run_virsh("dumpxml", "--inactive", machine_settings["name"])
+    libvirt.create_libvirt_object(
+        "define", domain.add_domain_settings(xml, machine_settings["extra"])
+    )
 
 
 def _create_console(path: str) -> None:
@@ -381,16 +383,16 @@ def _create_console(path: str) -> None:
     capture_output(wrap_as_root(["install", *owner, "/dev/null", path]))
 
 
-def _create_data_disk(requested: WantedMachine) -> None:
+def _create_data_disk(machine_settings: WantedMachine) -> None:
     """Create a machine's sparse data disk in the storage pool, with an ext4 file system.
 
-    requested: the settings of the machine; `data_disk` and `data_disk_bytes` are read.
+    machine_settings: the settings of the machine; `data_disk` and `data_disk_bytes` are read.
     An earlier disk of this name is overwritten.  applied.prepare_guest mounts the disk by its
     label.  The file system is initialized completely here: otherwise the guest's kernel would do so
     during a measurement.
     """
-    path = vagrant_box.get_machine_cache_path("pool", requested["data_disk"])
-    kib = requested["data_disk_bytes"] // 1024
+    path = vagrant_box.get_machine_cache_path("pool", machine_settings["data_disk"])
+    kib = machine_settings["data_disk_bytes"] // 1024
     # -m 0: no blocks are reserved for root, as whom all programs run anyway.
     options = ["-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
     options += ["-E", "lazy_itable_init=0,lazy_journal_init=0"]

@@ -145,8 +145,8 @@ def inspect_network(name: str, socket: str | None) -> Fields:
     """
     argv = [*build_client_command(socket), "network", "inspect", name]
     # check=False: if the network is missing or the daemon does not answer, the list is empty.
-    printed = capture_output(argv, check=False).stdout
-    networks: list[Fields] = json.loads(printed or "[]")
+    output = capture_output(argv, check=False).stdout
+    networks: list[Fields] = json.loads(output or "[]")
     return networks[0] if networks else {}
 
 

@@ -210,11 +210,11 @@ class Container(layer.Layer):
         kept_images: names and IDs of images that stay.  Images of existing containers stay, too.
         Nothing is removed if the engine cannot be used now.
         """
-        removed = []
+        phrases = []
         for command in cls.list_host_commands():
             names = cls._remove_daemon_images(command, kept_images)
-            removed += [f"the image {name} of {cls.engine_name}" for name in names]
-        return removed
+            phrases += [f"the image {name} of {cls.engine_name}" for name in names]
+        return phrases
 
     @classmethod
     def _remove_daemon_images(cls, command: list[str], kept_images: Collection[str]) -> list[str]:
@@ -234,7 +234,7 @@ class Container(layer.Layer):
         ):
             argv = [*command, "image", "ls", "--filter", mark, *columns]
             lines.update(capture_output(argv, check=False).stdout.splitlines())
-        removed = []
+        removed_images = []
         for line in sorted(lines):
             image_id, _, name = line.partition(" ")
             # Podman puts a registry's name before the image's.
@@ -248,8 +248,8 @@ class Container(layer.Layer):
             # 10 minutes: removing the layers of a large image takes minutes on a slow disk.
             remove = capture_output([*command, "image", "rm", image], timeout=600, check=False)
             if remove.returncode == 0:
-                removed.append(image)
-        return removed
+                removed_images.append(image)
+        return removed_images
 
     @abstractmethod
     def build_engine_command(self, *arguments: str) -> list[str]:
@@ -358,8 +358,8 @@ class Container(layer.Layer):
             # Engines have no option for this limit.
             cgroups.set_cpu_burst(self.find_cgroup() or "", self.options["cpu-burst"])
         if limits.select_checked_options(self.options):
-            printed = self.run_in_layer_below(self.wrap_command(limits.PRINT_FILES), check=False)
-            self._facts["settings"] = limits.require_limits(self.options, printed)
+            output = self.run_in_layer_below(self.wrap_command(limits.PRINT_FILES), check=False)
+            self._facts["settings"] = limits.require_limits(self.options, output)
         with count_one_off_time():
             self.observe_container()
 

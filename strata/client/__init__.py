@@ -1,7 +1,7 @@
-"""The client, where load generators run outside of the system under test.
+"""Configure, test and build the client, where load generators run outside of the system under test.
 
-It is a stack of layers with the image's files: in a network namespace of this host, joined by a
-veth pair, or on a second machine that is reached by ssh.
+The client is a stack of layers with the image's files: in a network namespace of this host, joined
+by a veth pair, or on a second machine that is reached by ssh.
 """
 
 from hashlib import sha256
@@ -20,8 +20,11 @@ def resolve_client_options(client_settings: str | Fields) -> Fields:
     """Return the client's options for the plan: ``{kind, rate}``; for ssh also `machine`.
 
     client_settings: the configuration's ``client``.
-    `kind` is namespace or ssh.  `rate` limits the link, such as 10gbit; None for no limit.
-    `machine` is a hash that distinguishes second machines without naming them.
+    Returns:
+    kind: "namespace" or "ssh";
+    rate: the limit of the link, such as "10gbit"; None for no limit;
+    machine: eight hexadecimal digits of a hash, which distinguishes second machines without naming
+    them.
     The plan identifies cells by these options: if the hash or a key changes, cells are measured
     again.
     """
@@ -70,10 +73,12 @@ def format_client_doctor_line(client_settings: str | Fields) -> tuple[str, bool 
         this_end, client_end = read_connection_facts([*ssh, connection["ssh"]])
     except UserError as error:
         return "client", False, str(error)
-    sizes = f"MTU {this_end['mtu']} here, {client_end['mtu']} there"
-    is_available = True if this_end["mtu"] == client_end["mtu"] else None
-    text = f"{connection['ssh']} at {client_end['address']}, {sizes}{rate}"
-    return "client", is_available, text
+    has_equal_mtus = this_end["mtu"] == client_end["mtu"]
+    text = (
+        f"{connection['ssh']} at {client_end['address']}, MTU {this_end['mtu']} here, "
+        f"{client_end['mtu']} there{rate}"
+    )
+    return "client", True if has_equal_mtus else None, text
 
 
 def build_client_stack(resolved: Fields, context: Context) -> tuple[list[Layer], Link]:

@@ -1,4 +1,6 @@
-"""The link between client and system, and its rate: a token bucket at each end.
+"""Join the client to systems by a network link, and limit the link's rate at both ends.
+
+The rate is limited by a token bucket at each end.
 
 With the same rate for all environments, the cost of a byte can be compared.  The bucket's handle
 marks it as Strata's: no other queueing discipline is ever replaced or removed.
@@ -25,7 +27,7 @@ UNITS = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 # A burst has the traffic of 4 ms (1/250 s).
 BURSTS_PER_SECOND = 250
 # The least bytes of a burst: two packets of 64 KiB, the largest that a kernel sends.
-LEAST_BURST = 2 * 65536
+MIN_BURST_BYTES = 2 * 65536
 
 
 class Link(Layer):
@@ -89,7 +91,10 @@ class Link(Layer):
         through to a machine.
         Raises UserError if this card cannot be reached, or if a rate is configured for it.
         """
-        machines = [machine for system in systems if (machine := system.find_virtual_machine())]
+        machines = []
+        for system in systems:
+            if machine := system.find_virtual_machine():
+                machines.append(machine)
         if not machines:
             return
         # All machines are in one network, a /24, so it follows from the first machine's address.
@@ -120,7 +125,8 @@ class Link(Layer):
     def set_client_interface(self, address: str, card: str, client_address: str | None) -> None:
         """Find or create the client's network interface to a machine's passed-through card.
 
-        address: the IP address of the machine's network card.  card: its PCI address.
+        address: the IP address of the machine's network card.
+        card: the card's PCI address.
         client_address: the client's address in that network, as configured; None if none is.
         Sets `client_interface`, and `kind` if the link's name changes.
         Raises UserError if the client cannot reach the address directly.
@@ -133,13 +139,13 @@ def build_rate_limit_command(device: str, rate: str) -> list[str]:
     device: the interface's name.
     rate: a whole number and one of :data:`UNITS`, for example ``1gbit``; the schema of config.yaml
     has checked it.
-    The token bucket (tc-tbf) passes bursts of 4 ms of traffic, and of at least :data:`LEAST_BURST`
-    bytes.  A packet that would wait in it for more than 50 ms is dropped.
+    The token bucket (tc-tbf) passes bursts of 4 ms of traffic, and of at least
+    :data:`MIN_BURST_BYTES` bytes.  A packet that would wait in it for more than 50 ms is dropped.
     """
     # All units have four letters.
     number = rate[:-4]
     unit = rate[-4:]
     bytes_per_second = int(number) * UNITS[unit] // 8
-    burst = max(bytes_per_second // BURSTS_PER_SECOND, LEAST_BURST)
-    settings = ["rate", rate, "burst", str(burst), "latency", "50ms"]
+    burst_bytes = max(bytes_per_second // BURSTS_PER_SECOND, MIN_BURST_BYTES)
+    settings = ["rate", rate, "burst", str(burst_bytes), "latency", "50ms"]
     return ["tc", "qdisc", "add", "dev", device, "root", "handle", HANDLE, "tbf", *settings]

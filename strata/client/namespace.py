@@ -32,7 +32,7 @@ def get_interface_name() -> str:
 def _run_ip(*arguments: str, check: bool = True) -> None:
     """Run the host's program ``ip`` as root with these arguments.
 
-    check: whether a failure raises UserError.
+    check: whether a failure raises UserError; otherwise it is ignored.
     """
     capture_output(wrap_as_root(["ip", *arguments]), check=check)
 
@@ -90,7 +90,8 @@ class Namespace(Link):
 
         The host's end loses its address, and the client gets an address in the machines' network.
         machines: not used; only a second machine needs them.
-        bridge: the name of the bridge.  subnet: the machines' network, as ADDRESS/24.
+        bridge: the name of the bridge.
+        subnet: the machines' network, as ADDRESS/24.
         Removing the namespace undoes all of it, so the journal needs no further entry.
         """
         _run_ip("address", "flush", "dev", self.host_interface)
@@ -142,12 +143,12 @@ def remove_namespace() -> list[str]:
     been ended before.
     Raises UserError if the namespace cannot be removed.
     """
-    removed = []
+    phrases = []
     if os.path.exists(f"/sys/class/net/{get_interface_name()}"):
         # The device may vanish meanwhile, with a namespace that the kernel is removing.
         _run_ip("link", "delete", get_interface_name(), check=False)
-        removed.append(f"network device {get_interface_name()}")
+        phrases.append(f"network device {get_interface_name()}")
     if get_name_prefix() in capture_output(["ip", "netns", "list"], check=False).stdout.split():
         _run_ip("netns", "delete", get_name_prefix())
-        removed.append(f"network namespace {get_name_prefix()}")
-    return removed
+        phrases.append(f"network namespace {get_name_prefix()}")
+    return phrases

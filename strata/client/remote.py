@@ -63,15 +63,15 @@ def read_connection_facts(ssh: list[str]) -> tuple[Fields, Fields]:
     """
     name = ssh[-1]
     key = "config.yaml: client.ssh"
-    result = capture_output(
-        [*ssh, "--", shlex.join(["sh", "-c", EXAMINE])], EXAMINE_TIMEOUT, check=False
-    )
+    examine = [*ssh, "--", shlex.join(["sh", "-c", EXAMINE])]
+    result = capture_output(examine, EXAMINE_TIMEOUT, check=False)
     client = dict(re.findall(LINE, result.stdout))
     if result.returncode != 0 or "address" not in client:
-        lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
+        # ssh's own reason is the last line.
+        error_lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
         raise UserError(
-            f"{key}: cannot log in to {name} ({lines[-1]}); `ssh {name} true` must work without a "
-            "prompt"
+            f"{key}: cannot log in to {name} ({error_lines[-1]}); `ssh {name} true` must work "
+            "without a prompt"
         )
     if "root" not in client:
         raise UserError(
@@ -80,9 +80,12 @@ def read_connection_facts(ssh: list[str]) -> tuple[Fields, Fields]:
     if "lacks" in client:
         programs = ", ".join(client["lacks"].split())
         raise UserError(f"{key}: {name} has no {programs}: install them there")
-    # Seen from this host, the other end of the connection is the second machine.
-    host = capture_output(["env", f"SSH_CONNECTION={client['address']}", "sh", "-c", EXAMINE])
-    return dict(re.findall(LINE, host.stdout)), client
+    # Seen from this host, the other end of the connection is the second machine.  The script needs
+    # only the first of the addresses in the variable.
+    variable = f"SSH_CONNECTION={client['address']}"
+    output = capture_output(["env", variable, "sh", "-c", EXAMINE]).stdout
+    host = dict(re.findall(LINE, output))
+    return host, client
 
 
 class Remote(Link):
@@ -132,7 +135,9 @@ class Remote(Link):
     def _run_on_client(self, argv: list[str], check: bool = True) -> str:
         """Run a command on the second machine as root, and return its standard output.
 
-        Raises UserError if the command fails and `check` is set.
+        check: whether an exit code other than 0, or a lost connection, is an error.
+        Raises UserError if the command fails and `check` is set, and MachineError if it takes more
+        than two minutes.
         """
         return capture_output(self.wrap_for_client_host(argv), check=check).stdout
 
@@ -211,7 +216,8 @@ class Remote(Link):
         """Set routes between the second machine and the virtual machines on this host.
 
         machines: the layers of all virtual machines, which are up.
-        bridge: the name of their bridge on this host.  subnet: their network, as ADDRESS/24.
+        bridge: the name of their bridge on this host.
+        subnet: their network, as ADDRESS/24.
         No address is translated.  This host's firewall is opened for packets between the second
         machine and the virtual ones.  The removal of the route on the second machine is written
         into the journal; the routes in the virtual machines end with them.
@@ -223,20 +229,22 @@ class Remote(Link):
             ["-i", bridge, "-o", self.host_interface, "-s", subnet, "-d", self._client],
         )
         # The journal has the removal before the route exists.
-        removal = ["ip", "route", "del", subnet, "via", self.host]
-        self._record_removal(self.wrap_for_client_host(removal))
-        route = [subnet, "via", self.host, "dev", self.client_interface]
-        self._run_on_client(["ip", "route", "replace", *route])
+        remove_route = ["ip", "route", "del", subnet, "via", self.host]
+        self._record_removal(self.wrap_for_client_host(remove_route))
+        route_to_machines = [subnet, "via", self.host, "dev", self.client_interface]
+        self._run_on_client(["ip", "route", "replace", *route_to_machines])
+        # The bridge's own address is the first one in its network.
         gateway = addresses.compute_nth_address(subnet, 1)
-        route = ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
+        add_route_to_client = ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
         for machine in machines:
-            capture_output(machine.build_plain_command(route))
+            capture_output(machine.build_plain_command(add_route_to_client))
 
     def set_client_interface(self, address: str, card: str, client_address: str | None) -> None:
         """Find the second machine's network interface that reaches an address directly.
 
         address: the IP address of the virtual machine's own network card.
-        card, client_address: not used; only a namespace on this host needs them.
+        card: not used; only a namespace on this host needs it.
+        client_address: not used; only a namespace on this host needs it.
         Sets `client_interface` to the interface's name.
         Raises UserError if the second machine does not reach the address, or only through a
         gateway.
@@ -254,7 +262,8 @@ class Remote(Link):
     def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in the image's files on the second machine.
 
-        It runs as root.  reads_stdin: not used; ssh always passes its standard input on.
+        The command runs as root.
+        reads_stdin: not used; ssh always passes its standard input on.
         """
         return self.wrap_for_client_host(["chroot", f"{self._folder}/root", *argv])
 

@@ -1,4 +1,4 @@
-"""The native environment: the image's files on the bare host, only by a change of root."""
+"""Provide the native environment: the image's files on the bare host, by a change of root only."""
 
 import os
 from types import MappingProxyType
@@ -116,18 +116,19 @@ class Layer(layer.Layer):
         Call it only once for a system: a second call would mount everything again.
         Raises UserError if a mount fails.
         """
-        temporary = os.path.join(self.context.folder, "tmp")
-        for folder in (self.root, self.context.data, temporary):
+        temporary_folder = os.path.join(self.context.folder, "tmp")
+        for folder in (self.root, self.context.data, temporary_folder):
             os.makedirs(folder, exist_ok=True)
-        os.chmod(temporary, 0o1777)
-        folders = [self.root, self.tree, self.context.data, temporary]
-        capture_output(wrap_as_root(["sh", "-euc", MOUNT, "strata", *folders]))
+        os.chmod(temporary_folder, 0o1777)
+        mount_arguments = [self.root, self.tree, self.context.data, temporary_folder]
+        capture_output(wrap_as_root(["sh", "-euc", MOUNT, "strata", *mount_arguments]))
         if self.context.own_image:
-            copies = os.path.join(self.context.folder, "copies")
+            copies_folder = os.path.join(self.context.folder, "copies")
             # /data is every system's own folder, even if the image has a volume there.
-            copied = sorted({"/tmp", *self.context.volumes} - {"/data"})
-            arguments = [self.root, self.tree, self.context.programs or "", copies, *copied]
-            capture_output(wrap_as_root(["sh", "-euc", MOUNT_COPIES, "strata", *arguments]))
+            writable_paths = sorted({"/tmp", *self.context.volumes} - {"/data"})
+            copy_arguments = [self.root, self.tree, self.context.programs or "", copies_folder]
+            copy_arguments += writable_paths
+            capture_output(wrap_as_root(["sh", "-euc", MOUNT_COPIES, "strata", *copy_arguments]))
         if self.context.user:
             # Programs of another user than root write to /data, too.
             os.chmod(self.context.data, 0o1777)
@@ -137,9 +138,9 @@ class Layer(layer.Layer):
         """Return the command that runs `argv` in the new root and in the system's control group.
 
         reads_stdin: not used; the command always gets its standard input.
-        The options `numactl` and `huge_pages` apply to the command.  It runs as the image's user,
-        in the image's folder.  It joins the control group before it changes its root, since the
-        new root's /sys lacks the control groups.
+        The command runs as the image's user, in the image's folder, with the options `numactl` and
+        `huge_pages`.  It joins the control group before it changes its root, since the new root's
+        /sys lacks the control groups.
         """
         user_options = []
         if user := self.context.user:

@@ -49,8 +49,8 @@ def inspect_image(reference: str) -> Fields:
 
     reference: the name or ID of an image that the host's daemon has; no image is fetched.
     A process inspects each image only once.
-    Raises UserError with the remedy if the daemon does not have the image, or if the image is for
-    another kind of machine than this one.
+    Raises UserError with the remedy if the daemon does not have the image or cannot be used, or if
+    the image is for another kind of machine than this one.
     """
     location = f"config.yaml: image.docker: is {reference}; "
     if reason := Layer.explain_unavailability() or Layer.explain_missing_permission():
@@ -75,7 +75,8 @@ def inspect_image(reference: str) -> Fields:
 def _resolve_image_version(reference: str, image: Fields) -> Fields:
     """Return ``{name, id}`` of another version of the user's own image, for the plan.
 
-    reference: the name or ID of that version.  image: the configuration's ``image``.
+    reference: the name or ID of that version.
+    image: the configuration's ``image``.
     If the version cannot be measured, ``id`` is None, and the key ``refused`` has the reason, which
     :meth:`Layer.explain_refusal` reads.  Nothing is raised.
     Programs of the version run with the settings of the image that `image.docker` names, so both
@@ -102,20 +103,27 @@ def _resolve_image_version(reference: str, image: Fields) -> Fields:
 def _normalize_image_setting(inspected: Fields, key: str) -> Any:
     """Return a setting of an image in a form in which equivalent settings compare as equal.
 
-    inspected: the result of :func:`inspect_image`.  key: a key of :data:`SETTINGS`.
-    Returns None if the image does not have the setting.
+    inspected: the result of :func:`inspect_image`.
+    key: a key of :data:`SETTINGS`.
+    Returns a set of strings "NAME=VALUE" for "Env"; for other keys, Docker's value, or None if the
+    image does not have the setting.
     """
-    value = (inspected["Config"] or {}).get(key) or None
-    # The order of variables does not matter, and each image has a PATH.
-    return {DEFAULT_PATH, *(value or ())} if key == "Env" else value
+    configuration = inspected["Config"] or {}
+    value = configuration.get(key)
+    if key == "Env":
+        # The order of variables does not matter, and each image has a PATH.
+        return {DEFAULT_PATH, *(value or ())}
+    # Some versions of Docker have an empty text or list for a setting that is not set.
+    return value if value else None
 
 
 def format_runtime_name(resolved: Fields) -> str:
     """Return the name of a container's runtime in the configuration of Docker's daemon.
 
     resolved: the container's options.
-    write_gvisor_runtimes in scripts/dockerd.sh must use the same names for gVisor's runtimes.  If
-    the option `program` is set, the name ends with 12 digits of the program's SHA-256.
+    The name is, for example, "runc", "strata-crun-0123456789ab" or "strata-runsc-sandbox".  If the
+    option `program` is set, it ends with 12 digits of the program's SHA-256.
+    write_gvisor_runtimes in scripts/dockerd.sh must use the same names for gVisor's runtimes.
     """
     if not gvisor.is_gvisor_requested(resolved) and "program" not in resolved:
         return "runc"
@@ -396,9 +404,12 @@ class Layer(engine.Container):
         if "storage" in differences:
             labels["data"] += f", {differences['storage']}"
         title = cls.title
-        in_title = {key: differences[key] for key in ("users", "seccomp") if key in differences}
-        if in_title:
-            title += f", {docker_daemon.format_daemon_differences(in_title)}"
+        # The keys "ports" and "storage" are in the names of the network and the data.
+        title_differences = {
+            key: differences[key] for key in ("users", "seccomp") if key in differences
+        }
+        if title_differences:
+            title += f", {docker_daemon.format_daemon_differences(title_differences)}"
         if resolved.get("runtime") == "crun":
             title += " by crun"
         if "dockerd" in resolved:
@@ -413,10 +424,10 @@ class Layer(engine.Container):
 
     @classmethod
     def describe_for_plan(cls, resolved: Fields) -> Fields:
-        """Return ``{otherwise}`` for the plan: the passed options and what the daemon has unusual.
+        """Return ``{otherwise}`` for the plan: the passed options, and the daemon's differences.
 
-        The key is missing if there is neither.  For a sandbox, ``doubtful`` is added, because it
-        lacks some system calls.
+        The value is a text such as "--cpus=1.5, users remapped"; the key is missing if there is
+        neither.  For a sandbox, ``doubtful`` is added, because it lacks some system calls.
         """
         facts: Fields = {}
         endings = []
@@ -519,17 +530,8 @@ class Layer(engine.Container):
         try:
             super().start()
         except UserError as error:
-            text = str(error)
-            passed = " ".join(self.list_passed_options())
-            match = re.search("Error response from daemon: (.*)", text)
-            if passed and match:
-                text = f"Docker starts no container with {passed}: {match[1]}"
-            if (
-                gvisor.is_gvisor_requested(self.options)
-                and self.options["sandbox"]["stack"] == "sandbox"
-            ):
-                text += "\nif gVisor's own network stack is the reason, set stack: host"
-            raise type(error)(text) from None
+            # The class is kept: callers distinguish, for example, MachineError.
+            raise type(error)(self._explain_failed_start(str(error))) from None
         if "rules" in self.options:
             firewall.add_nonmatching_rules(
                 self.context, self._bridge_address, self.options["rules"]
@@ -537,6 +539,23 @@ class Layer(engine.Container):
             if self.list_publish_options():
                 # The facts counted the rules before these were added.
                 self._facts["network"] |= firewall.read_packet_filter().collect_facts()
+
+    def _explain_failed_start(self, message: str) -> str:
+        """Return the message on a failed start, with Docker's reason and a remedy if there is one.
+
+        message: the message of the error.  With passed options, it is replaced with these and
+        Docker's reason.
+        """
+        passed_options_text = " ".join(self.list_passed_options())
+        match = re.search("Error response from daemon: (.*)", message)
+        if passed_options_text and match:
+            message = f"Docker starts no container with {passed_options_text}: {match[1]}"
+        if (
+            gvisor.is_gvisor_requested(self.options)
+            and self.options["sandbox"]["stack"] == "sandbox"
+        ):
+            message += "\nif gVisor's own network stack is the reason, set stack: host"
+        return message
 
     def find_kernel_process(self) -> int | None:
         """Return the process ID of the sandbox; without one, of the virtual machine below.
@@ -546,8 +565,8 @@ class Layer(engine.Container):
         if not gvisor.is_gvisor_requested(self.options):
             return super().find_kernel_process()
         # The sandbox's command line begins so, whatever the path of runsc is.
-        processes = cgroups.list_program_processes(self.find_cgroup() or "", "runsc-sandbox")
-        return processes[0] if processes else None
+        pids = cgroups.list_program_processes(self.find_cgroup() or "", "runsc-sandbox")
+        return pids[0] if pids else None
 
     def _require_planned_daemon(self) -> None:
         """Check that the daemon runs on this host, and is as the plan expects.
@@ -559,20 +578,21 @@ class Layer(engine.Container):
         if reason := docker_daemon.explain_foreign_daemon(self.info, socket):
             raise UserError(reason)
         # `add_observations` added this key when the plan was made.
-        planned = dict(self.options.get("daemon", {}))
+        planned_differences = dict(self.options.get("daemon", {}))
         # The kernel has rules for published ports only once the container is up.
         checks_rules = not self.list_publish_options()
         if not checks_rules:
-            planned.pop("ports", None)
+            planned_differences.pop("ports", None)
         with count_one_off_time():
-            current = docker_daemon.find_daemon_differences(self.options, self.info, checks_rules)
-        if current != planned:
-            current_text = docker_daemon.format_daemon_differences(current) or "as usual"
-            planned_text = docker_daemon.format_daemon_differences(planned) or "as usual"
+            current_differences = docker_daemon.find_daemon_differences(
+                self.options, self.info, read_rules=checks_rules
+            )
+        if current_differences != planned_differences:
+            current = docker_daemon.format_daemon_differences(current_differences) or "as usual"
+            planned = docker_daemon.format_daemon_differences(planned_differences) or "as usual"
             raise UserError(
                 "the Docker daemon is not as when the plan was made, perhaps while none answered "
-                f"(now: {current_text}; planned: {planned_text}): run again, and the plan is made "
-                "again"
+                f"(now: {current}; planned: {planned}): run again, and the plan is made again"
             )
 
     def observe_container(self) -> None:
@@ -598,10 +618,11 @@ class Layer(engine.Container):
         return f"{self.context.id}-state"
 
     def _observe_option_effects(self) -> None:
-        """Observe how the container differs from one without the passed options.
+        """Observe how the container differs from one without the passed options, and record it.
 
-        Adds the effects to the settings in the facts for the records, and sets
-        `observed_differences`, which registry.collect_declared_differences reads.
+        Starts and removes further containers for that.  Adds the effects to the settings in the
+        facts for the records, and sets `observed_differences`, which
+        registry.collect_declared_differences reads.
         """
         argv = self.wrap_command(option_effects.build_container_state_command())
         state = option_effects.parse_container_state(self.run_in_layer_below(argv, check=False))
@@ -615,11 +636,13 @@ class Layer(engine.Container):
     ) -> option_effects.ContainerState:
         """Return the state inside a new container with some of the passed options.
 
-        passed: the options.  number: distinguishes equal containers.
+        passed: the options, each a string such as ``--cpus=1.5``.
+        number: distinguishes equal containers.
         The container without options and with number 0 is started in every cell, since the
         machine's settings may change.  The states of other containers only show an option's effect,
-        and are stored in files in the image's folder.  A file's name is a hash of everything that
-        decides the state.  The files are removed with the image.
+        and are stored in files in the image's folder: a stored state is returned without starting a
+        container.  A file's name is a hash of everything that decides the state.  The files are
+        removed with the image.
         Raises UserError if no container starts with only these options.
         """
         options = ["--rm", "--name", self._probe_name]
@@ -629,10 +652,10 @@ class Layer(engine.Container):
         if not passed and number == 0:
             return option_effects.parse_container_state(self.run_in_layer_below(argv))
         versions = [self.info.get(key) for key in ("ServerVersion", "KernelVersion")]
-        text = json.dumps([number, self.below.name, *versions, *argv])
-        # These two texts differ between systems, and do not affect the state.
-        text = text.replace(self.below.data, "DATA").replace(self._probe_name, "NAME")
-        digest = hashlib.sha256(text.encode()).hexdigest()
+        identity = json.dumps([number, self.below.name, *versions, *argv])
+        # These two strings differ between systems, and do not affect the state.
+        identity = identity.replace(self.below.data, "DATA").replace(self._probe_name, "NAME")
+        digest = hashlib.sha256(identity.encode()).hexdigest()
         path = os.path.join(self.image["folder"], "states", f"{digest}.json")
         state: option_effects.ContainerState | None = read_json(path)
         if state is None:
@@ -655,26 +678,30 @@ class Layer(engine.Container):
             facts["bridge"] = bridge.get(docker_daemon.BRIDGE, NOT_AVAILABLE)
             facts["mtu"] = bridge.get(docker_daemon.MTU, NOT_AVAILABLE)
         path = facts["ports"]
-        is_proxied = (
+        is_proxy_planned = (
             "ports" in self.options.get("daemon", {}) or self.options.get("port") == "proxy"
         )
-        planned = engine.PROXY if is_proxied else engine.NAT
+        planned_path = engine.PROXY if is_proxy_planned else engine.NAT
         if path == engine.NOTHING:
             raise UserError(
                 "no rule of the kernel and no docker-proxy leads to the published ports: the "
                 "Docker daemon has iptables and userland-proxy switched off; switch one on, or "
                 "choose a network with a bridge"
             )
-        if path not in (planned, NOT_AVAILABLE):
+        if path not in (planned_path, NOT_AVAILABLE):
             raise UserError(
-                f"the published ports are reached by {path}, and {planned} was planned, perhaps "
-                "while no daemon answered: run again, and the plan is made again; if this comes "
-                "again, the kernel has rules of a daemon that is gone, or lost those of this one: "
-                "restart the machine, or the daemon"
+                f"the published ports are reached by {path}, and {planned_path} was planned, "
+                "perhaps while no daemon answered: run again, and the plan is made again; if this "
+                "comes again, the kernel has rules of a daemon that is gone, or lost those of this "
+                "one: restart the machine, or the daemon"
             )
 
     def _require_planned_sandbox(self) -> None:
-        """Record the sandbox's facts, and raise UserError if it is not the planned sandbox."""
+        """Record the sandbox's facts, and check that it is the planned sandbox.
+
+        Sets `sandbox` in the facts for the records.
+        Raises UserError if a fact is not as planned.
+        """
         command_lines = cgroups.list_command_lines(self.find_cgroup() or "")
         sandbox = gvisor.observe_sandbox(command_lines, gvisor.find_runsc(self.options))
         self._facts["sandbox"] = sandbox
@@ -724,7 +751,6 @@ def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
         return None
     # This is also the path of runc or crun: if their name is not runc, `program` is set.
     program = gvisor.find_runsc(resolved)
-    command = "scripts/dockerd.sh runtimes"
     arguments: list[str] = []
     if gvisor.is_gvisor_requested(resolved):
         if resolved["sandbox"]["version"] is None:
@@ -734,22 +760,25 @@ def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
         arguments = gvisor.list_runsc_arguments(resolved["sandbox"])
     if not info:
         return None
-    planned = " ".join([program, *arguments])
+    planned_command = " ".join([program, *arguments])
+    add_runtime = "scripts/dockerd.sh runtimes"
     if "program" in resolved:
-        command = f"scripts/dockerd.sh runtime {name} {planned}"
+        add_runtime = f"scripts/dockerd.sh runtime {name} {planned_command}"
     runtime = engine.get_nested_value(info, "Runtimes", name)
     if runtime is None:
-        return f"the Docker daemon does not know {planned} as {name}: `{command}` adds it"
-    path = runtime.get("path", "another program")
-    given_arguments = runtime.get("runtimeArgs") or []
+        return (
+            f"the Docker daemon does not know {planned_command} as {name}: `{add_runtime}` adds it"
+        )
+    daemon_path = runtime.get("path", "another program")
+    daemon_arguments = runtime.get("runtimeArgs") or []
     # Without `program`, runsc may be in any folder.
-    is_planned_program = program in (path, os.path.basename(path))
-    has_planned_arguments = {*arguments} <= {*given_arguments}
+    is_planned_program = program in (daemon_path, os.path.basename(daemon_path))
+    has_planned_arguments = {*arguments} <= {*daemon_arguments}
     if not is_planned_program or not has_planned_arguments:
         return (
-            f"the Docker daemon’s runtime {name} is not {planned} but "
-            f"{' '.join([path, *given_arguments])}: take it out of its configuration, and "
-            f"`{command}` adds it"
+            f"the Docker daemon’s runtime {name} is not {planned_command} but "
+            f"{' '.join([daemon_path, *daemon_arguments])}: take it out of its configuration, and "
+            f"`{add_runtime}` adds it"
         )
     return None
 

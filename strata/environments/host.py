@@ -38,15 +38,15 @@ class Layer(layer.Layer):
         some of them find what is theirs by these folders.
         """
         parent = paths.get_systems_folder()
-        removed = []
+        phrases = []
         # A system's folder has the name of its control group.
         for name in sorted(os.listdir(parent)) if os.path.isdir(parent) else ():
             folder = os.path.join(parent, name)
             cgroups.remove_groups(name)
             holders.kill_folder_holders(folder)
             remove_tree(folder, unmount=True)
-            removed.append(f"folder {folder}")
-        return removed
+            phrases.append(f"folder {folder}")
+        return phrases
 
     def list_cleanups(self) -> list[Fields]:
         """Return the journal's entry that removes the system's folder.

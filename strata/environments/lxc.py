@@ -11,7 +11,7 @@ from strata.util.errors import UserError
 from strata.util.files import write_text
 from strata.util.process import capture_output, wrap_as_root
 
-# Arguments: the image's files, a folder for the container's writes, the new root.  Run as root by
+# Arguments: the image's files, the overlay's folder for writes, the new root.  Run as root by
 # sh -eu.  The device name, strata, is only shown: clean-up finds mounts by their folder.
 MOUNT = """
 tree=$1 written=$2 root=$3
@@ -61,9 +61,28 @@ class Layer(chroot.Layer):
         looks for a container's configuration in the folder with the container's name.
         Raises UserError with LXC's log if the container does not start.
         """
-        written = os.path.join(self.context.folder, "written")
+        overlay_folder = os.path.join(self.context.folder, "written")
         folder = os.path.join(self.context.folder, self.context.id)
-        capture_output(wrap_as_root(["sh", "-euc", MOUNT, "strata", self.tree, written, self.root]))
+        mount = ["sh", "-euc", MOUNT, "strata", self.tree, overlay_folder, self.root]
+        capture_output(wrap_as_root(mount))
+        os.mkdir(folder)
+        write_text(os.path.join(folder, "config"), self._format_configuration())
+        log = os.path.join(folder, "log")
+        start = self._build_lxc_command(
+            "lxc-start", "--daemon", f"--logfile={log}", "--logpriority=ERROR"
+        )
+        if capture_output(start, check=False).returncode != 0:
+            # The log may be missing, and belongs to root.
+            read_log = capture_output(wrap_as_root(["cat", "--", log]), check=False)
+            reason = read_log.stdout or "its log is empty"
+            raise UserError(f"LXC did not start a container:\n{reason}")
+
+    def _format_configuration(self) -> str:
+        """Return LXC's configuration of the container: a line ``KEY = VALUE`` for each setting.
+
+        The container has the host's network, /data on the host's disk, and, if the experiment is
+        restricted to some CPUs, only these.
+        """
         # Spaces separate the columns of a mount entry, as in fstab.
         data = self.context.data.replace(" ", "\\040")
         settings = [
@@ -81,18 +100,7 @@ class Layer(chroot.Layer):
         if self.context.mask:
             version = "cgroup2" if cgroups.is_unified() else "cgroup"
             settings.append(f"lxc.{version}.cpuset.cpus = {self.context.mask}")
-        os.mkdir(folder)
-        write_text(os.path.join(folder, "config"), "\n".join([*settings, ""]))
-        log = os.path.join(folder, "log")
-        start = self._build_lxc_command(
-            "lxc-start", "--daemon", f"--logfile={log}", "--logpriority=ERROR"
-        )
-        if capture_output(start, check=False).returncode != 0:
-            reason = (
-                capture_output(wrap_as_root(["cat", "--", log]), check=False).stdout
-                or "its log is empty"
-            )
-            raise UserError(f"LXC did not start a container:\n{reason}")
+        return "\n".join(settings) + "\n"
 
     def wrap_command(self, argv: list[str], reads_stdin: bool = False) -> list[str]:
         """Return the lxc-attach command that runs `argv` in the container.
@@ -105,9 +113,13 @@ class Layer(chroot.Layer):
     def collect_facts(self) -> Fields:
         """Return ``{container: {program, version}}`` for the records.
 
-        ENGINE_ROWS of analysis/markdown_tables.R reads the keys, as it does Podman's.
+        ENGINE_ROWS of analysis/markdown_tables.R reads these keys of LXC's and Podman's facts.
+        Raises UserError if lxc-start prints no version.
         """
-        version = capture_output(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
+        output = capture_output(["lxc-start", "--version"]).stdout.strip()
+        if not output:
+            raise UserError("`lxc-start --version` printed nothing: install LXC again")
+        version = output.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 
     def list_memory_processes(self) -> list[int]:
@@ -117,7 +129,8 @@ class Layer(chroot.Layer):
     def _build_lxc_command(self, program: str, *options: str) -> list[str]:
         """Return the command that runs a program of LXC as root for this container.
 
-        program: the program's name.  options: its further arguments.
+        program: the program's name, such as lxc-attach.
+        options: its further arguments.
         """
         container = [f"--name={self.context.id}", f"--lxcpath={self.context.folder}"]
         return wrap_as_root([program, *container, *options])

@@ -92,12 +92,14 @@ class Layer(engine.Container):
     def select_engine_facts(self, info: Fields) -> Fields:
         """Return the versions, storage and confinement from ``podman info``, for the records.
 
-        ENGINE_ROWS of analysis/markdown_tables.R reads the keys; some are Docker's, too.
+        info: the object that ``podman info`` prints; the keys host, store and version must exist.
+        A value that Podman does not give is None.  ENGINE_ROWS of analysis/markdown_tables.R reads
+        the keys; some are Docker's, too.
         """
         host = info["host"]
         store = info["store"]
         security = engine.get_nested_value(host, "security") or {}
-        confined = [
+        mechanisms = [
             name for name in ("seccomp", "apparmor", "selinux") if security.get(f"{name}Enabled")
         ]
         return {
@@ -114,14 +116,14 @@ class Layer(engine.Container):
             # Podman prints v2, where Docker prints 2.
             "cgroup_version": (host.get("cgroupVersion") or "").removeprefix("v"),
             "users": "rootless" if security.get("rootless") else "the host’s",
-            "security": ", ".join(confined) or "none",
+            "security": ", ".join(mechanisms) or "none",
         }
 
     def start(self) -> None:
         """Allow packets to the published ports through the firewall, and start the container.
 
-        The removal of the firewall's rule is written into the journal.  Raises UserError if the
-        rule is refused or the container does not start.
+        The removal of the firewall's rule is written into the journal.
+        Raises UserError if the rule is refused or the container does not start.
         """
         if self.list_publish_options():
             # Netavark's own rules accept only packets of established connections.

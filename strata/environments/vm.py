@@ -159,9 +159,11 @@ class Layer(layer.Layer):
 
     def get_address(self) -> str:
         """Return the machine's IP address; if it has a passed-through card, the card's address."""
-        definition = self._machine.wanted
-        address: str = (definition["card"] or definition)["address"]
-        return address.partition("/")[0]
+        settings_of_machine = self._machine.wanted
+        card = settings_of_machine["card"]
+        address = card["address"] if card else settings_of_machine["address"]
+        # A card's address has a prefix length.
+        return str(address.partition("/")[0])
 
     def get_listen_address(self) -> str:
         """Return the machine's IP address: no address is translated."""
@@ -173,11 +175,12 @@ class Layer(layer.Layer):
         None if the machine has no such network card.  The client's link to the machine depends on
         this value (:meth:`strata.client.link.Link.join_systems`).
         """
-        definition = self._machine.wanted
-        if not definition["card"]:
+        settings_of_machine = self._machine.wanted
+        card = settings_of_machine["card"]
+        if not card:
             return None
         # The card is the first of the devices that the profile passes to the machine.
-        return definition["passthrough"][0], definition["card"].get("client")
+        return settings_of_machine["passthrough"][0], card.get("client")
 
     def find_virtual_machine(self) -> layer.Layer:
         """Return this layer, which is a virtual machine."""
@@ -189,5 +192,5 @@ class Layer(layer.Layer):
 
     def list_memory_processes(self) -> list[int]:
         """Return the ID of QEMU's process in a list, which is empty if QEMU does not run."""
-        process = self.find_kernel_process()
-        return [process] if process else []
+        pid = self.find_kernel_process()
+        return [] if pid is None else [pid]

@@ -51,7 +51,7 @@ def compute_nth_address(subnet: str, number: int) -> str:
 
     subnet: the network or any address in it, with its prefix length, such as 192.168.120.10/24.
     number: counted from 0, the network's own address; it is not checked against the network's size.
-    Raises ValueError if the subnet is not such a text.
+    Raises ValueError if the subnet is not an IP network.
     """
     return str(ipaddress.ip_network(subnet, strict=False).network_address + number)
 
@@ -63,6 +63,7 @@ def list_physical_addresses() -> set[str]:
     interfaces are not.  Archives are searched for these addresses, which must not be published
     (:mod:`strata.archive.private`).  Raises UserError if `ip` fails.
     """
+    # `ip` prints nothing if there is no route or no interface.
     routes = json.loads(capture_output(["ip", "-j", "route", "show", "default"]).stdout or "[]")
     interfaces = json.loads(capture_output(["ip", "-j", "-d", "address"]).stdout or "[]")
     default_interfaces = {route.get("dev") for route in routes}

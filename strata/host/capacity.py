@@ -27,18 +27,19 @@ def read_host_facts() -> HostFacts:
     cache_bytes: the sum of the last-level caches of the usable CPUs; None if not known.
     Raises UserError if the memory is not known: sizes follow from it.
     """
-    memory = observe.parse_kib_as_bytes(observe.read_file(observe.MEMORY), "MemTotal")
-    if not memory:
+    memory_bytes = observe.parse_kib_as_bytes(observe.read_file(observe.MEMORY), "MemTotal")
+    if not memory_bytes:
         raise UserError(
             f"{observe.MEMORY}: has no line 'MemTotal: … kB', and sizes follow from the memory: "
             "run Strata where /proc is mounted and shows it"
         )
-    usable = list_usable_cpus()
+    cpus = list_usable_cpus()
+    mask = None if cpus >= starting_state.list_online_cpus() else format_ranges(cpus)
     return {
-        "cpus": len(usable),
-        "mask": None if usable >= starting_state.list_online_cpus() else format_ranges(usable),
-        "memory_bytes": memory,
-        "cache_bytes": observe.sum_last_level_caches(usable),
+        "cpus": len(cpus),
+        "mask": mask,
+        "memory_bytes": memory_bytes,
+        "cache_bytes": observe.sum_last_level_caches(cpus),
     }
 
 
@@ -48,29 +49,36 @@ def read_topology() -> list[Fields]:
     The entries are in the order of NUMA node, socket, core and CPU: the threads of a core are
     adjacent.  Virtual machines get CPUs in this order (:mod:`strata.vm.settings`).
     """
-    # If lscpu fails, each CPU counts as a separate core.
-    printed = capture_output(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"], check=False).stdout
-    return parse_topology(printed, list_usable_cpus())
+    # check=False: if lscpu fails, it prints nothing, and each CPU counts as a separate core.
+    output = capture_output(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"], check=False).stdout
+    return parse_topology(output, list_usable_cpus())
 
 
-def parse_topology(printed: str, allowed: set[int]) -> list[Fields]:
-    """Return ``[{cpu, socket, core, node}, …]`` of the allowed CPUs, ordered from node to CPU.
+def parse_topology(printed: str, cpus: set[int]) -> list[Fields]:
+    """Return ``[{cpu, socket, core, node}, …]`` of some CPUs, in the order of node, socket, core.
 
     printed: the output of ``lscpu --parse=CPU,SOCKET,CORE,NODE``.
-    allowed: the numbers of the CPUs; one that `printed` does not list counts as a separate core
-    on the first socket and NUMA node.
+    cpus: the numbers of the CPUs.  A CPU that `printed` does not list counts as a separate core on
+    the first socket and NUMA node.
+    Threads of a core are in the order of their CPU numbers.
     """
-    # CPU → its socket, core and node, each None if the machine has no number for it.  Comment lines
-    # get the key None, which no CPU has.
-    listed: dict[int | None, list[int | None]] = {}
+    # CPU → [socket, core, node], each None if the machine has no number for it.  Comment lines get
+    # the key None, which no CPU has.
+    places: dict[int | None, list[int | None]] = {}
     for line in printed.splitlines():
         columns = [observe.parse_number(text) for text in line.split(",")]
         if len(columns) == 4:
-            listed[columns[0]] = columns[1:]
-    threads = []
-    for cpu in allowed:
-        socket, core, node = listed.get(cpu, [None, None, None])
-        core = cpu if core is None else core
-        threads.append({"cpu": cpu, "socket": socket or 0, "core": core, "node": node or 0})
-    order = ("node", "socket", "core", "cpu")
-    return sorted(threads, key=lambda thread: [thread[key] for key in order])
+            places[columns[0]] = columns[1:]
+    topology = []
+    for cpu in cpus:
+        socket, core, node = places.get(cpu, [None, None, None])
+        topology.append(
+            {
+                "cpu": cpu,
+                "socket": socket or 0,
+                "core": cpu if core is None else core,
+                "node": node or 0,
+            }
+        )
+    sort_keys = ("node", "socket", "core", "cpu")
+    return sorted(topology, key=lambda place: [place[key] for key in sort_keys])

@@ -1,8 +1,9 @@
-"""Control groups: a native run gets the same place in the hierarchy as a container.
+"""Create, observe, freeze and remove the control groups of systems.
 
-Docker puts a container into ``PARENT/ID``; a native run goes into a sibling of it, below the same
-parent, in every hierarchy that Docker uses.  Otherwise the scheduler would share the CPU among
-groups of unequal standing, and a comparison would measure that.
+A native run gets the same place in the hierarchy as a container. Docker puts a container into
+``PARENT/ID``; a native run goes into a sibling of it, below the same parent, in every hierarchy
+that Docker uses. Otherwise the scheduler would share the CPU among groups of unequal standing, and
+a comparison would measure that.
 """
 
 import os
@@ -133,9 +134,10 @@ def list_group_folders(system_id: str) -> list[str]:
 def create_groups(system_id: str, mask: str | None) -> None:
     """Create the control groups of a native system, as root.
 
-    :func:`build_join_command` runs the system's commands in these groups.  The caller notes the
-    groups in the journal first, and :func:`remove_groups` removes them.
+    system_id: the system's ID.
     mask: a list such as ``0-1,3`` of the CPUs that the groups are restricted to; None: all.
+    The caller notes the groups in the journal first.  :func:`build_join_command` runs the system's
+    commands in them, and :func:`remove_groups` removes them.
     If systemd manages the groups, a process that only sleeps is started to keep them, and a second
     call fails.  Otherwise, a second call changes nothing.
     Raises UserError if a group cannot be created.
@@ -154,10 +156,9 @@ def create_groups(system_id: str, mask: str | None) -> None:
     ]
     if mask:
         options.append(f"--property=AllowedCPUs={mask}")
-    stay = ["sh", "-euc", 'setsid "$@" </dev/null >/dev/null 2>&1 &', "strata", *HOLDER]
-    capture_output(
-        wrap_as_root(["systemd-run", "--scope", "--quiet", "--collect", *options, "--", *stay])
-    )
+    start_holder = ["sh", "-euc", 'setsid "$@" </dev/null >/dev/null 2>&1 &', "strata", *HOLDER]
+    systemd_run = ["systemd-run", "--scope", "--quiet", "--collect", *options, "--"]
+    capture_output(wrap_as_root([*systemd_run, *start_holder]))
 
 
 def build_join_command(system_id: str) -> list[str]:
@@ -195,7 +196,10 @@ def _list_nested_folders(name: str) -> list[str]:
 
 
 def list_group_processes(name: str) -> set[int]:
-    """Return the IDs of the processes in a system's control groups, nested groups included."""
+    """Return the IDs of the processes in a system's control groups, nested groups included.
+
+    name: the ID of the system or container; "" or a system without groups gives an empty set.
+    """
     files = observe.read_files([f"{folder}/cgroup.procs" for folder in _list_nested_folders(name)])
     return set(map(int, " ".join(files.values()).split()))
 
@@ -203,18 +207,20 @@ def list_group_processes(name: str) -> set[int]:
 def list_group_processes_and_parents(name: str) -> list[int]:
     """Return the sorted IDs of the processes in a container's control groups and of their parents.
 
+    name: the ID of the container; "" gives an empty list.
     A parent is a process of the engine, such as containerd-shim.  Process 1 is left out, and so is
     0, the parent of a process whose real parent is in another PID namespace.
     """
-    processes = list_group_processes(name)
-    parents = set()
-    for process in processes:
-        text = observe.read_file(f"/proc/{process}/stat") or ""
+    pids = list_group_processes(name)
+    parent_pids = set()
+    for pid in pids:
+        text = observe.read_file(f"/proc/{pid}/stat") or ""
         # The fields after the name, which may hold anything: the state, then the parent.
         fields = text.rpartition(")")[2].split()
+        # A process that has ended meanwhile has no fields, and is kept in the result.
         if len(fields) > 1:
-            parents.add(int(fields[1]))
-    return sorted((processes | parents) - {0, 1})
+            parent_pids.add(int(fields[1]))
+    return sorted((pids | parent_pids) - {0, 1})
 
 
 def list_command_lines(name: str) -> list[str]:
@@ -236,62 +242,70 @@ def list_program_processes(name: str, program: str) -> list[int]:
     program: the beginning of their command lines, as the process itself writes it: a program may
     have replaced its path by another name.
     """
-    texts = _read_command_lines(name)
-    return [process for process, text in texts.items() if text.startswith(program)]
+    command_lines = _read_command_lines(name)
+    return [pid for pid, text in command_lines.items() if text.startswith(program)]
 
 
 def _read_command_lines(name: str) -> dict[int, str]:
     """Return process ID → text of /proc/ID/cmdline for the processes in a system's groups.
 
+    name: the ID of the system or container.
     The text has a null character after each argument; kernel threads and zombies have none.
     Processes are in the order of their IDs; those that have ended meanwhile are left out.
     """
-    texts = {}
-    for process in sorted(list_group_processes(name)):
-        text = observe.read_file(f"/proc/{process}/cmdline")
+    command_lines = {}
+    for pid in sorted(list_group_processes(name)):
+        text = observe.read_file(f"/proc/{pid}/cmdline")
         if text is not None:
-            texts[process] = text
-    return texts
+            command_lines[pid] = text
+    return command_lines
 
 
-def read_group_usage(names: Sequence[str]) -> Fields:
-    """Return the CPU time and the peak memory that systems' control groups have used so far.
+def read_and_reset_group_usage(names: Sequence[str]) -> Fields:
+    """Return the CPU time and the peak memory of systems' control groups, and reset the peak.
 
-    names: the IDs of the systems or containers; the numbers are sums over them.
-    The keys are ``observed`` (the word "group"), ``user_seconds`` and ``system_seconds`` of CPU
-    time, ``peak_bytes``, the most memory at once, including the page cache of files that the group
-    was the first to read, and ``throttled``, the number of periods in which a quota of CPU time was
-    used up.  A value is None if the kernel does not count it.
-    In version 1 of control groups, each call resets the peak; version 2 counts it since the group
-    was created.  Logs hold the result: the parsers of the workloads `command` and `quota` rely on
+    names: the IDs of the systems or containers.
+    Returns sums over all groups:
+    ``observed``: the word "group";
+    ``user_seconds`` and ``system_seconds``: CPU time since the groups were created;
+    ``peak_bytes``: the most memory at once, including the page cache of files that the group was
+    the first to read.  With several groups, the sum of their peaks is an upper bound, since they
+    may have had their peaks at different times;
+    ``throttled``: the number of periods in which a quota of CPU time was used up.
+    A value is None if the kernel counts it for none of the groups.
+    Only version 1 of control groups resets the peak; version 2 counts it since the group's
+    creation.  Logs hold the result: workloads/command/parse.py and workloads/quota/parse.py read
     its keys.
+    Raises OSError or UserError if the peak cannot be reset.
     """
-    user: float | None = None
-    system: float | None = None
-    peak: int | None = None
-    throttled: int | None = None
+    user_seconds: float | None = None
+    system_seconds: float | None = None
+    peak_bytes: int | None = None
+    throttled_periods: int | None = None
     for name in names:
         folders = find_group_folders(name)
         files = observe.read_files([f"{folder}/{file}" for folder in folders for file in COUNTERS])
-        used = parse_group_counters((path.rpartition("/")[2], text) for path, text in files.items())
-        cpu_time = split_cpu_time(used)
+        counters = parse_group_counters(
+            (path.rpartition("/")[2], text) for path, text in files.items()
+        )
+        cpu_time = split_cpu_time(counters)
         if cpu_time:
-            user = (user or 0) + cpu_time["user_seconds"]
-            system = (system or 0) + cpu_time["system_seconds"]
-        if "throttled_periods" in used:
-            throttled = (throttled or 0) + int(used["throttled_periods"])
+            user_seconds = (user_seconds or 0) + cpu_time["user_seconds"]
+            system_seconds = (system_seconds or 0) + cpu_time["system_seconds"]
+        if "throttled_periods" in counters:
+            throttled_periods = (throttled_periods or 0) + int(counters["throttled_periods"])
         paths = [f"{folder}/{file}" for folder in folders for file in (_PEAK_V1, "memory.peak")]
         for path, text in observe.read_files(paths).items():
-            peak = (peak or 0) + int(text)
+            peak_bytes = (peak_bytes or 0) + int(text)
             if path.endswith(_PEAK_V1):
                 # Writing resets version 1's peak.
                 _write_group_file(path, "0")
     return {
         "observed": "group",
-        "user_seconds": user,
-        "system_seconds": system,
-        "peak_bytes": peak,
-        "throttled": throttled,
+        "user_seconds": user_seconds,
+        "system_seconds": system_seconds,
+        "peak_bytes": peak_bytes,
+        "throttled": throttled_periods,
     }
 
 
@@ -300,27 +314,35 @@ def parse_group_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
 
     files: (name of one of :data:`COUNTERS`, text) of each file that could be read.  Both versions
     of control groups have a file cpu.stat; its texts are joined.
-    The keys are ``cpu`` (seconds), ``user`` and ``system`` (both in one unknown unit), and
-    ``throttled_seconds``, ``throttled_periods``, ``major_faults``, ``io_bytes`` and
-    ``io_operations``.  A count that the kernel does not keep is missing.  If both versions count
-    CPU time, that of version 1 is taken.
-    :mod:`strata.measure.costs`, and through it analysis/costs.R, rely on the keys.
+    Returns, without the counts that the kernel does not keep:
+    ``cpu``: CPU time in seconds;
+    ``user`` and ``system``: its two parts in one unit, which depends on the version
+    (:func:`split_cpu_time` converts them);
+    ``throttled_seconds``, ``throttled_periods``, ``major_faults``, ``io_bytes``, ``io_operations``.
+    If both versions count CPU time, that of version 1 is taken.
+    Raises ValueError if a counter is not a number, which no kernel writes.
+    strata/measure/costs.py reads the keys, and through it analysis/costs.R.
     """
-    texts: dict[str, str] = {}
+    text_by_file: dict[str, str] = {}
     for file, text in files:
-        texts[file] = f"{texts.get(file, '')}{text}\n"
-    counts: dict[str, int] = {}
-    for line in f"{texts.get('cpu.stat', '')}{texts.get('memory.stat', '')}".splitlines():
-        if " " in line:
-            key, number = line.split()
-            counts[key] = int(number)
-    used: dict[str, float] = {}
-    if all(file in texts for file in _CPU_V1):
-        total_nanoseconds, user, system = (float(texts[file]) for file in _CPU_V1)
-        used = {"cpu": 1e-9 * total_nanoseconds, "user": user, "system": system}
-    elif "usage_usec" in counts:
-        used = {kind: float(counts[f"{kind}_usec"]) for kind in ("user", "system")}
-        used["cpu"] = 1e-6 * counts["usage_usec"]
+        text_by_file[file] = f"{text_by_file.get(file, '')}{text}\n"
+    # The lines "KEY NUMBER" of both files, whose keys are different.
+    stat_counts: dict[str, int] = {}
+    for stat_file in ("cpu.stat", "memory.stat"):
+        for line in text_by_file.get(stat_file, "").splitlines():
+            if " " in line:
+                key, number = line.split()
+                stat_counts[key] = int(number)
+    counters: dict[str, float] = {}
+    if all(file in text_by_file for file in _CPU_V1):
+        total_nanoseconds, user, system = (float(text_by_file[file]) for file in _CPU_V1)
+        counters = {"cpu": 1e-9 * total_nanoseconds, "user": user, "system": system}
+    elif "usage_usec" in stat_counts:
+        counters = {
+            "cpu": 1e-6 * stat_counts["usage_usec"],
+            "user": float(stat_counts["user_usec"]),
+            "system": float(stat_counts["system_usec"]),
+        }
     # If both keys of a name exist, the later one counts: version 1's total includes nested groups.
     for key, name, unit in (
         ("nr_throttled", "throttled_periods", 1),
@@ -329,62 +351,64 @@ def parse_group_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
         ("pgmajfault", "major_faults", 1),
         ("total_pgmajfault", "major_faults", 1),
     ):
-        if key in counts:
-            used[name] = unit * counts[key]
+        if key in stat_counts:
+            counters[name] = unit * stat_counts[key]
     for name, file_v1, key_v2 in (
         ("io_bytes", _IO_BYTES_V1, "bytes"),
         ("io_operations", _IO_OPERATIONS_V1, "ios"),
     ):
-        text_v1 = texts.get(file_v1, "")
-        # Version 1 counts only for devices with limits, and has lines only for them.
+        text_v1 = text_by_file.get(file_v1, "")
+        # Version 1 counts only for devices with limits, and has lines "MAJOR:MINOR …" only for
+        # them.  Without any, its total of 0 would hide version 2's counts.
         if ":" in text_v1:
-            used[name] = sum(map(int, re.findall(r"(?m)^Total (\d+)", text_v1)))
-        elif "io.stat" in texts:
-            used[name] = sum(map(int, re.findall(rf" [rw]{key_v2}=(\d+)", texts["io.stat"])))
-    return used
+            counters[name] = sum(map(int, re.findall(r"(?m)^Total (\d+)", text_v1)))
+        elif "io.stat" in text_by_file:
+            device_counts = re.findall(rf" [rw]{key_v2}=(\d+)", text_by_file["io.stat"])
+            counters[name] = sum(map(int, device_counts))
+    return counters
 
 
-def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
+def split_cpu_time(counters: Mapping[str, float]) -> dict[str, float]:
     """Return a CPU time as ``{user_seconds, system_seconds}``; empty if it is not known.
 
-    used: counts of :func:`parse_group_counters`, or their growth: ``cpu`` in seconds, and ``user``
-    and ``system`` in a common unit.
+    counters: the result of :func:`parse_group_counters`, or its growth between two calls: ``cpu``
+    in seconds, and ``user`` and ``system`` in a common unit.  No value may be negative.
     The kernel counts the sum exactly, but version 1 of control groups counts the two parts only in
-    ticks.  So the exact sum is divided in the ratio of the parts.
+    ticks.  So the exact sum is divided in the ratio of the parts.  If both parts are 0, the whole
+    sum, which is below one tick, is counted as the user's.
     """
-    if "cpu" not in used:
+    if "cpu" not in counters:
         return {}
-    counted = used["user"] + used["system"]
-    # A time below one tick counts as the user's.
-    user_share = used["user"] / counted if counted else 1
-    user_seconds = used["cpu"] * user_share
-    return {"user_seconds": user_seconds, "system_seconds": used["cpu"] - user_seconds}
+    parts_sum = counters["user"] + counters["system"]
+    user_share = counters["user"] / parts_sum if parts_sum else 1
+    user_seconds = counters["cpu"] * user_share
+    return {"user_seconds": user_seconds, "system_seconds": counters["cpu"] - user_seconds}
 
 
 def read_group_memory(names: Sequence[str]) -> Fields:
     """Return the memory that systems' control groups hold now, and the first group's limit.
 
     names: the IDs of the systems or containers.
-    The keys are ``group_bytes``, the sum over all groups, including page cache (None if the kernel
-    does not count it), and ``limit_bytes`` (None without a limit).  The parser of the workload
-    `density` relies on them.
+    Returns ``group_bytes``, the sum over all groups, including page cache (None if the kernel does
+    not count it), and ``limit_bytes``, the limit of the first group that has one (None without).
+    workloads/density/parse.py reads the keys.
     """
-    sizes: list[int] = []
-    limits: list[int] = []
+    memory_bytes: list[int] = []
+    limit_bytes: list[int] = []
     folders = [folder for name in names for folder in find_group_folders(name)]
     for folder in folders:
         for memory_file, limit_file in _MEMORY_AND_LIMIT:
-            size = observe.read_file(f"{folder}/{memory_file}")
-            if size is not None:
-                sizes.append(int(size))
+            memory = observe.read_file(f"{folder}/{memory_file}")
+            if memory is not None:
+                memory_bytes.append(int(memory))
             limit = observe.read_file(f"{folder}/{limit_file}") or "max"
             # Without a limit, version 2 has the word max, and version 1 the bytes of the largest
             # number of pages, nearly 2^63.
             if limit.isdecimal() and int(limit) < 2**62:
-                limits.append(int(limit))
+                limit_bytes.append(int(limit))
     return {
-        "group_bytes": sum(sizes) if sizes else None,
-        "limit_bytes": limits[0] if limits else None,
+        "group_bytes": sum(memory_bytes) if memory_bytes else None,
+        "limit_bytes": limit_bytes[0] if limit_bytes else None,
     }
 
 
@@ -393,13 +417,15 @@ def set_cpu_burst(name: str, milliseconds: int) -> None:
 
     name: the ID of the system or container.
     milliseconds: the most CPU time that can be accumulated.
-    Raises UserError if the kernel has no file for it, as before Linux 5.14.
+    Raises UserError if the kernel has no file for it, as before Linux 5.14, or if the system has no
+    control group.  Raises OSError or UserError if the kernel refuses the value.
     """
     paths = [f"{folder}/{file}" for folder in find_group_folders(name) for file in _BURST_FILES]
-    existing = [path for path in paths if os.path.exists(path)]
-    if not existing:
+    burst_paths = [path for path in paths if os.path.exists(path)]
+    if not burst_paths:
         raise UserError("cpu-burst cannot be set: it needs Linux 5.14 or newer; leave it out")
-    for path in existing:
+    for path in burst_paths:
+        # The kernel counts in microseconds.
         _write_group_file(path, str(1000 * milliseconds))
 
 
@@ -407,16 +433,18 @@ def remove_groups(name: str) -> None:
     """Kill every process in a system's control groups, and remove the groups.
 
     name: the ID of the system or container, or the absolute path of a file that holds the ID.
-    Thaws the groups first, since a frozen process does not end.  Missing groups are no error.
-    Raises UserError if a group cannot be thawed, or, unless systemd manages the groups, cannot
-    be removed because a process did not end within :data:`KILL_PATIENCE`.
+    Thaws the groups first, since a frozen process does not end.  Missing groups are not an error.
+    Raises UserError if a group cannot be thawed.  Raises UserError, too, if a group cannot be
+    removed because a process did not end within :data:`KILL_PATIENCE`; but if systemd manages the
+    groups, such a group is left without an error.
     """
     if os.path.isabs(name):
         name = observe.read_file(name) or ""
     set_groups_frozen(find_freezable_folders(name), False)
     deadline = time.monotonic() + KILL_PATIENCE
-    while (processes := list_group_processes(name)) and time.monotonic() < deadline:
-        capture_output(wrap_as_root(["kill", "-KILL", *map(str, processes)]), check=False)
+    while (pids := list_group_processes(name)) and time.monotonic() < deadline:
+        # check=False: a process may end by itself before it is killed.
+        capture_output(wrap_as_root(["kill", "-KILL", *map(str, pids)]), check=False)
         time.sleep(0.02)
     # systemd removes the groups that it made, so that removing them here may fail; other makers,
     # such as LXC, leave theirs.
@@ -432,8 +460,8 @@ def find_freezable_folders(name: str) -> list[str]:
     """Return the folders by which a system's control groups can be frozen.
 
     name: the ID of the system or container.
-    They are of version 1 of control groups if there are any, otherwise of version 2.  The list is
-    for :func:`set_groups_frozen`; a caller may keep it while the groups exist.
+    The folders belong to version 1 of control groups if it has any, otherwise to version 2.  The
+    list is for :func:`set_groups_frozen`; a caller may keep it while the groups exist.
     """
     groups = find_group_folders(name)
     for file in (FREEZER_V1, FREEZER_V2):
@@ -445,7 +473,8 @@ def find_freezable_folders(name: str) -> list[str]:
 def set_groups_frozen(folders: Sequence[str], frozen: bool = True) -> None:
     """Freeze or thaw all processes in control groups, and wait until that is done.
 
-    folders: the result of :func:`find_freezable_folders`.  frozen: True freezes, False thaws.
+    folders: the result of :func:`find_freezable_folders`.
+    frozen: True freezes, False thaws.
     Raises UserError if a folder takes longer than :data:`FREEZE_PATIENCE`.
     """
     for folder in folders:
@@ -470,6 +499,7 @@ def set_groups_frozen(folders: Sequence[str], frozen: bool = True) -> None:
 def _has_freezer_state(folder: str, frozen: bool) -> bool:
     """Return whether a control group is completely frozen, or thawed; true for a removed group.
 
+    folder: a folder of :func:`find_freezable_folders`.
     frozen: True checks for frozen, False for thawed.
     A group that is still freezing is in neither state in version 1, and thawed in version 2.
     """

@@ -27,7 +27,8 @@ class Context:
     mask: a list of the CPUs that all measured programs are restricted to; None: all of the host.
     disk_bytes: the size of the RAM disk that holds the data folder; None: the data folder is on
     the host's own disk.
-    part, part_count: the system is number `part` (from 0) of `part_count` equal ones.
+    part: the system's number among equal ones, from 0.
+    part_count: the number of equal systems.
     first_folder: the folder of the system with number 0; None: the system's own folder.
     Further attributes depend on whether the image is the user's own (`own_image`): `user` is
     ``{uid, gid, groups, name}`` of the user as whom programs run (None: root), `folder_inside` the

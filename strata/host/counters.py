@@ -28,14 +28,14 @@ def open_cycle_counters() -> Iterator[list[int]]:
     empty unless the machine and the user's rights allow a counter on every CPU: a sum over some
     CPUs would be wrong.
     """
-    number = PERF_EVENT_OPEN.get(os.uname().machine)
+    call_number = PERF_EVENT_OPEN.get(os.uname().machine)
     syscall = ctypes.CDLL(None).syscall
     descriptors: list[int] = []
     cpus = sorted(capacity.list_usable_cpus())
     try:
-        for cpu in cpus if number else []:
+        for cpu in cpus if call_number else []:
             # All processes (-1) on the CPU; the counter belongs to no group (-1).
-            descriptor = syscall(number, CYCLES, -1, cpu, -1, CLOSE_ON_EXEC)
+            descriptor = syscall(call_number, CYCLES, -1, cpu, -1, CLOSE_ON_EXEC)
             if descriptor < 0:
                 break
             descriptors.append(descriptor)
@@ -48,11 +48,13 @@ def open_cycle_counters() -> Iterator[list[int]]:
 def format_cpu_usage_line(cycle_counters: list[int]) -> str:
     """Read the times of the CPUs that measurements may use; return them as one line of JSON.
 
+    cycle_counters: the file descriptors of :func:`open_cycle_counters`; each is read, not reset.
     The line has the seconds of the monotonic clock, the number of CPUs, their busy and steal
-    seconds since the boot, and their cycles so far.  Steal and cycles are null if not known.
+    seconds since the boot, and their cycles so far, for example ``{"observed": "cpu", "seconds":
+    81.5, "busy_seconds": 31.2, "steal_seconds": 0.0, "cpus": 2, "cycles": null}``.  Steal and
+    cycles are null if not known.
     Logs hold the line, and workloads/kit/logs.py reads its keys.
     :func:`strata.host.observe.sum_busy_and_steal_ticks` defines busy and steal.
-    cycle_counters: the file descriptors of :func:`open_cycle_counters`.
     Raises UserError if /proc/stat has no such times.
     """
     cpus = capacity.list_usable_cpus()

@@ -29,6 +29,7 @@ def has_listener(path: str) -> bool:
     """Return whether a process listens on a Unix socket, even if this user may not connect.
 
     path: the socket's path; the result is false if there is no such socket.
+    Connects for a moment, which a listener that systemd starts on demand may notice.
     """
     import socket
 

@@ -38,8 +38,8 @@ def choose_image_release(image: Fields, host: dict[str, str]) -> Chosen:
     host's.  The default release is in DEFAULT_RELEASE; for Ubuntu on Ubuntu, it is the host's.
     host: the fields of :func:`read_os_release`.
     Raises UserError if the distribution is ``host`` and the host is neither Debian nor Ubuntu.
-    Without a mirror, it also raises UserError if the distribution is not the host's, or if
-    :func:`list_release_names` knows releases, but not this one.
+    Raises UserError, too, if no mirror is configured and the distribution is not the host's, or
+    :func:`list_release_names` returns names, but not this one.
     """
     requested = image.get("distribution", "host")
     host_distribution = host["ID"]
@@ -66,7 +66,7 @@ def choose_image_release(image: Fields, host: dict[str, str]) -> Chosen:
         # Cells import this module where only the standard library is installed.
         from strata.util.validation import suggest_name
 
-        # The message names only the latest releases.
+        # The message names only the latest eight releases, four years of Ubuntu's.
         hint = suggest_name(release, known_releases[-8:])
         raise UserError(
             f"config.yaml: image.release: '{release}' is not a release of {distribution}; {hint}"
@@ -89,7 +89,9 @@ def format_sources_list(chosen_release: Chosen, mirror: str | None, host: dict[s
     chosen_release: ``{distribution, release}``, the result of :func:`choose_image_release`.
     mirror: the address of an archive.  None: the host's own sources, as apt has read them; in their
     suites (RELEASE, RELEASE-updates, RELEASE-security) the chosen release replaces the host's.
+    Other suites, such as backports, are dropped.
     host: the fields of :func:`read_os_release`.
+    A line is, for example, "deb [signed-by=KEYRING] https://deb.debian.org/debian trixie main".
     Raises UserError if the host lacks the keys of another distribution, or a package source.
     """
     distribution = chosen_release["distribution"]

@@ -43,8 +43,10 @@ FIND_RULES = """
 def allow_forwarded_packets(context: Context, *matches: list[str]) -> None:
     """Add firewall rules that accept forwarded packets; they stay until the system is removed.
 
+    context: the system whose ID marks the rules.
     matches: options of iptables, one list for each rule.
-    Does nothing if iptables is not installed.  Raises UserError if a rule is refused.
+    Does nothing if iptables is not installed.
+    Raises UserError if iptables refuses a rule.
     """
     if find_program("iptables"):
         _insert_rules(context, "filter", "FORWARD", "ACCEPT", *matches)
@@ -53,7 +55,8 @@ def allow_forwarded_packets(context: Context, *matches: list[str]) -> None:
 def add_untranslated_port_rules(context: Context, address: str) -> None:
     """Add firewall rules that exempt packets to a system's ports from address translation.
 
-    context: the system, with its `ports`.  address: the IP address to which clients send packets.
+    context: the system, with its `ports`.
+    address: the IP address to which clients send packets.
     The rules stay until the system is removed.  :meth:`PacketFilter.is_port_translated` recognizes
     them by their options and their comment.
     Raises UserError if iptables is not installed or refuses a rule.
@@ -71,6 +74,7 @@ def add_nonmatching_rules(context: Context, address: str, count: int) -> None:
 
     They show what further rules cost.  They are in a chain with the system's ID as its name, and
     stay until the system is removed.
+    context: the system whose ID the chain has.
     address: the IP address of the container.
     count: the number of rules, at most 65,535: each is for another address of 198.18.0.0/16.
     Raises UserError if iptables is not installed or refuses a rule.
@@ -108,10 +112,14 @@ def _insert_rules(
 ) -> None:
     """Insert rules at the head of a chain, marked with the system's ID, and note their removal.
 
-    The mark is a comment: :data:`REMOVE_RULES` and :meth:`PacketFilter.is_port_translated` rely
-    on it.
+    context: the system; its journal gets the removal before the first rule is inserted.
+    table: the table of the chain, such as nat.
+    chain: the chain, such as PREROUTING.
     target: the action, such as ACCEPT, or a chain for the packets that match.
     matches: options of iptables, one list for each rule.
+    The mark is a comment: :data:`REMOVE_RULES` and :meth:`PacketFilter.is_port_translated` rely
+    on it.
+    Raises UserError if iptables is not installed or refuses a rule.
     """
     iptables = _find_iptables()
     _record_rule_removal(context, REMOVE_RULES, table, chain)
@@ -147,30 +155,36 @@ class PacketFilter:
         """Divide the printed rules among the kernel's back ends: nft, nf_tables and legacy."""
         self._files = observe.split_printed_files(printed)
         self.is_readable = "/iptables-save" in self._files or "/nft" in self._files
-        self._nft = self._files.get("/nft", "")
+        self._nft_rules = self._files.get("/nft", "")
         # The rules of iptables' two back ends, nf_tables and legacy.
-        self._modern = self._files.get("/iptables-save", "")
-        legacy = self._files.get("/iptables-legacy-save", "")
-        self._legacy = legacy if _count_rules(legacy) else ""
+        self._nf_tables_rules = self._files.get("/iptables-save", "")
+        self._legacy_rules = self._files.get("/iptables-legacy-save", "")
+        if not _count_rules(self._legacy_rules):
+            self._legacy_rules = ""
         # iptables-save may be the legacy program itself: then both print the same rules.
-        if _count_rules(self._modern) and "(nf_tables)" not in self._modern:
-            self._legacy = self._modern
-            self._modern = ""
-        self._all = "\n".join([self._modern, self._legacy, self._nft])
+        if _count_rules(self._nf_tables_rules) and "(nf_tables)" not in self._nf_tables_rules:
+            self._legacy_rules = self._nf_tables_rules
+            self._nf_tables_rules = ""
+        self._all_rules = "\n".join([self._nf_tables_rules, self._legacy_rules, self._nft_rules])
 
     def collect_facts(self) -> Fields:
         """Return ``{firewall, firewall_version, rules, ip_forwarding, bridge_nf}`` for records.
 
-        firewall: the back ends that have rules, or "none".  rules: the number of rules.
-        Each value that cannot be read is :data:`strata.host.observe.NOT_AVAILABLE`.
+        firewall: the back ends that have rules, such as "nf_tables and legacy", or "none".
+        firewall_version: for example "iptables 1.8.9".
+        rules: the number of rules.
+        ip_forwarding, bridge_nf: "on" or "off".
+        Each value that cannot be read is :data:`strata.host.observe.NOT_AVAILABLE`.  ENGINE_ROWS of
+        analysis/markdown_tables.R reads the keys.
         """
         # Each line of a chain is a rule, except the first line, which has the chain's type.
-        nft_rules = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _extract_chains(self._nft)))
+        nft_count = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _extract_chains(self._nft_rules)))
         counts = {
-            "nf_tables": nft_rules or _count_rules(self._modern),
-            "legacy": _count_rules(self._legacy),
+            # nft lists the rules of iptables' back end nf_tables, too.
+            "nf_tables": nft_count or _count_rules(self._nf_tables_rules),
+            "legacy": _count_rules(self._legacy_rules),
         }
-        version = re.search(r"iptables(?:-nft|-legacy)?-save v(\S+)", self._all)
+        version = re.search(r"iptables(?:-nft|-legacy)?-save v(\S+)", self._all_rules)
         facts: Fields = {
             "firewall": " and ".join(name for name, count in counts.items() if count) or "none",
             "firewall_version": f"iptables {version[1]}" if version else None,
@@ -195,12 +209,13 @@ class PacketFilter:
         # An iptables rule that names a Docker chain and the bridge, or an element of an nft map
         # from bridges to chains.
         rule = rf'(?m)^-A (?=.*\bDOCKER).*-[io] {name}(?!\S)|"{name}" : jump '
-        return bool(re.search(rule, self._all))
+        return bool(re.search(rule, self._all_rules))
 
     def is_port_translated(self, address: str, port: int, exempt: str = "") -> bool | None:
         """Return whether a rule translates a published port to a container's address and port.
 
-        address, port: the container's own address and port.
+        address: the container's own IP address.
+        port: the container's own port, which is also the published one.
         exempt: the ID of a system whose rules of :func:`add_untranslated_port_rules` exempt the
         port from translation; empty: no system.
         Returns None if the rules could not be read.
@@ -210,15 +225,17 @@ class PacketFilter:
         target = rf"(?:DNAT --to-destination|dnat (?:ip )?to) {re.escape(address)}:{port}\b"
         rule = rf"\bdport {port}\b.*{target}"
         exemption = rf"(?m)^-A PREROUTING .*--dport {port}\b.*--comment {exempt} -j ACCEPT$"
-        for rules in (self._modern, self._legacy):
+        # An exemption holds only for the rules of its own back end.
+        for rules in (self._nf_tables_rules, self._legacy_rules):
             if exempt and re.search(exemption, rules) and re.search(rule, rules):
                 return False
-        return bool(re.search(rule, self._all))
+        return bool(re.search(rule, self._all_rules))
 
     def is_port_proxied(self, address: str, port: int) -> bool | None:
         """Return whether a docker-proxy process forwards a published port to a container.
 
-        address, port: the container's own address and port.
+        address: the container's own IP address.
+        port: the container's own port.
         Returns None if the processes could not be listed.
         """
         if "/pgrep" not in self._files:
@@ -233,6 +250,7 @@ def read_packet_filter() -> PacketFilter:
 
     Its `is_readable` is false if this user may not read the rules; that is not an error.
     """
+    # wrap_as_root() raises without sudo; with check=False, a refused sudo gives an empty output.
     with contextlib.suppress(UserError):
         return PacketFilter(capture_output(wrap_as_root(LIST_COMMAND), check=False).stdout)
     return PacketFilter("")

@@ -36,43 +36,48 @@ def kill_folder_holders(folder: str) -> None:
     this user lacks root's rights.
     """
     deadline = time.monotonic() + PATIENCE
-    while processes := _find_processes_to_kill(folder):
+    while pids := _find_processes_to_kill(folder):
         if time.monotonic() > deadline:
-            pids = ", ".join(map(str, sorted(processes)))
-            raise UserError(f"{folder}: its programs (processes {pids}) cannot be ended")
-        for process in processes:
-            send_signal(process, signal.SIGKILL)
+            pid_list = ", ".join(map(str, sorted(pids)))
+            raise UserError(f"{folder}: its programs (processes {pid_list}) cannot be ended")
+        for pid in pids:
+            send_signal(pid, signal.SIGKILL)
         time.sleep(0.01)
 
 
 def _find_processes_to_kill(folder: str) -> set[int]:
-    """Return the IDs of the processes to kill next, of those that keep a folder open.
+    """Return the IDs of the processes to kill next; none if no process keeps the folder open.
 
-    Members of the sessions that they lead are included.  A session leader is returned only when no
-    other process is left: members that closed the folder are found only while their leader lives.
+    folder: the folder as given to :func:`build_folder_holding_command`.
+    The processes that keep it open, and the members of the sessions that they lead, are to be
+    killed.  A session leader is returned only when no other process is left: members that closed
+    the folder are found only while their leader lives.
     """
-    processes = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
-    holders = {process for process in processes if _is_holder(process, folder)}
-    if not holders:
-        return holders
-    session_of: dict[int, int] = {}
-    for process in processes:
+    pids = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
+    holder_pids = {pid for pid in pids if _is_holder(pid, folder)}
+    if not holder_pids:
+        return set()
+    session_of_pid: dict[int, int] = {}
+    for pid in pids:
+        # A process may end meanwhile.
         with contextlib.suppress(ProcessLookupError):
-            session_of[process] = os.getsid(process)
-    leaders = {process for process in holders if session_of.get(process) == process}
-    members = {process for process in session_of if session_of[process] in leaders}
-    followers = (holders | members) - leaders
-    return followers or leaders
+            session_of_pid[pid] = os.getsid(pid)
+    leader_pids = {pid for pid in holder_pids if session_of_pid.get(pid) == pid}
+    member_pids = {pid for pid, session in session_of_pid.items() if session in leader_pids}
+    follower_pids = (holder_pids | member_pids) - leader_pids
+    return follower_pids or leader_pids
 
 
-def _is_holder(process: int, folder: str) -> bool:
+def _is_holder(pid: int, folder: str) -> bool:
     """Return whether a process keeps a folder open, even if the folder has been removed since.
 
-    Only the file descriptor :data:`DESCRIPTOR` counts: processes that are not of the system may
-    have the folder open by another one.
+    pid: the process ID.
+    folder: the folder as given to :func:`build_folder_holding_command`.
+    Only the file descriptor :data:`DESCRIPTOR` counts: other processes than the system's may have
+    the folder open by another descriptor.
     """
     try:
-        target = os.readlink(f"/proc/{process}/fd/{DESCRIPTOR}")
+        target = os.readlink(f"/proc/{pid}/fd/{DESCRIPTOR}")
     except OSError:
         # The process has ended, has no such file open, or belongs to another user.
         return False

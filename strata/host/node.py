@@ -64,7 +64,7 @@ def read_boot_id() -> str | None:
     Records, and stored results of the trial of KVM, are compared with it.
     """
     match = re.fullmatch("[0-9a-f-]{36}", observe.read_file(BOOT) or "")
-    return match and match[0]
+    return match[0] if match else None
 
 
 def read_docker_start() -> int | None:
@@ -73,17 +73,18 @@ def read_docker_start() -> int | None:
     Returns None if the process ID in the file :data:`DOCKER` is not that of a running daemon.
     """
     pid = observe.parse_number(observe.read_file(DOCKER))
+    # Without a process ID, the path is that of no file.
     status = observe.read_file(f"/proc/{pid}/stat") or ""
     # The start is in the 22nd column of the file (proc(5)).
     match = re.fullmatch(r"[0-9]+ \(dockerd\)(?: \S+){19} ([0-9]{1,18}) .*", status)
-    return match and int(match[1])
+    return int(match[1]) if match else None
 
 
 def find_node_name(record: Mapping[str, Any] | None) -> str | None:
     """Return the name of the node in a cell's record; None if the record gives none.
 
+    record: the cell's record, or None if it does not exist.
     Runs of one block form pairs only if all of them have the same name.
-    record: None if the record does not exist.
     """
     node = (record or {}).get("node") or {}
     return node.get("name")

@@ -3,10 +3,9 @@
 The same text is read on the host (by opening the files) and inside a system under test (by one
 ``tail`` that prints them), and parsed by the same functions.  Every file of /proc and /sys is read
 by :func:`read_file` and :func:`list_folder`: a file that is missing, or does not hold the expected
-text, makes its fact "not available" and is no error.
+text, makes its fact "not available" and is not an error.
 """
 
-import itertools
 import os
 import re
 import time
@@ -53,8 +52,11 @@ def build_file_print_command() -> list[str]:
 def split_printed_files(text: str) -> dict[str, str]:
     """Return path → content of files that a command such as ``tail -v`` printed.
 
-    text: a line ``==> PATH <==`` before the content of each file.
-    :func:`build_file_print_command` and other commands of Strata print in this form.
+    text: a line ``==> PATH <==`` before the content of each file; text before the first such line
+    is ignored.
+    Line ends around a content are removed.  If a path occurs twice, the last content counts.
+    :func:`build_file_print_command`, :func:`strata.host.starting_state.build_state_command` and
+    LIST_SCRIPT of strata/host/firewall.py print in this form.
     """
     # The text before the first file, then alternately a path and the content after it.
     pieces = re.split(r"^==> (/[^\n]*) <==\n", text, flags=re.MULTILINE)
@@ -63,7 +65,10 @@ def split_printed_files(text: str) -> dict[str, str]:
 
 
 def read_file(path: str) -> str | None:
-    """Return a file's text without line ends around it; None if the file cannot be read."""
+    """Return a file's text without line ends around it; None if the file cannot be read.
+
+    Bytes that are not UTF-8 become U+FFFD.
+    """
     try:
         # Unbuffered reading takes a third of the time.
         with open(path, "rb", buffering=0) as file:
@@ -88,7 +93,8 @@ def read_files(paths: list[str]) -> dict[str, str]:
 def parse_number(text: str | None) -> int | None:
     """Return the whole number at the beginning of a text such as ``16384 kB``.
 
-    None if the text is None or does not begin with one of at most 18 digits.
+    Returns None if the text is None, or does not begin with a number of at most 18 digits (so that
+    it fits into 64 bits) that a space or punctuation follows.
     """
     digits = re.match(r"\s*([0-9]{1,18})(?![\w.])", text or "")
     return int(digits[1]) if digits else None
@@ -103,8 +109,9 @@ def parse_cpu_list(text: str | None) -> set[int]:
 
 
 def replace_unprintable(text: str) -> str:
-    """Replace each character of a text that cannot be printed with a question mark.
+    """Return a text in which each unprintable character is replaced with a question mark.
 
+    Line feeds and tabs are replaced, too, as is every space character other than " ".
     The text comes from a system under test, and must not control the terminal that shows a record.
     """
     return "".join(character if character.isprintable() else "?" for character in text)
@@ -113,12 +120,13 @@ def replace_unprintable(text: str) -> str:
 def parse_named_values(text: str) -> dict[str, str]:
     """Return name → value from lines ``name: value`` or ``name=value``.
 
-    If several lines have one name, the first non-empty value counts.  Double quotes around a value
-    are removed, as in os-release.
+    text: lines of either form, such as those of /proc/meminfo or os-release; others are ignored.
+    If several lines have one name, the first non-empty value counts; empty values are dropped.
+    Double quotes around a value are removed, as os-release needs it.
     """
     values: dict[str, str] = {}
-    for name, written_value in re.findall("^([^:=\n]*)[:=](.*)$", text, re.MULTILINE):
-        if value := written_value.strip().strip('"'):
+    for name, text_after_name in re.findall("^([^:=\n]*)[:=](.*)$", text, re.MULTILINE):
+        if value := text_after_name.strip().strip('"'):
             values.setdefault(name.strip(), value)
     return values
 
@@ -127,47 +135,51 @@ def parse_system_facts(files: dict[str, str]) -> Fields:
     """Return the facts of ``observed.inside`` in a record (docs/files.md); records hold these keys.
 
     files: path → content of :data:`FILES`.
-    A fact that the files do not give is :data:`NOT_AVAILABLE`.
+    A fact that the files do not give, or give as 0 or as an empty text, is :data:`NOT_AVAILABLE`.
+    Unprintable characters become question marks.
     """
     cpuinfo = files.get("/proc/cpuinfo", "")
     # The entry of the first CPU; an empty line ends it.
-    cpu = parse_named_values(cpuinfo.partition("\n\n")[0])
-    flags = cpu.get("flags", "").split()
+    first_cpu = parse_named_values(cpuinfo.partition("\n\n")[0])
+    process_status = parse_named_values(files.get("/proc/self/status", ""))
     sockets = {*re.findall("^physical id.*", cpuinfo, re.MULTILINE)}
-    cores = parse_number(cpu.get("cpu cores"))
-    threads = parse_number(cpu.get("siblings"))
+    cores = parse_number(first_cpu.get("cpu cores"))
+    threads = parse_number(first_cpu.get("siblings"))
     # "Linux version RELEASE …"
-    version = files.get("/proc/version", "").split()
+    version_words = files.get("/proc/version", "").split()
     # The setting in use is the one in brackets.
-    setting = re.search(r"\[(\w+)\]", files.get("/sys/kernel/mm/transparent_hugepage/enabled", ""))
+    huge_pages = re.search(
+        r"\[(\w+)\]", files.get("/sys/kernel/mm/transparent_hugepage/enabled", "")
+    )
     # Each line is HIERARCHY:CONTROLLERS:GROUP; a group in several hierarchies is named once.
-    lines = [line.split(":", 2) for line in files.get("/proc/self/cgroup", "").splitlines()]
-    groups = {replace_unprintable(line[2]) for line in lines if len(line) == 3}
+    rows = [line.split(":", 2) for line in files.get("/proc/self/cgroup", "").splitlines()]
+    groups = {replace_unprintable(row[2]) for row in rows if len(row) == 3}
+    # Each line is "PACKAGE VERSION".
     packages = map(replace_unprintable, files.get("/opt/strata/packages", "").splitlines())
-    clock = files.get("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     virtualization = None
-    if flags:
+    if flags := first_cpu.get("flags", "").split():
         virtualization = GUEST if "hypervisor" in flags else BARE
     facts = {
-        "kernel": version[2] if len(version) > 2 else None,
+        "kernel": version_words[2] if len(version_words) > 2 else None,
         "os": parse_named_values(files.get("/etc/os-release", "")).get("PRETTY_NAME"),
-        "cpu_model": cpu.get("model name"),
-        "cpus": _count_cpus(cpuinfo, parse_named_values(files.get("/proc/self/status", "")))
-        or None,
-        "sockets": len(sockets) or None,
-        "cores_per_socket": cores or None,
+        "cpu_model": first_cpu.get("model name"),
+        "cpus": _count_cpus(cpuinfo, process_status),
+        "sockets": len(sockets),
+        "cores_per_socket": cores,
         "threads_per_core": threads // cores if cores and threads else None,
-        "memory_bytes": parse_kib_as_bytes(files.get(MEMORY), "MemTotal") or None,
-        "huge_pages": setting and setting[1],
-        "clocksource": clock,
+        "memory_bytes": parse_kib_as_bytes(files.get(MEMORY), "MemTotal"),
+        "huge_pages": huge_pages[1] if huge_pages else None,
+        "clocksource": files.get(
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+        ),
         "virtualization": virtualization,
         "machine": files.get("/sys/class/dmi/id/product_name"),
         "cgroup": ", ".join(sorted(groups)),
-        "microcode": cpu.get("microcode"),
-        "versions": dict(line.split(" ", 1) for line in packages if " " in line) or None,
+        "microcode": first_cpu.get("microcode"),
+        "versions": dict(line.split(" ", 1) for line in packages if " " in line),
     }
     for key, value in facts.items():
-        if value in (None, ""):
+        if not value:
             facts[key] = NOT_AVAILABLE
         elif isinstance(value, str):
             facts[key] = replace_unprintable(value)
@@ -175,17 +187,18 @@ def parse_system_facts(files: dict[str, str]) -> Fields:
 
 
 def _count_cpus(cpuinfo: str, status: dict[str, str]) -> int:
-    """Return the number of online CPUs that the observing process may use; 0 where not known.
+    """Return the number of online CPUs that the observing process may use; 0 if not known.
 
     cpuinfo: the text of /proc/cpuinfo.
-    status: the fields of that process's /proc/PID/status.
+    status: name → value of that process's /proc/PID/status; without its CPU affinity, all online
+    CPUs count.
     """
     # Most kernels write the number after the colon; the kernel for s390 writes it before.
     numbers = re.findall(r"(?m)^processor\s*:\s*([0-9]{1,5})$", cpuinfo)
     numbers += re.findall(r"(?m)^processor\s*([0-9]{1,5})\s*:", cpuinfo)
-    online = set(map(int, numbers))
-    usable = online & parse_cpu_list(status.get("Cpus_allowed_list"))
-    return len(usable or online)
+    online_cpus = set(map(int, numbers))
+    permitted_cpus = online_cpus & parse_cpu_list(status.get("Cpus_allowed_list"))
+    return len(permitted_cpus or online_cpus)
 
 
 def parse_kib_as_bytes(text: str | None, name: str) -> int | None:
@@ -203,11 +216,12 @@ def parse_kib_as_bytes(text: str | None, name: str) -> int | None:
 def observe_host(cpus: set[int]) -> Fields:
     """Return the host's constant facts, for records.
 
-    cpus: the CPUs whose caches and frequency governor are included.
+    cpus: the CPUs whose caches are included; the frequency governor is that of the lowest-numbered
+    one.
     The keys are those of :func:`parse_system_facts` without ``versions``, and ``cache_bytes``,
-    ``governor``, ``turbo`` and ``vulnerabilities`` (name → the kernel's text).  Records hold them
-    as ``observed.host.static``, where the scripts in analysis/ read them.
-    A fact that the kernel does not give is :data:`NOT_AVAILABLE`.
+    ``governor``, ``turbo`` and ``vulnerabilities`` (name → the kernel's text; empty texts are
+    dropped).  A fact that the kernel does not give is :data:`NOT_AVAILABLE`.
+    Records hold the facts as ``observed.host.static``, where the scripts in analysis/ read them.
     """
     facts = parse_system_facts(read_files(FILES))
     facts.pop("versions")
@@ -215,15 +229,15 @@ def observe_host(cpus: set[int]) -> Fields:
     governor = read_file(_get_cpufreq_path(cpus, "scaling_governor"))
     facts["governor"] = replace_unprintable(governor or NOT_AVAILABLE)
     facts["turbo"] = NOT_AVAILABLE
-    if texts_of_turbo := read_files([*TURBO]):
-        path, text = next(iter(texts_of_turbo.items()))
+    if turbo_files := read_files([*TURBO]):
+        path, text = next(iter(turbo_files.items()))
         facts["turbo"] = TURBO[path].get(text, NOT_AVAILABLE)
     folder = f"{CPU_FOLDER}/vulnerabilities"
-    texts = {
-        name: replace_unprintable(read_file(f"{folder}/{name}") or "")
-        for name in list_folder(folder)
-    }
-    facts["vulnerabilities"] = {name: text for name, text in texts.items() if text} or NOT_AVAILABLE
+    vulnerabilities = {}
+    for name in list_folder(folder):
+        if vulnerability := read_file(f"{folder}/{name}"):
+            vulnerabilities[name] = replace_unprintable(vulnerability)
+    facts["vulnerabilities"] = vulnerabilities or NOT_AVAILABLE
     return facts
 
 
@@ -239,6 +253,7 @@ def _get_cpufreq_path(cpus: set[int], name: str) -> str:
 def sum_last_level_caches(cpus: set[int]) -> int | None:
     """Return the total bytes of the highest-level caches that these CPUs use; None if not known.
 
+    cpus: the numbers of the CPUs.
     A cache that several of the CPUs share counts once.  If the kernel does not list the CPUs that
     share a cache, the cache counts as shared by all.
     """
@@ -261,7 +276,8 @@ def sum_last_level_caches(cpus: set[int]) -> int | None:
 def _read_cache(cpu: int, name: str) -> tuple[int, tuple[int, ...], int] | None:
     """Return (level, CPUs that share it, bytes) of a cache; None for an instruction cache.
 
-    cpu: the number of a CPU that uses the cache.  name: the cache's folder in /sys, such as index0.
+    cpu: the number of a CPU that uses the cache.
+    name: the cache's folder in /sys, such as index0.
     Returns None, too, if the level or the size is not known.
     """
     folder = f"{CPU_FOLDER}/cpu{cpu}/cache/{name}"
@@ -274,9 +290,10 @@ def _read_cache(cpu: int, name: str) -> tuple[int, tuple[int, ...], int] | None:
 
 
 def find_emulated_host_mark() -> str | None:
-    """Return the words that mark results of an emulated host; None on other hosts.
+    """Return the text that marks results of an emulated host; None on other hosts.
 
-    schemas/constants/hosts.json has the words and the names of such hosts; papers read it, too.
+    schemas/constants/hosts.json has the text and the product names of such hosts; papers read it,
+    too.
     """
     from strata.util import constants
 
@@ -296,42 +313,48 @@ def read_available_memory() -> int | None:
 def wait_for_freed_memory() -> None:
     """Wait until the memory available on the host no longer rises, for 30 seconds at most.
 
-    The kernel frees the memory of removed systems some seconds after they are gone.
+    The kernel frees the memory of removed systems some seconds after they are gone.  Waits for at
+    least 2 seconds, and returns then if the kernel does not show its available memory.
     """
-    previous = read_available_memory()
+    bytes_before = read_available_memory()
     # 15 times 2 s are the 30 seconds; FREED_BYTES holds for an interval of 2 s.
-    for _ in range(15):
+    for _attempt in range(15):
         time.sleep(2)
-        available = read_available_memory()
-        if previous is None or available is None or available - previous < FREED_BYTES:
+        bytes_now = read_available_memory()
+        if bytes_before is None or bytes_now is None or bytes_now - bytes_before < FREED_BYTES:
             return
-        previous = available
+        bytes_before = bytes_now
 
 
 def read_cpu_times(cpus: set[int]) -> tuple[int, ...]:
     """Return the sum of some CPUs' ticks since the boot: user, nice, system, idle, iowait, irq, …
 
-    This is the order of /proc/stat: softirq, steal and others may follow.
-    :func:`sum_busy_and_steal_ticks` and :mod:`strata.measure.costs` rely on it.
     cpus: the numbers of the CPUs.  If /proc/stat has no line for any of them, the ticks of all CPUs
     are returned.
+    The order is that of /proc/stat: softirq, steal and others may follow.  The result is empty if
+    the file cannot be read; it ends before the first column that is not a number.
+    :func:`sum_busy_and_steal_ticks` and strata/measure/costs.py rely on the order.
     """
     # Name, such as cpu3 (cpu: all together) → its ticks.
-    rows: dict[str, list[int]] = {}
+    ticks_by_name: dict[str, list[int]] = {}
     for line in (read_file(STAT) or "").splitlines():
         if line.startswith("cpu"):
             name, *columns = line.split()
-            # The columns end at the first that is not a number.
-            ticks = itertools.takewhile(lambda tick: tick is not None, map(parse_number, columns))
-            rows[name] = [tick or 0 for tick in ticks]
-    cpu_rows = [rows[f"cpu{cpu}"] for cpu in cpus if f"cpu{cpu}" in rows]
-    if not cpu_rows:
-        cpu_rows = [rows.get("cpu", [])]
-    return tuple(map(sum, zip(*cpu_rows, strict=False)))
+            ticks: list[int] = []
+            for number in map(parse_number, columns):
+                if number is None:
+                    break
+                ticks.append(number)
+            ticks_by_name[name] = ticks
+    rows = [ticks_by_name[f"cpu{cpu}"] for cpu in cpus if f"cpu{cpu}" in ticks_by_name]
+    if not rows:
+        rows = [ticks_by_name.get("cpu", [])]
+    # strict=False: a row that ends early shortens the result.
+    return tuple(map(sum, zip(*rows, strict=False)))
 
 
 def sum_busy_and_steal_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
-    """Return (busy ticks, steal ticks) from the ticks of CPUs; None if not known.
+    """Return (busy ticks, steal ticks) from the ticks of CPUs; None if there are fewer than four.
 
     ticks: user, nice, system, idle, iowait and so on, as :func:`read_cpu_times` returns them, or
     the growth of each number.
@@ -340,11 +363,12 @@ def sum_busy_and_steal_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] |
     """
     # user, nice, system, idle, iowait, irq, softirq, steal: old kernels have only the first.
     # Later columns are parts of user and nice.
-    counted = ticks[:8]
-    if len(counted) < 4:
+    disjoint_ticks = ticks[:8]
+    if len(disjoint_ticks) < 4:
         return None
-    steal = counted[7] if len(counted) == 8 else None
-    return sum(counted) - sum(counted[3:5]) - (steal or 0), steal
+    steal = disjoint_ticks[7] if len(disjoint_ticks) == 8 else None
+    idle_and_iowait = sum(disjoint_ticks[3:5])
+    return sum(disjoint_ticks) - idle_and_iowait - (steal or 0), steal
 
 
 def read_context_switch_count() -> int | None:
@@ -352,18 +376,24 @@ def read_context_switch_count() -> int | None:
 
     Returns None if the kernel does not count them.
     """
-    count = re.search(r"^ctxt (\d+)", read_file(STAT) or "", re.MULTILINE)
-    return int(count[1]) if count else None
+    match = re.search(r"^ctxt (\d+)", read_file(STAT) or "", re.MULTILINE)
+    return int(match[1]) if match else None
 
 
 def compute_cpu_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
     """Return ``{steal_share, busy_share}`` of the CPUs' time between two readings, from 0 to 1.
 
-    before, after: ticks, as :func:`read_cpu_times` returns them.
-    A share that cannot be computed is :data:`NOT_AVAILABLE`.
+    before: the ticks at the first reading, as :func:`read_cpu_times` returns them.
+    after: the ticks at the second reading.
+    Shares are rounded to five decimals.  A share that cannot be computed, for example because no
+    tick has passed, is :data:`NOT_AVAILABLE`.  A counter that goes back counts as unchanged.
+    Records hold the keys in `observed.host`.
     """
     # Some of these counters, such as iowait, sometimes go back.
-    growth = tuple(max(0, late - early) for early, late in zip(before, after, strict=False))
+    growth = tuple(
+        max(0, ticks_after - ticks_before)
+        for ticks_before, ticks_after in zip(before, after, strict=False)
+    )
     busy_and_steal = sum_busy_and_steal_ticks(growth)
     # As in sum_busy_and_steal_ticks(): the columns after steal are parts of others.
     total = sum(growth[:8])
@@ -379,9 +409,9 @@ def compute_cpu_time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> 
 def observe_current_load(cpus: set[int]) -> Fields:
     """Return the host's current load, swap in use (bytes), temperature (°C) and frequency (MHz).
 
+    cpus: the numbers of CPUs; the frequency is that of the lowest-numbered one.
     The keys are ``load1``, ``swap_used_bytes``, ``temperature_c`` and ``frequency_mhz``; records
     hold them as ``observed.host.before`` and ``observed.host.after``.
-    cpus: the frequency is that of the lowest-numbered one.
     A value that the kernel does not give is :data:`NOT_AVAILABLE`.
     """
     load = re.match(r"[0-9]{1,6}\.[0-9]{1,6}(?=\s|$)", read_file("/proc/loadavg") or "")

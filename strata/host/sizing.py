@@ -21,8 +21,10 @@ def compute_table_exponent(
     This is the rule ``memory-power``: workload.yaml has the parameters' names as keys.  The None
     stands for the sentence that other rules return.
     machine: only `memory_bytes` is read.
-    fraction: the share of the memory, from 0 to 1; HPC Challenge asks for half of the memory.
-    element_bytes: the size of an element of the table.
+    fraction: the share of the memory, above 0, at most 1; HPC Challenge asks for half of the
+    memory.
+    element_bytes: the size of an element of the table, positive.
+    Raises ValueError if the share of the memory is 0.
     """
     elements = machine["memory_bytes"] * fraction / element_bytes
     return int(math.log2(elements)), None
@@ -43,22 +45,25 @@ def select_fitting_orders(
     (missing: 1).
     values: the published orders; a matrix takes `element_bytes` times the order to the `power`.
     fraction: the share of the memory that a matrix may take, from 0 to 1.
-    multiple: if no order fits, the largest fitting multiple of this number is returned.
-    The sentence is None if all orders fit.
+    multiple: if no order fits, the largest fitting multiple of this number is returned, at least
+    the number itself.
+    The sentence is None if all orders fit.  It is, for example, "Left out for want of memory
+    (16.8 GB here): 65,000 (33.8 GB)."
     """
-    available_bytes = machine["memory_bytes"] * fraction
-    fitting_orders = [order for order in values if element_bytes * order**power <= available_bytes]
-    left_out = [order for order in values if order not in fitting_orders]
-    if not left_out:
+    memory_limit = machine["memory_bytes"] * fraction
+    fitting_orders = [order for order in values if element_bytes * order**power <= memory_limit]
+    excessive_orders = [order for order in values if order not in fitting_orders]
+    if not excessive_orders:
         return fitting_orders, None
     if not fitting_orders:
-        largest = int((available_bytes / element_bytes) ** (1 / power)) // multiple * multiple
-        fitting_orders = [max(largest, multiple)]
+        # At least one multiple, even if that does not fit either: the list must not be empty.
+        fitting_multiple = int((memory_limit / element_bytes) ** (1 / power)) // multiple * multiple
+        fitting_orders = [max(fitting_multiple, multiple)]
     sizes = ", ".join(
-        f"{order:,} ({element_bytes * order**power / 1e9:.1f} GB)" for order in left_out
+        f"{order:,} ({element_bytes * order**power / 1e9:.1f} GB)" for order in excessive_orders
     )
-    systems = machine.get("systems", 1)
-    owner = "here" if systems == 1 else f"for each of {systems} systems"
+    system_count = machine.get("systems", 1)
+    owner = "here" if system_count == 1 else f"for each of {system_count} systems"
     memory = f"{machine['memory_bytes'] / 1e9:.1f} GB {owner}"
     return fitting_orders, f"Left out for want of memory ({memory}): {sizes}."
 
@@ -68,9 +73,10 @@ def compute_lap_count(machine: Fields, most: int, mib: int) -> tuple[int, str | 
 
     This is the rule ``by-cache``: workload.yaml has the parameters' names as keys.
     machine: only `cache_bytes` is read.  Caches of unknown size count as small.
-    most: the number of laps if the last-level caches have at most `mib` MiB.
-    The number falls in proportion to the size of larger caches, which make each run longer.  The
-    sentence is None if it does not fall.
+    most: the number of laps if the last-level caches have at most `mib` MiB, at least 1.
+    mib: the size of the caches, in MiB, above which the number falls, at least 1.
+    The number falls in inverse proportion to the size of larger caches, which make each run longer,
+    and is rounded down, but is at least 1.  The sentence is None if it does not fall.
     """
     cache_mib = (machine["cache_bytes"] or 0) / 1024**2
     laps = max(1, int(most * mib / max(cache_mib, 1)))
@@ -100,7 +106,8 @@ def select_value_at_scale(value: object, scale: str) -> object:
     """Return a setting's value at a scale.
 
     value: ``{tiny: …, standard: …, paper: …}``, or the value at every scale, which may be another
-    mapping.
+    mapping.  A mapping without the scale is returned itself.
+    scale: the scale's name, such as tiny.
     """
     return value[scale] if isinstance(value, dict) and scale in value else value
 
@@ -108,7 +115,8 @@ def select_value_at_scale(value: object, scale: str) -> object:
 def resolve_rule(value: object, machine: Fields) -> tuple[object, str | None]:
     """Return a parameter's value on a machine, and a sentence on it for the paper or None.
 
-    value: as in workload.yaml; literals, ``smallest`` and the rules :data:`OF_THE_CELL` stay.
+    value: a literal or ``{rule: NAME, …}``, as in workload.yaml.  Literals, ``smallest`` and the
+    rules :data:`OF_THE_CELL` are returned unchanged.
     machine: the result of :func:`strata.host.capacity.read_host_facts`.  If several systems run at
     the same time, it is the share of one, and its key `systems` has their number.
     The schema of workload.yaml has checked the rule's name and keys.

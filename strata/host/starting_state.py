@@ -1,4 +1,4 @@
-"""The state in which measured programs and the daemons that run them start.
+"""Declare, set and compare the state in which measured programs and their daemons start.
 
 A child process inherits priority, limits, masks and the like, so that those of the caller would
 reach every program.  :func:`apply_declared_state` gives a process the declared state
@@ -134,50 +134,68 @@ def build_state_command(*files: str, process: int | str = "self") -> list[str]:
 def parse_process_state(files: dict[str, str]) -> dict[str, str]:
     """Return name → value of a process's state, without the values that a system does not show.
 
-    files: path → content, as :func:`build_state_command` prints them.
+    files: path → content, as :func:`build_state_command` prints them; other paths than those in
+    /proc/PID are ignored.
+    Values are strings as the kernel writes them; a limit whose soft and hard value differ is
+    "SOFT:HARD".  A file in an unexpected form gives no value.
     Records hold these names, and layers declare their differences from native by them.
     """
     # Name of a file in the process's folder → its text.
-    texts = {
+    text_by_file = {
         path.rpartition("/")[2]: files[path].strip()
         for path in files
         if re.match("/proc/(self|[0-9]+)/", path)
     }
-    state = _parse_status(texts.get("status", ""))
+    state = _parse_status(text_by_file.get("status", ""))
     # The fields after the process's name, which may hold anything: proc(5) numbers them from 3.
-    fields = texts.get("stat", "").rpartition(")")[2].split()
-    if len(fields) > 41 - 3:
-        state["nice"] = fields[19 - 3]
-        state["real-time priority"] = fields[40 - 3]
-        state["scheduling"] = POLICIES.get(fields[41 - 3], fields[41 - 3])
-    if io_class := texts.get("ioprio"):
+    stat_fields = text_by_file.get("stat", "").rpartition(")")[2].split()
+    if len(stat_fields) > 41 - 3:
+        policy = stat_fields[41 - 3]
+        state["nice"] = stat_fields[19 - 3]
+        state["real-time priority"] = stat_fields[40 - 3]
+        # A policy that a newer kernel has added keeps its number.
+        state["scheduling"] = POLICIES.get(policy, policy)
+    if io_class := text_by_file.get("ioprio"):
         # "none: prio 0" and "none: prio 4" are one class.
         state["I/O class"] = io_class.partition(":")[0] if "none" in io_class else io_class
     # The first line of numa_maps: an address, and the policy of the memory there.
-    columns = texts.get("numa_maps", "").split()
-    if len(columns) > 1:
-        state["memory policy"] = columns[1]
-    for line in texts.get("limits", "").splitlines():
-        limit = re.fullmatch(r"(Max [a-z ]+?) {2,}(\w+) +(\w+)( +\w+)?\s*", line)
-        if limit and limit[1] in _LIMIT_NAMES:
-            soft, hard = limit[2], limit[3]
-            state[f"limit {_LIMIT_NAMES[limit[1]]}"] = soft if soft == hard else f"{soft}:{hard}"
+    numa_columns = text_by_file.get("numa_maps", "").split()
+    if len(numa_columns) > 1:
+        state["memory policy"] = numa_columns[1]
+    state |= _parse_limits(text_by_file.get("limits", ""))
     for file in ("oom_score_adj", "timerslack_ns"):
-        if texts.get(file):
-            state[file.replace("_", " ")] = texts[file].split()[0]
-    personality = texts.get("personality", "")
+        if text_by_file.get(file):
+            state[file.replace("_", " ")] = text_by_file[file].split()[0]
+    personality = text_by_file.get("personality", "")
     if re.fullmatch("[0-9a-f]{8}", personality):
         state["personality"] = f"{int(personality, 16) & ~_PERSONALITY_32_BITS:08x}"
-    for name, file, key in _KEYED_STATES:
-        if value := re.search(rf"(?m)^{key}\s*:?\s*(\S+)$", texts.get(file, "")):
-            state[name] = value[1]
+    for name, file, key_pattern in _KEYED_STATES:
+        if match := re.search(rf"(?m)^{key_pattern}\s*:?\s*(\S+)$", text_by_file.get(file, "")):
+            state[name] = match[1]
     return state
+
+
+def _parse_limits(text: str) -> dict[str, str]:
+    """Return "limit NAME" → value of the limits in :data:`_LIMIT_NAMES`, such as "limit nofile".
+
+    text: the text of /proc/PID/limits; each line is "Max NAME", soft limit, hard limit and unit.
+    The value is "SOFT:HARD" if the soft and the hard limit differ.
+    """
+    limits = {}
+    for line in text.splitlines():
+        match = re.fullmatch(r"(Max [a-z ]+?) {2,}(\w+) +(\w+)( +\w+)?\s*", line)
+        if match and match[1] in _LIMIT_NAMES:
+            soft, hard = match[2], match[3]
+            limits[f"limit {_LIMIT_NAMES[match[1]]}"] = soft if soft == hard else f"{soft}:{hard}"
+    return limits
 
 
 def _parse_status(text: str) -> dict[str, str]:
     """Return name → value of the parts of a state in :data:`_STATUS_FIELDS`.
 
     text: the text of /proc/PID/status.
+    Signal sets have 16 hexadecimal digits, without the C library's own signals; an empty field is
+    left out.
     """
     fields = dict(re.findall(r"(?m)^(\w+):[ \t]*(.*?)[ \t]*$", text))
     state = {
@@ -194,15 +212,15 @@ def _parse_status(text: str) -> dict[str, str]:
 def compare_states(observed: dict[str, str], native: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Return name → (native value, observed value) for each value that differs.
 
-    observed, native: states, as :func:`parse_process_state` returns them; names that only one of
-    them has are skipped.
+    observed: the state of a system, as :func:`parse_process_state` returns it.
+    native: the state that is expected, in the same form.
+    Names that only one of them has are skipped.
     """
-    common_names = [name for name in native if name in observed]
-    return {
-        name: (native[name], observed[name])
-        for name in common_names
-        if observed[name] != native[name]
-    }
+    differences = {}
+    for name, native_value in native.items():
+        if name in observed and observed[name] != native_value:
+            differences[name] = (native_value, observed[name])
+    return differences
 
 
 # The declared state, as parse_process_state() returns it.
@@ -295,14 +313,7 @@ def _set_state_of_this_process(processors: set[int]) -> None:
     os.umask(UMASK)
     with contextlib.suppress(OSError):
         os.sched_setaffinity(0, processors)
-    for number in signal.valid_signals():
-        is_ignored_by_python = number in (signal.SIGPIPE, signal.SIGXFSZ)
-        if signal.getsignal(number) == signal.SIG_IGN and not is_ignored_by_python:
-            # A handler that does nothing has the effect of SIG_IGN, but programs do not inherit it.
-            # SIGCHLD needs its default: if it is ignored, exit codes of children are lost.
-            handler = signal.SIG_DFL if number == signal.SIGCHLD else _ignore_signal
-            with contextlib.suppress(OSError, ValueError):
-                signal.signal(number, handler)
+    _replace_ignored_signals()
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if os.geteuid() == 0:
         # Root keeps none of the groups of the caller's login.
@@ -311,11 +322,27 @@ def _set_state_of_this_process(processors: set[int]) -> None:
     state = parse_process_state(
         {f"/proc/self/{name}": _read_process_file(name) for name in _OWN_FILES}
     )
-    declared = {name: DECLARED_STATE[name] for name in _OWN_VALUES}
+    declared_state = {name: DECLARED_STATE[name] for name in _OWN_VALUES}
     # The time slice should be that of process 1, the machine's first process.
-    declared |= parse_process_state({"/proc/self/sched": _read_process_file("sched", "1")})
-    if compare_states(state, declared):
+    declared_state |= parse_process_state({"/proc/self/sched": _read_process_file("sched", "1")})
+    if compare_states(state, declared_state):
         _reset_kernel_settings()
+
+
+def _replace_ignored_signals() -> None:
+    """Give each signal that the caller of this process ignored a handler that does nothing.
+
+    The handler has the effect of SIG_IGN here, but programs that this process starts do not inherit
+    it.  SIGCHLD gets its default action: if it is ignored, exit codes of children are lost.
+    SIGPIPE and SIGXFSZ stay as they are, since Python itself ignores them.
+    Errors are ignored, as outside of the main thread.
+    """
+    for number in signal.valid_signals():
+        is_ignored_by_python = number in (signal.SIGPIPE, signal.SIGXFSZ)
+        if signal.getsignal(number) == signal.SIG_IGN and not is_ignored_by_python:
+            handler = signal.SIG_DFL if number == signal.SIGCHLD else _ignore_signal
+            with contextlib.suppress(OSError, ValueError):
+                signal.signal(number, handler)
 
 
 def _reset_kernel_settings() -> None:
@@ -373,7 +400,10 @@ def set_process_state(pid: int) -> None:
 def _set_limit(pid: int, number: int, value: int) -> None:
     """Set a process's soft and hard limit to a value, or to the hard limit if it cannot be raised.
 
-    pid: the process ID.  number: the kernel's number of the resource.  Errors are ignored.
+    pid: the process ID.
+    number: the kernel's number of the resource.
+    value: the limit; resource.RLIM_INFINITY for none.
+    Errors are ignored: the limits then stay as they are.
     """
     with contextlib.suppress(OSError, ValueError):
         soft, hard = resource.prlimit(pid, number)
@@ -386,7 +416,11 @@ def _set_limit(pid: int, number: int, value: int) -> None:
 
 
 def _read_process_file(name: str, process: str = "self") -> str:
-    """Return the text of /proc/PROCESS/NAME, or "" if the file cannot be read."""
+    """Return the text of /proc/PROCESS/NAME, or "" if the file cannot be read.
+
+    name: the name of the file.
+    process: a process ID as digits; "self": this process.
+    """
     path = f"/proc/{process}/{name}"
     with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
         return file.read()
@@ -394,15 +428,18 @@ def _read_process_file(name: str, process: str = "self") -> str:
 
 
 def list_online_cpus() -> set[int]:
-    """Return the numbers of the machine's online CPUs."""
+    """Return the numbers of the machine's online CPUs.
+
+    If the kernel's list cannot be read, the CPUs are numbered from 0 to their count.
+    """
     # Parsed here, since this module also runs without the rest of Strata.
     path = "/sys/devices/system/cpu/online"
     with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
-        processors: set[int] = set()
+        cpus: set[int] = set()
         for cpu_range in file.read().strip().split(","):
             first, _, last = cpu_range.partition("-")
-            processors |= {*range(int(first), int(last or first) + 1)}
-        return processors
+            cpus |= {*range(int(first), int(last or first) + 1)}
+        return cpus
     return set(range(os.cpu_count() or 1))
 
 
@@ -425,8 +462,9 @@ def _leave_control_groups() -> None:
 def main(argv: list[str]) -> None:
     """Replace this process with a command in the declared state.
 
-    scripts/daemons.sh starts daemons by it.
     argv: the command; or ``--process PID``, which sets the state of that process and returns.
+    scripts/daemons.sh starts daemons by this program, and :func:`apply_declared_state` runs it as
+    root with ``--process``.
     Raises OSError if the command cannot be started.
     """
     if argv[:1] == ["--process"]:

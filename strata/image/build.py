@@ -61,8 +61,8 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
     config: the configuration's ``image``.  If it has the key `docker`, the files of that Docker
     image are copied, and nothing is built.
     machines: whether the Vagrant box of virtual machines is needed, too.
-    Sets the modification time of the image's folder to now: :func:`prune_images` keeps the images
-    that were used last.
+    Waits for another process that builds or removes an image.  Sets the modification time of the
+    image's folder to now: :func:`prune_images` keeps the images that were used last.
     Raises UserError or MachineError if it cannot be built.
     """
     image_recipe = recipe.describe_image(config)
@@ -96,12 +96,11 @@ def _build_box(image: Image) -> None:
         _create_build_folder(f"box-{recipe_hash[:12]}") as build_folder,
         report_step("vm", description),
     ):
-        sources = [os.path.join(image["folder"], source) for source in ("tree", "image.tar")]
+        sources = [os.path.join(image["folder"], name) for name in ("tree", "image.tar")]
         script = os.path.abspath("packer/box.sh")
-        capture_output(
-            _build_marked_command(build_folder, [script, *sources, build_folder], root=True),
-            timeout=1800,
-        )
+        command = _build_marked_command(build_folder, [script, *sources, build_folder], root=True)
+        # Half an hour: the script copies all files of the image to a disk, which takes minutes.
+        capture_output(command, timeout=1800)
         vagrant_box.install_box(recipe_hash, build_folder)
 
 
@@ -141,25 +140,28 @@ def _end_build_processes() -> None:
     :func:`_build_marked_command` sets the variable.  Processes that cannot be killed stay, without
     a message.
     """
-    end = ["sh", "-uc", END_PROCESSES, "strata", f"{BUILDING}={paths.compute_home_mark()}"]
-    capture_output(end, check=False)
+    variable = f"{BUILDING}={paths.compute_home_mark()}"
+    kill = ["sh", "-uc", END_PROCESSES, "strata", variable]
+    capture_output(kill, check=False)
     with contextlib.suppress(UserError):
         # For a user without root's rights, no process of a build runs as root.
-        capture_output(wrap_as_root(end), check=False)
+        capture_output(wrap_as_root(kill), check=False)
 
 
 def _build_marked_command(build_folder: str, argv: Sequence[str], root: bool = False) -> list[str]:
     """Return the command that runs `argv` with the environment variable that marks a build.
 
-    :func:`_end_build_processes` finds the processes of killed builds by this variable.
     build_folder: the path of the build's folder, in which temporary files are put.
+    argv: the program and its arguments.
     root: whether to run as root.
+    :func:`_end_build_processes` finds the processes of killed builds by this variable.
     Raises MachineError if the program is not installed.
     """
     if not daemons.find_program(argv[0]):
         raise MachineError(f"{argv[0]} is not installed: run `make setup`")
-    marked = ["env", f"{BUILDING}={paths.compute_home_mark()}", f"TMPDIR={build_folder}", *argv]
-    return wrap_as_root(marked) if root else marked
+    variables = [f"{BUILDING}={paths.compute_home_mark()}", f"TMPDIR={build_folder}"]
+    command = ["env", *variables, *argv]
+    return wrap_as_root(command) if root else command
 
 
 def _build_image(config: Fields, image_recipe: Described) -> Image:
@@ -206,19 +208,22 @@ def _build_image_files(config: Fields, image_recipe: Described, build_folder: st
     compares the times of the image's files with its time.
     """
     tree = os.path.join(build_folder, "tree")
-    own_facts: Fields = {}
+    # Further facts of the user's own image.
+    own_image_facts: Fields = {}
     program_hashes: dict[str, str] = {}
     if "docker" in config:
         inspected = docker.inspect_image(config["docker"])
         name = inspected["Id"]
         archive = _save_image_files(name, build_folder)
-        run = own_image.prepare_run_settings(inspected, tree)
+        run_settings = own_image.prepare_run_settings(inspected, tree)
         workloads = recipe.list_portable_workloads(config)
         program_hashes = own_image.build_programs(workloads, os.path.join(build_folder, "programs"))
-        own_facts = {
+        # An image that was built here and never pushed has no digest.
+        digests = inspected.get("RepoDigests") or [None]
+        own_image_facts = {
             "source": inspected["reference"],
-            "digest": (inspected.get("RepoDigests") or [None])[0],
-            "run": {**run, "programs": program_hashes},
+            "digest": digests[0],
+            "run": {**run_settings, "programs": program_hashes},
         }
     else:
         name = _provision_image(config, image_recipe, build_folder)
@@ -230,12 +235,11 @@ def _build_image_files(config: Fields, image_recipe: Described, build_folder: st
         }
     os.unlink(archive)
     write_json(os.path.join(build_folder, "manifest.json"), listing)
+    inspect_id = ["docker", "image", "inspect", "--format", "{{.Id}}", name]
     image: Fields = {
         "recipe": image_recipe["recipe"],
         "format": 1,
-        "id": capture_output(
-            ["docker", "image", "inspect", "--format", "{{.Id}}", name]
-        ).stdout.strip(),
+        "id": capture_output(inspect_id).stdout.strip(),
         "distribution": image_recipe["distribution"],
         "release": image_recipe["release"],
         "architecture": platform.machine(),
@@ -244,7 +248,7 @@ def _build_image_files(config: Fields, image_recipe: Described, build_folder: st
         "manifest_sha256": manifest.hash_manifest(listing),
         "base": image_recipe["base"],
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        **own_facts,
+        **own_image_facts,
     }
     write_json(os.path.join(build_folder, "image.json"), image)
 
@@ -252,7 +256,8 @@ def _build_image_files(config: Fields, image_recipe: Described, build_folder: st
 def _provision_image(config: Fields, image_recipe: Described, build_folder: str) -> str:
     """Build the Docker image of a recipe from its base by Packer, and return the image's name.
 
-    config: the configuration's ``image``.  image_recipe: the image's recipe.
+    config: the configuration's ``image``.
+    image_recipe: the image's recipe, as :func:`strata.experiment.recipe.describe_image` returns it.
     build_folder: the path of the build's folder.
     packer/image.pkr.hcl declares the variables, and labels the image with the home folder's mark
     and with the recipe in its name.
@@ -271,7 +276,8 @@ def _ensure_base_image(config: Fields, image_recipe: Described) -> str:
     """Return Docker's name of an image's base root filesystem; build it if it is missing.
 
     A build takes about a minute.
-    config: the configuration's ``image``.  image_recipe: the image's recipe.
+    config: the configuration's ``image``.
+    image_recipe: the image's recipe, as :func:`strata.experiment.recipe.describe_image` returns it.
     Raises UserError with apt's reasons if mmdebstrap cannot build it.
     """
     name = engine.format_base_name(image_recipe["base"])
@@ -292,19 +298,15 @@ def _ensure_base_image(config: Fields, image_recipe: Described) -> str:
 def _bootstrap_base(config: Fields, image_recipe: Described, build_folder: str) -> str:
     """Build the base root filesystem with mmdebstrap, and return the path of its tar archive.
 
-    config: the configuration's ``image``.  image_recipe: the image's recipe.
+    config: the configuration's ``image``.
+    image_recipe: the image's recipe, as :func:`strata.experiment.recipe.describe_image` returns it.
     build_folder: the path of the build's folder.
     The host's settings for apt's downloads apply, for example a proxy.
     Raises UserError with apt's reasons if mmdebstrap fails.
     """
-    options = []
-    for line in capture_output(["apt-config", "dump"]).stdout.splitlines():
-        # apt prints settings without a value too.
-        is_empty = '"";' in line
-        if line.startswith("Acquire::") and not is_empty:
-            options.append(f"--aptopt={line}")
     packages = ",".join(recipe.list_base_packages(config, image_recipe))
-    options += [
+    options = [
+        *_list_apt_options(),
         "--variant=minbase",
         f"--include={packages}",
         f"--customize-hook=copy-in '{os.path.abspath(recipe.BASE_SCRIPT)}' /tmp",
@@ -336,31 +338,49 @@ def _bootstrap_base(config: Fields, image_recipe: Described, build_folder: str) 
     return archive
 
 
-def _build_bootstrap_error(image_recipe: Described, mirror: str | None, printed: str) -> UserError:
-    """Return the error for a base that could not be built, with apt's reasons and a remedy.
+def _list_apt_options() -> list[str]:
+    """Return the options of mmdebstrap that pass on the host's settings for apt's downloads.
+
+    An option is, for example, ``--aptopt=Acquire::http::Proxy "http://proxy:3128";``.
+    Raises UserError if apt-config fails.
+    """
+    options = []
+    for line in capture_output(["apt-config", "dump"]).stdout.splitlines():
+        # apt prints settings without a value, too.
+        is_empty = '"";' in line
+        if line.startswith("Acquire::") and not is_empty:
+            options.append(f"--aptopt={line}")
+    return options
+
+
+def _build_bootstrap_error(
+    image_recipe: Described, mirror: str | None, error_output: str
+) -> UserError:
+    """Write mmdebstrap's log, and return the error for a base that could not be built.
 
     image_recipe: the image's recipe.
     mirror: the configured package mirror; None: the host's package sources.
-    printed: the error output of mmdebstrap.  It is written to images/mmdebstrap.log in the home
-    folder.
+    error_output: the error output of mmdebstrap.  It is written to images/mmdebstrap.log in the
+    home folder.
+    The error has apt's reasons, or else the last 20 lines, and a remedy.
     """
     log = os.path.join(paths.get_home_folder(), "images", "mmdebstrap.log")
-    write_text(log, printed)
-    lines = printed.strip().splitlines()
+    write_text(log, error_output)
+    lines = error_output.strip().splitlines()
     # Beginnings of lines that only name the failed command, without a reason.
     consequences = "setup failed|mmdebstrap |apt-get |apt download |Download is"
     reasons = [line for line in lines if re.match(f"[EW]: (?!{consequences})", line)]
     release = f"{image_recipe['distribution']} {image_recipe['release']}"
-    if missing := re.findall(r"(?m)^E: Unable to locate package (\S+)", printed):
+    if unknown_packages := re.findall(r"(?m)^E: Unable to locate package (\S+)", error_output):
         return UserError(
-            f"{', '.join(missing)}: {release} has no such package: correct image.packages of "
-            "config.yaml, or --packages of `strata try`"
+            f"{', '.join(unknown_packages)}: {release} has no such package: correct image.packages "
+            "of config.yaml, or --packages of `strata try`"
         )
     source = mirror or "the host's package sources"
-    listed = "\n".join(reasons or lines[-20:])
+    shown_lines = "\n".join(reasons or lines[-20:])
     return UserError(
         f"mmdebstrap could not make the base of {release} from {source} (config.yaml: image; whole "
-        f"log: {log}):\n{listed}{find_remedy(printed)}"
+        f"log: {log}):\n{shown_lines}{find_remedy(error_output)}"
     )
 
 
@@ -370,7 +390,10 @@ def _save_image_files(name: str, build_folder: str) -> str:
 
     name: Docker's name or ID of the image; ``image.tar`` has the image under this name.
     build_folder: the path of the build's folder.
+    Creates a container of the image for that, and removes it.  ``tree`` lacks the files of Docker
+    and Packer that are no part of the image.
     Returns the path of a tar archive of the files, which the caller must remove.
+    Raises UserError if a command fails.
     """
     tree = os.path.join(build_folder, "tree")
     archive = os.path.join(build_folder, "tree.tar")
@@ -384,8 +407,8 @@ def _save_image_files(name: str, build_folder: str) -> str:
     excluded = ["--anchored", "--exclude=.dockerenv", "--exclude=packer-files"]
     rights = ["--numeric-owner", "--xattrs", "--xattrs-include=security.capability"]
     unpack = wrap_as_root(["tar", "-C", tree, *rights, *excluded, "-xpf", "-"])
-    saved = os.path.join(build_folder, "image.tar")
-    save = ["bash", "-euo", "pipefail", "-c", SAVE, "strata", name, saved, container, archive]
+    image_tar = os.path.join(build_folder, "image.tar")
+    save = ["bash", "-euo", "pipefail", "-c", SAVE, "strata", name, image_tar, container, archive]
     try:
         capture_output(_build_marked_command(build_folder, [*save, *unpack]), timeout=1800)
     finally:
@@ -406,8 +429,10 @@ def _run_packer(config: Fields, build_folder: str, variables: dict[str, str]) ->
     """
     context = os.path.join(build_folder, "context")
     os.makedirs(context)
-    files = [path for path in recipe.list_image_files(config) if path.startswith("workloads/")]
-    capture_output(["cp", "--parents", "--preserve=mode", "--", *files, context])
+    paths_of_workloads = [
+        path for path in recipe.list_image_files(config) if path.startswith("workloads/")
+    ]
+    capture_output(["cp", "--parents", "--preserve=mode", "--", *paths_of_workloads, context])
     packages = os.path.join(context, "workloads", "packages")
     write_text(packages, "\n".join(recipe.list_packages(config)) + "\n")
     log = os.path.join(paths.get_home_folder(), "images", "packer.log")
@@ -444,12 +469,16 @@ def _remove_builds() -> list[str]:
     The caller must hold the cache's lock, so that no build is under way.  ``strata clean`` prints
     the phrases.
     """
-    removed = []
+    phrases = []
     for folder in list_unfinished_builds():
         _remove_build_folder(folder)
-        removed.append(os.path.basename(folder).replace("building-", "unfinished image "))
-    containers = docker.Layer.remove_containers(engine.BUILDING)
-    return removed + [f"container {container} of an unfinished image" for container in containers]
+        name = os.path.basename(folder).removeprefix("building-")
+        phrases.append(f"unfinished image {name}")
+    container_ids = docker.Layer.remove_containers(engine.BUILDING)
+    phrases += [
+        f"container {container_id} of an unfinished image" for container_id in container_ids
+    ]
+    return phrases
 
 
 def remove_killed_builds() -> list[str]:
@@ -476,7 +505,8 @@ def prune_images(keep: int = KEPT) -> list[str]:
     """Remove all images except those used last; return a phrase for each removed thing.
 
     Also removes what killed builds left, and volumes without an image.
-    keep: how many images stay of each kind: built images, and the user's own.
+    keep: the number of images of each kind that stay; the kinds are built images and copies of the
+    user's own.
     If another process holds the cache's lock, removes nothing and prints that.  The caller must
     ensure that no system is up.
     """
@@ -486,42 +516,45 @@ def prune_images(keep: int = KEPT) -> list[str]:
                 "image", "nothing is removed from the cache, since another process makes an image"
             )
             return []
-        removed = _remove_builds()
-        built, taken_over = [], []
+        phrases = _remove_builds()
+        # Hashes of the recipes of built images and of copies of the user's own images, in the order
+        # of use, the last used first.  They are counted separately: copying one takes seconds,
+        # building another takes minutes.
+        build_hashes = []
+        copy_hashes = []
         for recipe_hash in cache.list_image_recipes():
             image = cache.find_image(recipe_hash)
-            # The recipes are in the order of use, the last used first.  Only the user's own images
-            # have the key `run`.  They are counted separately: copying one takes seconds, building
-            # another takes minutes.
+            # Only the user's own images have the key `run`.  An incomplete image counts as built.
             if image is not None and "run" in image:
-                taken_over.append(recipe_hash)
+                copy_hashes.append(recipe_hash)
             else:
-                built.append(recipe_hash)
-        for recipe_hash in built[keep:] + taken_over[keep:]:
+                build_hashes.append(recipe_hash)
+        for recipe_hash in build_hashes[keep:] + copy_hashes[keep:]:
             vagrant_box.remove_box(recipe_hash)
             remove_atomically(
                 cache.get_image_folder(recipe_hash), paths.get_unfinished_folder("removed")
             )
-            removed.append(f"image {recipe_hash[:12]}")
-        removed += [f"volume {name}" for name in vagrant_box.remove_orphaned_copies()]
-        return removed + _remove_unneeded_engine_images()
+            phrases.append(f"image {recipe_hash[:12]}")
+        phrases += [f"volume {name}" for name in vagrant_box.remove_orphaned_copies()]
+        return phrases + _remove_unneeded_engine_images()
 
 
 def _remove_unneeded_engine_images(*kept_names: str) -> list[str]:
     """Remove the container engines' images that belong to no image in the cache.
 
-    kept_names: Docker's names of further images that stay.  The caller must hold the cache's lock.
-    Returns a phrase for each removed image.
+    kept_names: Docker's names of further images that stay.
+    The caller must hold the cache's lock.
+    Returns a phrase for each removed image, for example "the image NAME of Docker".
     """
-    needed = {*kept_names}
+    needed_images = {*kept_names}
     for recipe_hash in cache.list_image_recipes():
         if image := cache.find_image(recipe_hash):
-            needed |= {
+            needed_images |= {
                 image["id"],
                 engine.format_image_name(image),
                 engine.format_base_name(image["base"]),
             }
-    removed = []
-    for name in registry.list_layer_names():
-        removed += registry.load_layer_class(name).remove_images(needed)
-    return removed
+    phrases = []
+    for layer_name in registry.list_layer_names():
+        phrases += registry.load_layer_class(layer_name).remove_images(needed_images)
+    return phrases

@@ -31,9 +31,10 @@ def find_image(recipe: str) -> Image | None:
 
 
 def require_image(recipe: str) -> Image:
-    """Return the facts of a recipe's image and its `folder`, as :func:`find_image` does.
+    """Return the facts of a recipe's image, which are those of image.json, and its `folder`.
 
-    recipe: the recipe's hash.  Raises UserError with the remedy if the image is not in the cache.
+    recipe: the recipe's hash.
+    Raises UserError with the remedy if the image is not in the cache.
     """
     image = find_image(recipe)
     if image is None:
@@ -77,11 +78,12 @@ def require_unchanged_tree(image: Image) -> None:
     Raises UserError, which names the first changed file.
     """
     tree = os.path.join(image["folder"], "tree")
-    built = os.path.join(image["folder"], "image.json")
+    reference_file = os.path.join(image["folder"], "image.json")
     # -newercc compares the times of change of both; -quit ends at the first file.
-    find_changed = ["find", tree, "-xdev", "-newercc", built, "-print", "-quit"]
-    if changed := capture_output(wrap_as_root(find_changed)).stdout.strip():
+    find_changed = ["find", tree, "-xdev", "-newercc", reference_file, "-print", "-quit"]
+    changed_path = capture_output(wrap_as_root(find_changed)).stdout.strip()
+    if changed_path:
         raise UserError(
-            f"{changed} is not as it was built, so nothing is measured: `python3 -m strata clean "
-            "--images` removes it, and the next run builds it again"
+            f"{changed_path} is not as it was built, so nothing is measured: `python3 -m strata "
+            "clean --images` removes it, and the next run builds it again"
         )

@@ -14,15 +14,16 @@ from strata.vm import acceleration, vagrant_box
 def is_kvm_trial_needed(plan: Plan, environments: Iterable[str]) -> bool:
     """Return whether an environment has a virtual machine while KVM was not tried yet.
 
+    plan: the plan.
     environments: the names of the environments in the plan that are checked.
     """
-    planned = [plan["environments"][name] for name in environments]
-    # Only environments with a virtual machine have the key `accelerator`.  Its value is None if KVM
-    # was not tried.
-    return any(
-        "accelerator" in environment and environment["accelerator"] is None
-        for environment in planned
-    )
+    for name in environments:
+        environment = plan["environments"][name]
+        # Only environments with a virtual machine have the key `accelerator`.  Its value is None if
+        # KVM was not tried.
+        if "accelerator" in environment and environment["accelerator"] is None:
+            return True
+    return False
 
 
 def build_plan_after_trial(overrides: Fields) -> Plan:

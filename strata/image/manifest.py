@@ -17,46 +17,51 @@ NOT_FILES = {"proc", "sys", "dev", "run", "tmp", "data"}
 def hash_archive(path: str) -> dict[str, str]:
     """Return the hashes of the files in a tar archive: path → ``sha256:…``, sorted by path.
 
-    A symbolic link has ``link:TARGET`` instead of a hash.
     path: the tar archive of a container's files.  It is read instead of the unpacked files, some of
     which only root may read.
-    Files that Docker replaces in each container, mount points, devices and pipes are left out.  The
-    format must stay: :func:`hash_manifest` digests it, and records name the digest.
+    A symbolic link has ``link:TARGET`` instead of a hash; a hard link has the hash of its file.
+    Files that Docker replaces in each container, mount points, devices, pipes and folders are left
+    out.  The format must stay: :func:`hash_manifest` digests it, and records name the digest.
     """
-    entries: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     with tarfile.open(path) as archive:
         for member in archive:
-            key = os.path.normpath(member.name)
-            if key in LAID_OVER or key.split("/")[0] in NOT_FILES:
+            file_path = os.path.normpath(member.name)
+            if file_path in LAID_OVER or file_path.split("/")[0] in NOT_FILES:
                 continue
             if member.issym():
-                entries[key] = f"link:{member.linkname}"
+                hashes[file_path] = f"link:{member.linkname}"
             elif member.islnk():
                 # A hard link to an earlier member.  If that member was left out, so is the link.
                 target = os.path.normpath(member.linkname)
-                if target in entries:
-                    entries[key] = entries[target]
+                if target in hashes:
+                    hashes[file_path] = hashes[target]
             elif member.isfile():
                 content: Any = archive.extractfile(member)
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
-                entries[key] = f"sha256:{digest}"
-    return dict(sorted(entries.items()))
+                hashes[file_path] = f"sha256:{digest}"
+    return dict(sorted(hashes.items()))
 
 
 def list_packages(tree: str) -> dict[str, str]:
     """Return the packages installed in an image, name → version, sorted by name.
 
-    tree: the folder of the image's files.  The package database of dpkg, or else of apk, is read;
-    the result is empty if the image has neither.
+    tree: the folder of the image's files.
+    The package database of dpkg, or else of apk, is read; the result is empty if the image has
+    neither.
     """
     database = os.path.join(tree, "var/lib/dpkg")
     if not os.path.exists(os.path.join(database, "status")):
         return own_image.list_alpine_packages(tree)
-    form = "${db:Status-Status} ${Package} ${Version}\n"
-    query = ["dpkg-query", "--admindir", database, "--show", "--showformat", form]
-    lines = capture_output(query).stdout.splitlines()
-    # Removed packages whose settings remain have another status.
-    return dict(sorted(line.split()[1:] for line in lines if line.startswith("installed ")))
+    line_format = "${db:Status-Status} ${Package} ${Version}\n"
+    query = ["dpkg-query", "--admindir", database, "--show", "--showformat", line_format]
+    versions: dict[str, str] = {}
+    for line in sorted(capture_output(query).stdout.splitlines()):
+        # Removed packages whose settings remain have another status.
+        if line.startswith("installed "):
+            _, name, version = line.split()
+            versions[name] = version
+    return versions
 
 
 def hash_manifest(manifest: Fields | None) -> str:

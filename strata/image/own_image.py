@@ -52,9 +52,13 @@ def prepare_run_settings(inspected: Fields, tree: str) -> Fields:
     inspected: the object that ``docker image inspect`` prints of the image, with the added key
     `reference`, the image's name in config.yaml.
     tree: the folder with the image's files, which is changed.
-    Returns ``{variables, user, folder, entrypoint, volumes, without_effect}``: the variables as
-    NAME=VALUE, the user (see :func:`resolve_user`; None: root), the folder in which programs
-    start, the ENTRYPOINT, the folders of its volumes, and the instructions that have no effect.
+    Returns:
+    variables: the environment variables, each as "NAME=VALUE";
+    user: the result of :func:`resolve_user`; None: root;
+    folder: the folder in which programs start;
+    entrypoint: the arguments of the ENTRYPOINT;
+    volumes: the sorted folders of its volumes;
+    without_effect: the instructions that have no effect, such as "EXPOSE".
     image.json keeps the result as `run`, and :class:`strata.host.context.Context` reads its keys.
     Raises UserError if a part of the image cannot be used.
     """
@@ -67,23 +71,23 @@ def prepare_run_settings(inspected: Fields, tree: str) -> Fields:
     # Docker would create this folder in a container.
     _run_in_image(tree, ["mkdir", "-p", folder])
     user = None
-    if name := settings.get("User"):
-        user = resolve_user(
-            name, _read_image_file(tree, "/etc/passwd"), _read_image_file(tree, "/etc/group")
-        )
+    if user_text := settings.get("User"):
+        passwd = _read_image_file(tree, "/etc/passwd")
+        group = _read_image_file(tree, "/etc/group")
+        user = resolve_user(user_text, passwd, group)
         if user is None:
             raise _build_refusal_error(
-                reference, f"USER {name}: the image has no such user or group"
+                reference, f"USER {user_text}: the image has no such user or group"
             )
     is_root = user is None or (user["uid"], user["gid"], user["groups"]) == (0, 0, [0])
-    variables = dict(entry.partition("=")[::2] for entry in settings.get("Env") or ())
     # Docker sets these variables if the image does not.
-    defaults = {
-        "PATH": docker.DEFAULT_PATH.partition("=")[2],
-        "HOME": user["home"] if user else "/root",
-    }
+    _, _, default_path = docker.DEFAULT_PATH.partition("=")
+    variables = {"PATH": default_path, "HOME": user["home"] if user else "/root"}
+    for entry in settings.get("Env") or ():
+        name, _, value = entry.partition("=")
+        variables[name] = value
     return {
-        "variables": [f"{key}={value}" for key, value in {**defaults, **variables}.items()],
+        "variables": [f"{name}={value}" for name, value in variables.items()],
         "user": None if is_root else user,
         "folder": folder,
         "entrypoint": settings.get("Entrypoint") or [],
@@ -106,20 +110,22 @@ def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
     """
     hashes: dict[str, str] = {}
     for name in names:
-        target = os.path.join(folder, "workloads", name)
-        os.makedirs(target)
+        output_folder = os.path.join(folder, "workloads", name)
+        os.makedirs(output_folder)
         script = ["sh", "-euc", 'umask 022; cd "$1"; exec bash build.sh "$2"', "strata"]
-        result = capture_output([*script, f"workloads/{name}", target], timeout=600, check=False)
+        build = [*script, f"workloads/{name}", output_folder]
+        result = capture_output(build, timeout=600, check=False)
         if result.returncode != 0:
-            last = "\n".join((result.stdout + result.stderr).strip().splitlines()[-10:])
+            last_lines = "\n".join((result.stdout + result.stderr).strip().splitlines()[-10:])
             packages = " ".join(workload.read_declaration(name)["packages"])
             raise UserError(
                 f"workloads/{name}/build.sh: the programs could not be built on this host, for an "
-                f"image that lacks them; `apt-get install {packages}` has what it needs:\n{last}"
+                f"image that lacks them; `apt-get install {packages}` has what it needs:\n"
+                f"{last_lines}"
             )
         capture_output(["chmod", "-R", "a+rX", folder])
-        for program in sorted(os.listdir(target)):
-            with open(os.path.join(target, program), "rb") as file:
+        for program in sorted(os.listdir(output_folder)):
+            with open(os.path.join(output_folder, program), "rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             hashes[f"opt/strata/workloads/{name}/{program}"] = f"sha256:{digest}"
     return hashes
@@ -153,30 +159,34 @@ def _read_image_file(tree: str, path: str) -> str:
     path: the file's absolute path in the image.  The file is read by a command in the image, so
     that a symbolic link leads to the image's files, and never to the host's.
     """
-    return _run_in_image(tree, ["cat", path])[1]
+    _, output = _run_in_image(tree, ["cat", path])
+    return output
 
 
 def _require_programs(reference: str, tree: str) -> None:
-    """Raise UserError if an image lacks a program that Strata runs in every system (`NEEDED`).
+    """Check that an image has the programs :data:`NEEDED`, which Strata runs in every system.
 
-    reference: the image's name, as configured.  tree: the folder of its files.
+    reference: the image's name, as configured.
+    tree: the folder of its files.
+    Raises UserError, which names the missing programs.
     """
-    exit_code, printed = _run_in_image(tree, ["sh", "-c", PRINT_MISSING, "strata", *NEEDED])
-    missing = printed.split()
+    exit_code, output = _run_in_image(tree, ["sh", "-c", PRINT_MISSING, "strata", *NEEDED])
+    missing_programs = output.split()
     if exit_code != 0:
-        missing = ["a shell (sh) that runs here"]
-    if missing:
+        missing_programs = ["a shell (sh) that runs here"]
+    if missing_programs:
         raise _build_refusal_error(
             reference,
-            f"it lacks {', '.join(missing)}, which Strata runs in every system: add a package such "
-            "as busybox or coreutils to the image",
+            f"it lacks {', '.join(missing_programs)}, which Strata runs in every system: add a "
+            "package such as busybox or coreutils to the image",
         )
 
 
 def _create_mount_folders(reference: str, tree: str, volumes: Sequence[str]) -> None:
     """Create the mount points, :data:`MOUNTED` and the volumes, that an image lacks.
 
-    reference: the image's name, as configured.  tree: the folder of its files.
+    reference: the image's name, as configured.
+    tree: the folder of its files.
     volumes: the absolute paths of its volumes.
     Raises UserError if a mount point is not a folder, or if the image has files in /data.
     """
@@ -197,59 +207,67 @@ def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
     """Return ``{name, uid, gid, groups, home}`` of an image's USER, as Docker resolves it.
 
     text: USER[:GROUP], each a name or a number.
-    passwd, group: the texts of the image's files /etc/passwd and /etc/group.
+    passwd: the text of the image's file /etc/passwd; empty if the image has none.
+    group: the text of the image's file /etc/group; empty if the image has none.
     `groups` has the group and, if the text names no group, the user's supplementary groups.  A
     number without an entry in passwd gets group 0 and the home ``/``.
     Returns None if a name is unknown.
     """
     user_name, _, group_name = text.partition(":")
-    groups = _split_account_entries(group, 4)
-    user = _find_account_entry(user_name, _split_account_entries(passwd, 7))
-    if user:
+    group_entries = _split_account_entries(group, 4)
+    user_entry = _find_account_entry(user_name, _split_account_entries(passwd, 7))
+    if user_entry:
         # The columns of passwd are name, password, user, group, comment, home and shell.
-        user_id = int(user[2])
-        group_id = int(user[3])
-        home = user[5]
+        user_id = int(user_entry[2])
+        group_id = int(user_entry[3])
+        home = user_entry[5]
     elif user_name.isdecimal():
         user_id = int(user_name)
         group_id = 0
         home = "/"
     else:
         return None
-    group_ids: set[int] = set()
+    supplementary_ids: set[int] = set()
     if group_name:
-        group_entry = _find_account_entry(group_name, groups)
+        group_entry = _find_account_entry(group_name, group_entries)
         if group_entry is None and not group_name.isdecimal():
             return None
         group_id = int(group_entry[2] if group_entry else group_name)
-    elif user:
+    elif user_entry:
         # The columns of group are name, password, group and its users.
-        group_ids = {int(entry[2]) for entry in groups if user[0] in entry[3].split(",")}
+        for entry in group_entries:
+            if user_entry[0] in entry[3].split(","):
+                supplementary_ids.add(int(entry[2]))
     return {
         "name": text,
         "uid": user_id,
         "gid": group_id,
-        "groups": sorted({group_id, *group_ids}),
+        "groups": sorted({group_id, *supplementary_ids}),
         "home": home or "/",
     }
 
 
-def _split_account_entries(text: str, count: int) -> list[list[str]]:
+def _split_account_entries(text: str, column_count: int) -> list[list[str]]:
     """Return the entries of /etc/passwd or /etc/group, each as a list of its columns.
 
-    text: the text of the file.  count: the number of columns; lines with fewer are left out.
+    text: the text of the file.
+    column_count: the number of columns; lines with fewer are dropped.
     """
     entries = [line.split(":") for line in text.splitlines()]
-    return [entry for entry in entries if len(entry) >= count]
+    return [entry for entry in entries if len(entry) >= column_count]
 
 
 def _find_account_entry(name: str, entries: list[list[str]]) -> list[str] | None:
     """Return the first entry of a user or group with this name or ID; None if there is none.
 
-    entries: those of /etc/passwd or /etc/group.  In both files the first column is the name and the
-    third is the ID.
+    name: the name, or the ID as digits.
+    entries: the entries of /etc/passwd or /etc/group.  In both files the first column is the name
+    and the third is the ID.
     """
-    return next((entry for entry in entries if name in (entry[0], entry[2])), None)
+    for entry in entries:
+        if name in (entry[0], entry[2]):
+            return entry
+    return None
 
 
 def list_alpine_packages(tree: str) -> dict[str, str]:
@@ -261,7 +279,8 @@ def list_alpine_packages(tree: str) -> dict[str, str]:
     if not os.path.lexists(tree + path):
         return {}
     versions: dict[str, str] = {}
-    # The entries of packages are separated by empty lines; each line is "LETTER:VALUE".
+    # The entries of packages are separated by empty lines; each line is "LETTER:VALUE", and other
+    # lines are ignored.  P is the package's name, V its version.
     for entry in _read_image_file(tree, path).split("\n\n"):
         values = dict(line.split(":", 1) for line in entry.splitlines() if line[1:2] == ":")
         if "P" in values and "V" in values:

@@ -44,9 +44,9 @@ def run_busy_neighbour(context: Context, limit: float) -> Iterator[Fields]:
         cgroups.create_groups(name, context.mask)
         loops = ["sh", "-euc", START_LOOPS, "strata", str(math.ceil(limit)), *map(str, processors)]
         capture_output(wrap_as_root([*cgroups.build_join_command(name), *loops]))
-        started, before = time.monotonic(), cgroups.read_group_usage([name])
+        started, before = time.monotonic(), cgroups.read_and_reset_group_usage([name])
         yield usage
-        after, elapsed = cgroups.read_group_usage([name]), time.monotonic() - started
+        after, elapsed = cgroups.read_and_reset_group_usage([name]), time.monotonic() - started
     finally:
         cgroups.remove_groups(name)
     cpu_seconds = 0.0

@@ -169,7 +169,7 @@ class Steps:
         """
         if kind == "group":
             groups = [top.find_cgroup() or "" for top in self.inputs.system.tops]
-            line = json.dumps(cgroups.read_group_usage(groups))
+            line = json.dumps(cgroups.read_and_reset_group_usage(groups))
         else:
             from strata.host import counters
 

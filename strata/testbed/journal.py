@@ -1,4 +1,4 @@
-"""The journal of all that is up on this machine, and of how it is removed.
+"""Write, read and carry out the journal of all systems that are up on this machine.
 
 Each system or client has a file, in a folder that only its user may enter.  The first line is the
 entry, ``{id, environment, owner, number}``.  Each further line is a cleanup of one part, written
@@ -88,7 +88,8 @@ def read_entries() -> list[Fields]:
 
     An entry is ``{id, environment, owner, number, cleanups}``, its cleanups in the order in which
     the parts were made.  A damaged file gives an entry with a single cleanup of the kind "damaged
-    file", which removes nothing, and a number below all others.
+    file", which removes nothing, and a number below all others.  A last line that was not written
+    completely is dropped: its part was not made.
     """
     entries = []
     for name in os.listdir(ensure_journal_folder()):
@@ -119,10 +120,10 @@ def remove_unfinished_files() -> list[str]:
     """
     folder = ensure_journal_folder()
     names = [name for name in sorted(os.listdir(folder)) if not name.endswith(".up")]
-    unfinished = [os.path.join(folder, name) for name in names]
-    for path in unfinished:
+    unfinished_paths = [os.path.join(folder, name) for name in names]
+    for path in unfinished_paths:
         os.unlink(path)
-    return unfinished
+    return unfinished_paths
 
 
 def run_cleanup(cleanup: Fields) -> None:
@@ -134,7 +135,8 @@ def run_cleanup(cleanup: Fields) -> None:
     control group, or the name of a machine or namespace.
     Raises UserError if the part cannot be removed.
     """
-    kind, name = cleanup["kind"], cleanup["id"]
+    kind = cleanup["kind"]
+    name = cleanup["id"]
     if "remove" in cleanup:
         _run_removal_commands(cleanup)
     elif kind == "folder":
@@ -164,27 +166,29 @@ def _run_removal_commands(cleanup: Fields) -> None:
 
     If the daemon that the cleanup names does not answer, it is started.  The removal is tried twice
     if the part still exists.
-    cleanup: ``{kind, id, find, remove}``, and maybe `root` and `start`, as the module describes.
-    Raises UserError if the part still exists afterwards.
+    cleanup: ``{kind, id, find, remove}``, and optionally `root` and `start`, as the module
+    describes.
+    Raises UserError if the part still exists afterwards, or the command `find` fails.
     """
 
     def run_command(argv: list[str], check: bool = False) -> subprocess.CompletedProcess[str]:
-        """Run a command of the cleanup, as root if the cleanup says so."""
+        """Run a command of `cleanup`, as root if it has the key `root`."""
         return capture_output(wrap_as_root(argv) if cleanup.get("root") else argv, check=check)
 
     def run_removals() -> bool:
         """Run all removal commands, also after one that failed; return whether all succeeded."""
-        codes = [run_command(argv).returncode for argv in cleanup["remove"]]
-        return not any(codes)
+        exit_codes = [run_command(argv).returncode for argv in cleanup["remove"]]
+        return not any(exit_codes)
 
     def is_part_present() -> bool:
-        """Return whether the part still exists."""
+        """Return whether `find` prints something, as it does while the part exists."""
         return bool(run_command(cleanup["find"], check=True).stdout.strip())
 
     # `find` costs time, and most parts exist: it runs only if a removal failed.
     if run_removals():
         return
-    if "start" in cleanup and run_command(cleanup["find"]).returncode:
+    if "start" in cleanup and run_command(cleanup["find"]).returncode != 0:
+        # The script itself waits for up to 30 s (scripts/daemons.sh).
         capture_output([os.path.join(paths.PROJECT, cleanup["start"])], timeout=90)
     if is_part_present() and not run_removals() and is_part_present():
         raise UserError(f"{cleanup['kind']} {cleanup['id']} could not be removed")

@@ -68,11 +68,12 @@ def observe_system(top: Layer) -> tuple[Fields, States]:
     """Return a system's facts, observed from inside, and the state in which its programs start.
 
     top: the top layer of the system's stack, or of the client's.
-    A value that cannot be read is missing from the state, and "not available" in the facts.  The
-    facts include `processors`, the CPUs, for example ``0-3``.  The record's `observed` has them as
-    `inside` or `client`.
+    A value that cannot be read is missing from the state, and "not available" in the facts; if the
+    command cannot run in the system, that is so for all values.  The facts include `processors`,
+    the CPUs, for example ``0-3``.  The record's `observed` has them as `inside` or `client`.
     """
     command = top.build_plain_command(starting_state.build_state_command(*observe.FILES))
+    # check=False: `tail` fails if one of the files does not exist.
     files = observe.split_printed_files(capture_output(command, check=False).stdout)
     facts = observe.parse_system_facts(files)
     state = starting_state.parse_process_state(files)
@@ -93,21 +94,23 @@ def read_native_state(mask: str | None) -> States:
     The states of all systems are compared with this native state.  It is read once in a process.
     mask: a list of the CPUs that everything is restricted to; None: all that are online.
     :func:`strata.host.starting_state.apply_declared_state` must have been called before.
+    Values that the kernel does not show are missing, and are not checked.
     Raises CellFailed if the state is not the declared one.
     """
-    printed = capture_output(wrap_as_root(starting_state.build_state_command()), check=False).stdout
-    state = starting_state.parse_process_state(observe.split_printed_files(printed))
-    undeclared_values = starting_state.find_undeclared_values(state)
-    processors = mask or format_ranges(starting_state.list_online_cpus())
-    if "processors" in state and state["processors"] != processors:
-        undeclared_values["processors"] = (processors, state["processors"])
-    if undeclared_values:
-        values = "; ".join(
-            f"{name} is {value} and must be {declared}"
-            for name, (declared, value) in undeclared_values.items()
+    output = capture_output(wrap_as_root(starting_state.build_state_command()), check=False).stdout
+    state = starting_state.parse_process_state(observe.split_printed_files(output))
+    # Name → (declared value, value in the state).
+    differences = starting_state.find_undeclared_values(state)
+    declared_cpus = mask or format_ranges(starting_state.list_online_cpus())
+    if "processors" in state and state["processors"] != declared_cpus:
+        differences["processors"] = (declared_cpus, state["processors"])
+    if differences:
+        phrases = "; ".join(
+            f"{name} is {value} and must be {declared_value}"
+            for name, (declared_value, value) in differences.items()
         )
         raise CellFailed(
-            f"programs cannot be started in the declared state here: {values}; whoever started "
+            f"programs cannot be started in the declared state here: {phrases}; whoever started "
             "this run limits it, and the right to undo that is missing: run it as root, or without "
             "that limit"
         )
@@ -117,7 +120,7 @@ def read_native_state(mask: str | None) -> States:
 def check_starting_state(top: Layer, inside: States, native: States) -> Fields:
     """Check that programs in a system start in the native state, apart from declared differences.
 
-    top: the system's top layer.
+    top: the system's top layer, which is up.
     inside: the state in the system, as :func:`observe_system` returns it.
     native: the native state, as :func:`read_native_state` returns it.
     Returns ``{values, differences}``, the record's `starting_state`.  `values` is the system's
@@ -131,44 +134,53 @@ def check_starting_state(top: Layer, inside: States, native: States) -> Fields:
             "the state in which programs start here cannot be read: does its shell run?"
         )
     values = inside | _read_host_process_state(top)
-    expected = native | {f"{name} on the host": value for name, value in native.items()}
-    declared = registry.collect_declared_differences(top)
-    differing = starting_state.compare_states(values, expected)
-    phrases = [
+    # A sandbox's or machine's process on the host should start as a native program does.
+    native_values = native | {f"{name} on the host": value for name, value in native.items()}
+    # Name → the layer or option that declares a difference.
+    causes = registry.collect_declared_differences(top)
+    differences = starting_state.compare_states(values, native_values)
+    undeclared_phrases = [
         f"{name}: native {native_value}, here {value}"
-        for name, (native_value, value) in differing.items()
-        if name not in declared
+        for name, (native_value, value) in differences.items()
+        if name not in causes
     ]
-    if phrases:
+    if undeclared_phrases:
         raise CellFailed(
             "programs start in another state here than natively, which no layer or option of this "
-            f"environment declares: {'; '.join(phrases)}"
+            f"environment declares: {'; '.join(undeclared_phrases)}"
         )
     rows = []
     for name, value in values.items():
-        cause = declared.get(name, "")
+        cause = causes.get(name, "")
         # A value that an option sets is listed even if it is native's.
         # registry.collect_declared_differences begins the cause with "option ".
-        if name in differing or cause.startswith("option "):
-            rows.append({"name": name, "native": expected[name], "here": value, "by": cause})
+        if name in differences or cause.startswith("option "):
+            rows.append({"name": name, "native": native_values[name], "here": value, "by": cause})
     return {"values": values, "differences": rows}
 
 
 def _read_host_process_state(top: Layer) -> States:
-    """Return the state of the host's process that is a sandbox's or virtual machine's kernel.
+    """Return the starting state of a sandbox's or virtual machine's process on the host.
 
-    top: the system's top layer; the state is empty if the system has no such process.
-    Each name ends with " on the host": layers declare differences by these names.
+    top: the system's top layer.
+    The process is the system's own kernel, such as QEMU or gVisor's sandbox.  Each name ends with
+    " on the host": layers declare differences by these names.  Only the names of
+    :data:`strata.host.starting_state.HOST_PROCESS_STATE` are read.
+    Returns an empty state if the system has no such process, or if root cannot read the process's
+    files, for example because the process has ended.
     """
-    host_process = top.find_kernel_process()
-    if not host_process:
+    pid = top.find_kernel_process()
+    if pid is None:
         return {}
-    command = wrap_as_root(starting_state.build_state_command(process=host_process))
-    state = starting_state.parse_process_state(
-        observe.split_printed_files(capture_output(command, check=False).stdout)
-    )
-    names = [name for name in starting_state.HOST_PROCESS_STATE if name in state]
-    return {f"{name} on the host": state[name] for name in names}
+    command = wrap_as_root(starting_state.build_state_command(process=pid))
+    # check=False: without output, the state is empty.
+    output = capture_output(command, check=False).stdout
+    state = starting_state.parse_process_state(observe.split_printed_files(output))
+    return {
+        f"{name} on the host": state[name]
+        for name in starting_state.HOST_PROCESS_STATE
+        if name in state
+    }
 
 
 class Client:
@@ -215,10 +227,10 @@ class System:
     stack: layers with their resolved options.
     image: the image of its stack; None if no layer needs one.
     link: the client that reaches the system's servers; None if the workload uses no client.
-    ports: the ports that the servers of the first system at this address have.
+    ports: the ports of the first system's servers at this address.
     parts: the number of parts.
-    port_offset: the number that is added to each of the ports: other systems at this address use
-    lower ones.
+    port_offset: the number that is added to each port: other systems at this address use lower
+    ports.
     mask: a list of the CPUs that the system is restricted to; None: all.
     disk_bytes: the size of the RAM disk on which each part has /data; None: no such disk.
 
@@ -283,13 +295,15 @@ class System:
         if parts > 1:
             ids = [f"{self.id}-{part}" for part in range(parts)]
         folders = [os.path.join(paths.get_systems_folder(), part_id) for part_id in ids]
+        address = self.link.address if self.link else "127.0.0.1"
         stacks = []
         for part, (part_id, folder) in enumerate(zip(ids, folders, strict=True)):
             context = Context(
                 part_id,
                 folder,
                 image,
-                self.link.address if self.link else "127.0.0.1",
+                address,
+                # Parts at one address must have different ports.
                 ports=[port + self.port_offset + part for port in ports],
                 mask=mask,
                 disk_bytes=disk_bytes,
@@ -343,24 +357,28 @@ def _bring_up_parts(stacks: list[list[Layer]]) -> Fields:
     """Bring up the parts of a system, and return ``{up_started, up_seconds, facts}``.
 
     stacks: the layers of each part, from the bottom.
-    `up_started` is the time in UTC, `up_seconds` the duration without one-off work of the run, such
-    as loading an image.  `facts` are those of the first part's layers; with several parts, its key
-    `each` has the facts of all parts, with their IDs.  The record's `system` has all of these.
+    Returns:
+    `up_started`: the time in UTC when this began, such as "2026-11-29T17:00:00Z";
+    `up_seconds`: the duration without one-off work of the run, such as loading an image, rounded to
+    milliseconds;
+    `facts`: those of the first part's layers; with several parts, its key `each` has the facts of
+    all parts, with their IDs.
+    The record's `system` has all of these.
     """
     up_started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    started = time.monotonic()
-    one_off_before = get_one_off_seconds()
-    facts = [_bring_up_layers(layers) for layers in stacks]
-    one_off_seconds = get_one_off_seconds() - one_off_before
-    seconds = round(time.monotonic() - started - one_off_seconds, 3)
-    system_facts = facts[0]
+    start = time.monotonic()
+    one_off_seconds_before = get_one_off_seconds()
+    facts_of_parts = [_bring_up_layers(layers) for layers in stacks]
+    one_off_seconds = get_one_off_seconds() - one_off_seconds_before
+    up_seconds = round(time.monotonic() - start - one_off_seconds, 3)
+    system_facts = facts_of_parts[0]
     if len(stacks) > 1:
-        ids = [layers[0].context.id for layers in stacks]
-        facts_of_parts = [
-            {"id": part_id, **part_facts} for part_id, part_facts in zip(ids, facts, strict=True)
+        facts_with_ids = [
+            {"id": layers[0].context.id, **part_facts}
+            for layers, part_facts in zip(stacks, facts_of_parts, strict=True)
         ]
-        system_facts = {**system_facts, "each": facts_of_parts}
-    return {"up_started": up_started, "up_seconds": seconds, "facts": system_facts}
+        system_facts = {**system_facts, "each": facts_with_ids}
+    return {"up_started": up_started, "up_seconds": up_seconds, "facts": system_facts}
 
 
 def take_down_systems(environment: str | None = None) -> list[str]:
@@ -370,9 +388,10 @@ def take_down_systems(environment: str | None = None) -> list[str]:
     machine's lock.  If nothing is up, nothing is done.
     environment: the environment whose systems are removed; None removes all systems and clients.
     Raises the first UserError or OSError of a part that could not be removed, after everything else
-    has been removed; that part's system stays in the journal, so that the next call tries again.
+    has been removed.  That part's system stays in the journal, so that the next call tries again.
+    A phrase is, for example, "system strata-0123456789 (docker)".
     """
-    removed: list[str] = []
+    phrases: list[str] = []
     errors: list[Exception] = []
     for entry in reversed(journal.read_entries()):
         if environment not in (None, entry["environment"]):
@@ -384,11 +403,11 @@ def take_down_systems(environment: str | None = None) -> list[str]:
             except (UserError, OSError) as error:
                 errors.append(error)
         if len(errors) == errors_before:
-            removed.append(f"system {entry['id']} ({entry['environment']})")
+            phrases.append(f"system {entry['id']} ({entry['environment']})")
             os.unlink(journal.get_entry_path(entry["id"]))
     if errors:
         raise errors[0]
-    return removed
+    return phrases
 
 
 def clean_up_after_run(owner: Fields) -> None:
@@ -421,11 +440,11 @@ def remove_marked_leftovers() -> list[str]:
     from strata.image import build
 
     # The layer host goes last: other layers find what is theirs by the folders that it removes.
-    order = sorted(registry.list_layer_names(), key=lambda name: name == "host")
-    removed = build.remove_killed_builds()
-    for name in order:
-        removed += registry.load_layer_class(name).remove_systems()
-    return removed + namespace.remove_namespace()
+    layer_names = [name for name in registry.list_layer_names() if name != "host"]
+    phrases = build.remove_killed_builds()
+    for name in [*layer_names, "host"]:
+        phrases += registry.load_layer_class(name).remove_systems()
+    return phrases + namespace.remove_namespace()
 
 
 def prune_unused_images() -> None:
@@ -455,6 +474,7 @@ def clean_machine(images: bool = False) -> list[str]:
     Returns a phrase for each removed thing.
     The caller must hold the machine's lock.
     images: whether all images are removed; otherwise the most recently used ones stay.
+    If another process holds the image cache's lock, images stay, and a message says so.
     Raises UserError if a run is active in this folder, or a removal fails.
     """
     from strata.image import build
@@ -464,17 +484,21 @@ def clean_machine(images: bool = False) -> list[str]:
     with locks.hold_lock(paths.RUN_LOCK, wait=False) as is_held:
         if not is_held:
             raise UserError("a run is active in this folder; wait for its end, or end it")
-        removed = [
+        phrases = [
             *take_down_systems(),
             *remove_marked_leftovers(),
             *journal.remove_unfinished_files(),
             *programs.remove_abandoned_folders(),
         ]
         folder, lock_name = os.path.split(paths.RUN_LOCK)
-        # The lock's file stays: a run that waits for it and the next one must lock the same file.
-        names = [name for name in sorted(os.listdir(folder)) if name != lock_name]
-        for path in (os.path.join(folder, name) for name in names):
+        for name in sorted(os.listdir(folder)):
+            # The lock's file stays: a run that waits for it and the next one must lock the same
+            # file.
+            if name == lock_name:
+                continue
+            path = os.path.join(folder, name)
+            # Files and empty folders are removed without a phrase.
             if any(files for _, _, files in os.walk(path)):
-                removed.append(f"folder {path}")
+                phrases.append(f"folder {path}")
             remove_tree(path)
-        return removed + build.prune_images(0 if images else build.KEPT)
+        return phrases + build.prune_images(0 if images else build.KEPT)

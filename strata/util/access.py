@@ -1,4 +1,4 @@
-"""Find which folders this user may not write to, why, and what the user can do about it."""
+"""Explain why this user may not write to a file or folder, with the remedy."""
 
 import errno
 import os
@@ -26,17 +26,19 @@ def explain_denied_write(path: str) -> str:
     """Return why this user may not write a path, as a clause for a message; "" if it is permitted.
 
     path: a file or folder; if it does not exist, its nearest existing parent folder decides.
+    The reason is, for example, "/data/strata belongs to root, and anna may not write there".
     :func:`explain_os_error` relies on a reason that begins with an absolute path.
     """
-    existing = paths.find_nearest_existing_path(os.path.abspath(path))
-    needed = os.W_OK | os.X_OK if os.path.isdir(existing) else os.W_OK
-    if os.access(existing, needed):
+    checked_path = paths.find_nearest_existing_path(os.path.abspath(path))
+    # Adding a file to a folder also needs the right to enter the folder.
+    rights = os.W_OK | os.X_OK if os.path.isdir(checked_path) else os.W_OK
+    if os.access(checked_path, rights):
         return ""
-    if _is_read_only(existing):
-        return f"{existing} is on a read-only file system"
-    owner = _find_user_name(os.stat(existing).st_uid)
+    if _is_read_only(checked_path):
+        return f"{checked_path} is on a read-only file system"
+    owner = _find_user_name(os.stat(checked_path).st_uid)
     user = _find_user_name(os.geteuid())
-    return f"{existing} belongs to {owner}, and {user} may not write there"
+    return f"{checked_path} belongs to {owner}, and {user} may not write there"
 
 
 def _is_read_only(path: str) -> bool:
@@ -47,27 +49,30 @@ def _is_read_only(path: str) -> bool:
 def _find_access_remedy(closed_paths: Sequence[str]) -> str:
     """Return how this user can get the right to write to paths, as a clause for a message.
 
-    The clause names a command for a shell, or advises another clone of the project.
     closed_paths: the paths where the user may not write; they lie in the project, which is the
-    working directory.
+    working directory.  Those that do not exist are ignored; if none exists, the project's folder is
+    taken.
+    The clause names a command for a shell, for example "type `chmod -R u+w results` in
+    /home/anna/p, or clone the project to …".  For root, or on a read-only file system, it only
+    advises another clone of the project.
     """
-    existing = [os.path.abspath(path) for path in closed_paths if os.path.lexists(path)]
-    if not existing:
-        existing = [os.getcwd()]
-    if os.geteuid() == 0 or _is_read_only(existing[0]):
+    absolute_paths = [os.path.abspath(path) for path in closed_paths if os.path.lexists(path)]
+    if not absolute_paths:
+        absolute_paths = [os.getcwd()]
+    if os.geteuid() == 0 or _is_read_only(absolute_paths[0]):
         return OTHER_CLONE
     command = f"sudo chown -R {_find_user_name(os.geteuid())}"
-    if all(os.stat(path).st_uid == os.geteuid() for path in existing):
+    if all(os.stat(path).st_uid == os.geteuid() for path in absolute_paths):
         command = "chmod -R u+w"
-    # The first folder of each path, in the project; the command changes all that is in it.
-    top_folders = dict.fromkeys(os.path.relpath(path).split("/")[0] for path in existing)
+    # The first folder of each path, in the project; the command changes everything in it.
+    top_folders = dict.fromkeys(os.path.relpath(path).split("/")[0] for path in absolute_paths)
     return f"type `{command} {shlex.join(top_folders)}` in {os.getcwd()}, or {OTHER_CLONE}"
 
 
 def explain_os_error(error: OSError) -> str:
     """Return the message on an OSError: which file could not be used, why, and the remedy.
 
-    An error that names no file gives its own text.
+    error: the error that was raised.  Its own text is returned if it names no file.
     """
     if not isinstance(error.filename, str):
         return str(error)
@@ -79,7 +84,8 @@ def explain_os_error(error: OSError) -> str:
 def explain_write_error(error: OSError, path: str) -> str:
     """Return why a file could not be written, and the remedy, as a clause for a message.
 
-    error: the error that was raised.  path: the file's path.
+    error: the error that was raised.
+    path: the file's path.
     For a file in the project, a remedy is added only if this user lacks the rights.  For a file in
     Strata's home folder, it is always added: another folder, or disk, helps there.
     """

@@ -1,16 +1,17 @@
-"""Moments as text, and a clock that changes of the system time do not affect."""
+"""Format timestamps, and read a clock that changes of the system time do not affect."""
 
 import time
 
 
-def format_utc(moment: float) -> str:
-    """Format a time as UTC in ISO 8601, with milliseconds, rounded down.
+def format_utc(timestamp: float) -> str:
+    """Format a timestamp as UTC in ISO 8601, with milliseconds, rounded down.
 
-    moment: seconds since the epoch.
-    Records hold times in this format, and analysis/read.R parses it.
+    timestamp: seconds since the epoch.
+    The result is, for example, "2026-11-29T17:00:00.250Z".  Records hold times in this format, and
+    analysis/read.R parses it.
     """
-    date_and_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
-    fraction_of_second = moment % 1
+    date_and_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(timestamp))
+    fraction_of_second = timestamp % 1
     milliseconds = int(fraction_of_second * 1000)
     return f"{date_and_time}.{milliseconds:03d}Z"
 

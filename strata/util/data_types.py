@@ -11,7 +11,7 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> type:
         """Return `dict` for every type that another module imports from this module.
 
-        name: the type's name.  A misspelled name is no error here: only mypy finds it.
+        name: the type's name.  A misspelled name is not an error here: only mypy finds it.
         """
         return dict
 

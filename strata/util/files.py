@@ -28,18 +28,19 @@ def read_json(path: str) -> Any:
 def read_text(paths: Sequence[str]) -> str:
     """Return the concatenated content of files.
 
-    If this user may not read one of them, root reads all of them.  Bytes that are not UTF-8 are
-    replaced.
-    Raises OSError or UserError if a file cannot be read.
+    If this user may not read one of them, root reads all of them.  Bytes that are not UTF-8 become
+    U+FFFD.
+    Raises OSError if a file cannot be read, such as a missing one, and UserError if root cannot
+    read it either.
     """
-    texts = []
+    contents = []
     try:
         for path in paths:
             with open(path, encoding="utf-8", errors="replace") as file:
-                texts.append(file.read())
+                contents.append(file.read())
     except PermissionError:
         return capture_output(wrap_as_root(["cat", "--", *paths])).stdout
-    return "".join(texts)
+    return "".join(contents)
 
 
 def write_text(path: str, text: str, lasting: bool = False) -> None:
@@ -73,11 +74,11 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
 def prepare_outputs(outputs: Mapping[str, str | None]) -> Iterator[None]:
     """Check that the output files of a command's options can be written, before the `with` block.
 
-    outputs: ``{option: path}``; None: no file.
-    If a path is ``-``, standard output is for that file alone: what the block prints goes to
-    standard error.
+    outputs: option, such as ``--csv`` → path; None: the option was not set.
+    If a path is ``-``, standard output is for that file alone: everything that the block prints
+    goes to standard error.
     Raises UserError with a line for each option whose file cannot be written, and if two paths are
-    ``-``.
+    ``-``.  No file is created or changed by the check.
     """
     faults = []
     for option, path in outputs.items():
@@ -93,12 +94,13 @@ def prepare_outputs(outputs: Mapping[str, str | None]) -> Iterator[None]:
             )
         elif reason := access.explain_denied_write(folder):
             faults.append(f"{option}: {path}: {reason}: name another file")
-    printed = [option for option, path in outputs.items() if path == "-"]
-    if len(printed) > 1:
-        faults.append(f"{' and '.join(printed)}: are both -: only one goes to standard output")
+    stdout_options = [option for option, path in outputs.items() if path == "-"]
+    if len(stdout_options) > 1:
+        options = " and ".join(stdout_options)
+        faults.append(f"{options}: are both -: only one goes to standard output")
     if faults:
         raise UserError(*faults)
-    with contextlib.redirect_stdout(sys.stderr) if printed else contextlib.nullcontext():
+    with contextlib.redirect_stdout(sys.stderr) if stdout_options else contextlib.nullcontext():
         yield
 
 
@@ -123,8 +125,9 @@ def flush_to_disk(path: str) -> None:
 
 
 def write_json(path: str, value: object, indent: int | None = 1, lasting: bool = False) -> None:
-    """Write a value as a JSON file atomically, as :func:`write_text` does.
+    """Write a value as a JSON file in UTF-8 atomically: a reader finds the old or the new content.
 
+    value: consists of dicts, lists, strings, numbers, booleans and None.
     indent: the number of spaces for each level; None: all in one line.
     lasting: whether the file is also flushed to disk.
     Raises MachineError if the file cannot be written.
@@ -135,8 +138,9 @@ def write_json(path: str, value: object, indent: int | None = 1, lasting: bool =
 def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a table as a CSV file atomically, and flush it to disk.
 
-    columns: the names in the first line.  rows: the values of each further line, in that order;
-    None gives an empty field.
+    columns: the names in the first line.
+    rows: the values of each further line, in that order; None gives an empty field.
+    Raises MachineError if the file cannot be written.
     """
     write_text(path, format_csv(columns, rows), lasting=True)
 
@@ -144,21 +148,24 @@ def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]
 def format_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table as the text of a CSV file.
 
-    columns: the names in the first line.  rows: the values of each further line, in that order;
-    None gives an empty field.
+    columns: the names in the first line.
+    rows: the values of each further line, in that order; None gives an empty field.
+    Lines end in a line feed.  Fields are quoted only if they need it, as RFC 4180 does.
     """
+    # Imported only here: most commands start without writing a table, and a start must be cheap.
     import csv
     import io
 
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
-    return text.getvalue()
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows([columns, *rows])
+    return buffer.getvalue()
 
 
 def write_if_changed(path: str, text: str) -> None:
     """Write a file atomically, flushed to disk, unless it already holds this text.
 
-    An unchanged file keeps its modification time.  Raises MachineError if it cannot be written.
+    An unchanged file keeps its modification time.  An existing file that is not UTF-8 is replaced.
+    Raises MachineError if the file cannot be written.
     """
     with (
         contextlib.suppress(FileNotFoundError, UnicodeDecodeError),
@@ -172,9 +179,10 @@ def write_if_changed(path: str, text: str) -> None:
 def remove_atomically(path: str, trash_path: str) -> None:
     """Remove a folder atomically: no process finds half of it at its path, not even after a kill.
 
+    path: the folder; a missing one is not an error.
     trash_path: the path on the same file system to which the folder is moved first.  A file or
-    folder at that path is removed before, and its parent folders are created.
-    A missing folder is not an error.  Raises UserError as :func:`remove_tree` does.
+    folder that exists at that path is removed before, and its parent folders are created.
+    Raises UserError if a file system is mounted in the folder, or the removal fails.
     """
     remove_tree(trash_path)
     os.makedirs(os.path.dirname(trash_path), exist_ok=True)
@@ -199,6 +207,7 @@ def remove_tree(path: str, unmount: bool = False) -> None:
             options = ["--unmount"] if unmount else []
             # Root runs the module as a program, without any package that this user has installed.
             argv = [sys.executable, "-I", "-S", trees.__file__, *options, os.path.abspath(path)]
+            # 10 minutes: an image's tree has tens of thousands of files.
             capture_output(wrap_as_root(argv), timeout=600)
     except trees.MountedError as error:
         raise UserError(f"{path} is not removed: {error.filename} is still mounted") from None

@@ -25,7 +25,7 @@ def hold_machine_lock(wait: bool = True) -> contextlib.AbstractContextManager[bo
     the lock.
     The lock's path must stay, since other checkouts lock the same file (docs/privileges.md).
     wait: whether to wait for the lock; otherwise the block runs even without the lock.
-    Raises UserError as :func:`hold_lock` does.
+    Raises UserError if the lock's file can neither be created nor opened.
     """
     folder = "/run/lock" if os.path.isdir("/run/lock") else "/tmp"
     if TEST_FOLDER:
@@ -38,8 +38,8 @@ def hold_machine_lock(wait: bool = True) -> contextlib.AbstractContextManager[bo
 def hold_lock(path: str, waiting_message: str = "", wait: bool = True) -> Iterator[bool]:
     """Hold an exclusive lock on a file during a `with` block; yield whether the lock is held.
 
-    Creates the file and its folder if they are missing.  Any user who reaches the folder can lock
-    the file.
+    path: the file, which is created with its folder if it is missing.  Any user who reaches the
+    folder can lock the file.
     waiting_message: the message that is printed before the wait for another process; that process
     and its folder are added.
     wait: whether to wait for the lock; otherwise the block runs even without it, and gets False.
@@ -54,7 +54,7 @@ def hold_lock(path: str, waiting_message: str = "", wait: bool = True) -> Iterat
         except BlockingIOError:
             is_held = wait
             if wait:
-                holder = _describe_holder(descriptor)
+                holder = _describe_lock_holder(descriptor)
                 progress.print_message(f"{waiting_message} ({holder}){WAITING}")
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         # A file that was removed since it was opened has no name (link) any more.
@@ -84,19 +84,24 @@ def _open_lock_file(path: str) -> int:
     return descriptor
 
 
-def _describe_holder(descriptor: int) -> str:
-    """Return which process locks an open file, and where it runs, as a phrase for a message."""
+def _describe_lock_holder(descriptor: int) -> str:
+    """Return a phrase that names the process that locks an open file, and its working directory.
+
+    descriptor: the descriptor of the file.
+    The phrase is, for example, "by process 1234 in /home/user/strata"; the directory is left out
+    if this user may not see it.
+    """
     facts = os.fstat(descriptor)
     file_id = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
     with open("/proc/locks", encoding="utf-8") as file:
         for columns in map(str.split, file):
-            # NUMBER: FLOCK ADVISORY WRITE PROCESS DEVICE:INODE …; a process that waits has an arrow
-            # in the second place.
-            kind = columns[1]
-            process = columns[4]
-            if kind == "FLOCK" and columns[5] == file_id:
-                phrase = f"by process {process}"
+            # NUMBER: FLOCK ADVISORY WRITE PID DEVICE:INODE …; the line of a process that waits for
+            # the lock has "->" as its second column, and so is not taken.
+            lock_type = columns[1]
+            pid = columns[4]
+            if lock_type == "FLOCK" and columns[5] == file_id:
+                phrase = f"by process {pid}"
                 with contextlib.suppress(OSError):
-                    phrase += f" in {os.readlink(f'/proc/{process}/cwd')}"
+                    phrase += f" in {os.readlink(f'/proc/{pid}/cwd')}"
                 return phrase
     return "by a process that this user cannot see"

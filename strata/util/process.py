@@ -60,7 +60,7 @@ def is_alive(process: Fields | None) -> bool:
 
 
 def wait_for_process(pid: int, timeout: float | None = None) -> bool:
-    """Sleep until a process ends or the timeout is over; return whether the process ended.
+    """Sleep until a process ends or the time is up; return whether the process ended.
 
     timeout: in seconds; None for no limit.
     """
@@ -68,7 +68,7 @@ def wait_for_process(pid: int, timeout: float | None = None) -> bool:
 
 
 def wait_for_any_process(pids: Iterable[int], timeout: float | None) -> set[int]:
-    """Sleep until one of several processes ends or the timeout is over.
+    """Sleep until one of several processes ends or the time is up.
 
     pids: process IDs; without any, only the timeout ends the call.
     timeout: in seconds; None for no limit.
@@ -81,11 +81,13 @@ def wait_for_any_process(pids: Iterable[int], timeout: float | None) -> set[int]
 def _wait_for_events(
     pids: Iterable[int], descriptors: Iterable[int], timeout: float | None
 ) -> tuple[set[int], set[int]]:
-    """Sleep until a process ends, a file is readable or closed, or the timeout is over.
+    """Sleep until a process ends, a file is readable or closed, or the time is up.
 
-    pids: process IDs.  descriptors: the descriptors of the files.
-    timeout: in seconds; None for no limit.
-    Returns the IDs of the ended processes, and the descriptors that are readable or closed.
+    pids: process IDs, also of processes that have ended.
+    descriptors: the descriptors of the files.
+    timeout: in seconds; a negative one counts as 0; None for no limit.
+    Returns the IDs of the ended processes, and the descriptors that are readable or closed; both
+    are empty if the time is up.
     """
     pid_of_descriptor: dict[int, int] = {}
     poll = select.poll()
@@ -111,8 +113,10 @@ def _wait_for_events(
 def end_processes(*processes: subprocess.Popen[Any], patience: float = 5.0) -> None:
     """End child processes that still run, with their process groups: by SIGTERM, then by SIGKILL.
 
-    processes: leaders of process groups of their own.  patience: seconds between the two signals.
-    Sets the exit code of each process, and delays signals to this process meanwhile.
+    processes: each must be the leader of a process group.
+    patience: seconds between the two signals, for all processes together.
+    Sets the exit code of each process, and delays signals to this process meanwhile.  Processes
+    whose exit code is set already are skipped.
     """
     with signals.delay_signals():
         running = [process for process in processes if process.returncode is None]
@@ -130,6 +134,7 @@ def reap_process_group(process: subprocess.Popen[Any]) -> int:
     """Wait until a child process ends, kill the rest of its process group; return its exit code.
 
     process: the leader of the process group.
+    The exit code is minus the signal's number if a signal ended the child.
     """
     # The child is reaped only after its group is killed: until then, the kernel gives the group's
     # number to no other group.
@@ -169,8 +174,9 @@ def find_remedy(text: str) -> str:
     """Return the remedy for the first known cause of failure in a program's message.
 
     text: the program's message.
-    The remedy begins with a semicolon, to be appended to a message; it is empty if no cause of
-    :data:`REMEDIES` is known.  Upper and lower case do not matter.
+    The remedy begins with a semicolon, to be appended to a message, for example "; free some disk,
+    or …".  It is empty if the message has no text of :data:`REMEDIES`.  Upper and lower case do not
+    matter.
     """
     for cause, remedy in REMEDIES.items():
         if cause.lower() in text.lower():
@@ -181,8 +187,9 @@ def find_remedy(text: str) -> str:
 def send_signal(target: int, number: signal.Signals) -> None:
     """Send a signal to a process or a process group, as root if it belongs to another user.
 
-    target: the process ID, or minus the ID of a process group.  number: the signal.
-    A process that has ended, and a signal that root cannot send either, are no errors.
+    target: the process ID, or minus the ID of a process group.
+    number: the signal.
+    Returns without an error if the process has ended, or if root cannot send the signal either.
     """
     try:
         os.kill(target, number)
@@ -206,7 +213,8 @@ def run_commands_concurrently(
     timeout: seconds, which STRATA_PATIENCE multiplies, after which all commands are ended.
     needed_pids: process IDs; all commands are ended as soon as one of these processes ends.
     Returns for each command, in the given order, its exit code (None if the command was ended)
-    and the seconds that it took.  No process of the commands' groups runs afterwards.
+    and the seconds that it took.  If a needed process has ended before, no command is started, and
+    each result is (None, 0.0).  No process of the commands' groups runs afterwards.
     """
     results: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
     if wait_for_any_process(needed_pids, 0):
@@ -277,8 +285,8 @@ def capture_output(
     The output is read as UTF-8 in every locale, and all its line ends become line feeds.  If this
     call is interrupted or raises, the command's process group is ended.
     Raises MachineError if the command cannot be started, exceeds its time or prints more than
-    :data:`MAX_OUTPUT_BYTES` bytes.  Raises UserError with the end of its output if it fails and
-    `check` is set.
+    :data:`MAX_OUTPUT_BYTES` bytes.  If the exit code is not 0 and `check` is set, raises UserError
+    with the end of the error output, or of the output if there is no error output.
     """
     process: subprocess.Popen[bytes] | None = None
     pipe = subprocess.PIPE
@@ -315,9 +323,10 @@ def _read_until_end(
 ) -> tuple[str, str]:
     """Wait until a process ends and its streams are closed; return its output and its errors.
 
-    argv: its command line, for messages.  timeout: seconds.
-    Bytes that are not UTF-8 are replaced, and all lines end in a line feed.  The caller must kill
-    the process if this function raises.
+    argv: its command line, for messages.
+    timeout: seconds, which were multiplied by STRATA_PATIENCE.
+    Bytes that are not UTF-8 become U+FFFD, and all line ends become line feeds.  The caller must
+    kill the process if this function raises.
     Raises MachineError if the process exceeds the timeout or :data:`MAX_OUTPUT_BYTES` bytes.
     """
     assert process.stdout
@@ -342,6 +351,7 @@ def _read_until_end(
             limit = f"{MAX_OUTPUT_BYTES >> 20} MiB"
             raise MachineError(f"`{' '.join(argv)}` was ended: it printed more than {limit}")
     process.wait()
+    # `contents` keeps the order in which it was made: the output first.
     texts = [content.decode(errors="replace") for content in contents.values()]
     output, errors = (text.replace("\r\n", "\n").replace("\r", "\n") for text in texts)
     return output, errors

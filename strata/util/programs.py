@@ -1,8 +1,8 @@
 """Run R, git and Python where they make or check results, in an environment that is always equal.
 
-It holds three kinds of the caller's variables: PATH, which decides which R runs; TMPDIR; and those
-of OpenBLAS, which on some processors choose a kernel that computes correctly.  HOME is an empty
-folder, so that no profile of R, git, fontconfig, pandoc or LaTeX is read.
+The environment holds three kinds of the caller's variables: PATH, which decides which R runs;
+TMPDIR; and those of OpenBLAS, which on some processors choose a kernel that computes correctly.
+HOME is an empty folder, so that no profile of R, git, fontconfig, pandoc or LaTeX is read.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _GIT_FIXED = {
 }
 # Seconds that R or Python may take, unless `limit_program_time` bounds several of them together.
 _PROGRAM_SECONDS = 3600
-# When the time of `limit_program_time` is over, by time.monotonic(); None outside of it.
+# When the time of `limit_program_time` is up, by time.monotonic(); None outside of it.
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
 # A command such as that of a sandbox: the command lines of R and Python are appended to it.
 _wrapper: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("wrapper", default=())
@@ -57,7 +57,9 @@ def create_temporary_folder(name: str, parent: str | None = None) -> Iterator[st
 
     The folder stays locked, which keeps :func:`remove_abandoned_folders` from removing it.
     Folders that killed processes left in the parent folder are removed first.
-    name: a part of the folder's name.  parent: the parent folder; None: the usual one (TMPDIR).
+    name: a part of the folder's name.
+    parent: the parent folder; None: the usual one (TMPDIR).
+    If the folder cannot be removed, it is left without an error.
     Raises MachineError if the folder cannot be created.
     """
     remove_abandoned_folders(parent)
@@ -83,6 +85,7 @@ def _lock_folder(folder: str) -> int | None:
     """Lock a folder, and return the descriptor that holds the lock; the caller closes it.
 
     Returns None if another process holds the lock, or the folder does not exist any more.
+    Raises OSError if the folder cannot be opened for another reason.
     """
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -106,7 +109,7 @@ def remove_abandoned_folders(parent: str | None = None) -> list[str]:
     parent: the parent folder; None: the usual one (TMPDIR).
     A folder that cannot be removed is left without an error.
     """
-    removed = []
+    removed_paths = []
     for path in glob.glob(f"{glob.escape(parent or tempfile.gettempdir())}/{_SCRATCH}*"):
         with contextlib.suppress(OSError, UserError):
             if os.stat(path).st_uid != os.geteuid():
@@ -115,8 +118,8 @@ def remove_abandoned_folders(parent: str | None = None) -> list[str]:
             if lock is not None:
                 remove_tree(path)
                 os.close(lock)
-                removed.append(path)
-    return removed
+                removed_paths.append(path)
+    return removed_paths
 
 
 @contextlib.contextmanager
@@ -156,9 +159,10 @@ def wrap_programs(arguments: Sequence[str]) -> Iterator[None]:
 def limit_program_time(seconds: float, task: str) -> Iterator[None]:
     """Limit the total time that R and Python may take during the `with` block.
 
-    seconds: the limit, which STRATA_PATIENCE multiplies.  task: the subject of the error's message.
+    seconds: the limit, which STRATA_PATIENCE multiplies.
+    task: the subject of the error's message, such as "the claim's test".
     Raises UserError, which says how to raise the limit, if R and Python exceed it.  Once the time
-    is over, any MachineError of the block is replaced by that error.
+    is up, any MachineError of the block is replaced by that error.
     """
     limit = timeouts.scale_timeout(seconds)
     deadline = time.monotonic() + limit
@@ -179,7 +183,8 @@ def limit_program_time(seconds: float, task: str) -> Iterator[None]:
 def _compute_time_limit() -> float:
     """Return the seconds that R or Python may take now, before STRATA_PATIENCE multiplies them.
 
-    Outside of :func:`limit_program_time`, the limit is :data:`_PROGRAM_SECONDS`.
+    Outside of :func:`limit_program_time`, the limit is :data:`_PROGRAM_SECONDS`.  The result is 0,
+    never negative, once the time is up.
     """
     deadline = _deadline.get()
     if deadline is None:
@@ -191,8 +196,9 @@ def _compute_time_limit() -> float:
 def run_in_clean_environment(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Run a command without the caller's variables, and return its exit code and output.
 
-    The command has the variables of :func:`create_clean_environment`.  A non-zero exit code is no
-    error.
+    argv: the program and its arguments.
+    The command has the variables of :func:`create_clean_environment`.  A non-zero exit code is not
+    an error: the caller must check `returncode`.
     Raises MachineError if the command cannot be started, or runs longer than the default time limit
     of :func:`strata.util.process.capture_output`.
     """
@@ -210,16 +216,17 @@ def run_r(*arguments: str, folder: str = ".") -> str:
 
     arguments: the arguments of Rscript: a script with its arguments, or options and an expression.
     folder: R's working directory.
-    Raises UserError, with R's message, if the script refuses its input (analysis/script.R), and
-    MachineError if R is not installed, fails otherwise or exceeds its time.
+    Raises UserError, with R's message, if the script refuses its input: analysis/script.R then ends
+    with :data:`_REFUSED` and prints :data:`_REFUSAL`.  Raises MachineError if R is not installed,
+    fails otherwise or exceeds its time.  Warnings of R are dropped if it succeeds.
     """
     if not shutil.which("Rscript"):
         raise MachineError("Rscript is not installed: run `make setup-paper`")
     with create_clean_environment() as options:
         argv = [*_wrapper.get(), "Rscript", "--vanilla", *arguments]
         result = capture_output(argv, _compute_time_limit(), check=False, cwd=folder, **options)
-    _, is_marked, reason = result.stderr.partition(_REFUSAL)
-    if result.returncode == _REFUSED and is_marked:
+    _, mark, reason = result.stderr.partition(_REFUSAL)
+    if result.returncode == _REFUSED and mark:
         raise UserError(reason.strip())
     if result.returncode != 0:
         raise MachineError(f"{os.path.basename(arguments[0])}: {_describe_failure(result)}")
@@ -230,7 +237,8 @@ def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]
     """Run a command of Strata with the code of the package `strata` in a folder.
 
     folder: holds that package, and is the working directory.
-    arguments: the command and its own arguments.
+    arguments: the command, such as "tables", and its arguments.
+    Returns the exit code, which is 0, and the output.
     Raises UserError with the command's message if it refuses its input (exit code 1), and
     MachineError if it fails otherwise.
     """
@@ -242,10 +250,10 @@ def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]
         argv = [*_wrapper.get(), sys.executable, "-I", "-c", *start, *arguments]
         result = capture_output(argv, _compute_time_limit(), check=False, cwd=folder, **options)
     if result.returncode != 0:
-        # The exit codes of strata/__main__.py.
-        error = UserError if result.returncode == 1 else MachineError
+        # strata/__main__.py ends with these exit codes.
+        error_class = UserError if result.returncode == 1 else MachineError
         # The caller that prints this error adds the prefix again.
-        raise error(_describe_failure(result).removeprefix("strata: "))
+        raise error_class(_describe_failure(result).removeprefix("strata: "))
     return result
 
 
@@ -256,8 +264,9 @@ def run_git(
 
     git accepts another user's folder, and never connects to a remote repository
     (:func:`create_git_environment`).
-    project: the working directory.  arguments: git's arguments.
-    check: whether an exit code other than 0 is an error.
+    project: the working directory.
+    arguments: git's command and its arguments.
+    check: whether an exit code other than 0 is an error; otherwise the caller must check it.
     variables: additional environment variables.
     Raises MachineError if git cannot be started, or fails under `check`.
     """
@@ -274,7 +283,8 @@ def create_git_environment(project: str, **extra_variables: str) -> Iterator[Fie
 
     git ignores the user's and the system's settings, accepts a folder of any owner, and neither
     starts a file system monitor nor converts line ends.
-    project: the folder.  extra_variables: additional variables.
+    project: the folder.
+    extra_variables: additional variables.
     """
     # git may compare either form of the folder's path; equal forms are listed once.
     project_paths = dict.fromkeys((os.path.abspath(project), os.path.realpath(project)))
@@ -289,5 +299,8 @@ def create_git_environment(project: str, **extra_variables: str) -> Iterator[Fie
 
 
 def _describe_failure(result: subprocess.CompletedProcess[Any]) -> str:
-    """Return the error output of a failed program; if empty, its output, or else its exit code."""
+    """Return the error output of a failed program; if empty, its output, or else its exit code.
+
+    Without any output, the result is, for example, "exit code 2".
+    """
     return (result.stderr or result.stdout).strip() or f"exit code {result.returncode}"

@@ -22,33 +22,37 @@ def record_run_start(done_count: int) -> None:
     """Record that a run begins now, in :data:`PATH`, for :func:`estimate_run_progress`.
 
     Call it once in a run, after the plan is written.  An earlier run's record is overwritten.
-    done_count: how many cells of the plan have good results already.
+    done_count: the number of cells of the plan that have good results already.
+    The file's keys are `begun`, in seconds since the epoch, and `done`.
     """
     write_json(PATH, {"begun": time.time(), "done": done_count})
 
 
 def estimate_run_progress() -> tuple[int, int, float | None]:
-    """Return how many cells are done, how many are planned so far, and the remaining seconds.
+    """Return (number of cells done, number of cells planned so far, seconds until the run's end).
 
-    The remaining time follows from the mean time of a cell since the run began; None if no cell was
-    measured since.
-    The plan and its list of cells must exist; :func:`record_run_start` must have been called.
+    The seconds are estimated by the mean time of a cell since the run began; they are None if no
+    cell was measured since.
+    If the run's record is missing, the run counts as just begun.  The plan and its list of cells
+    must exist; :func:`record_run_start` must have been called.
     """
     run = read_json(PATH) or {"begun": time.time(), "done": 0}
     with open(paths.CELLS, encoding="utf-8") as file:
         # The first line holds the columns' names.
-        planned = len(file.readlines()) - 1
-    measured = 0
+        planned_count = len(file.readlines()) - 1
+    measured_count = 0
     # Logs of this run stay in the folder of pending results until it ends.
     for log in glob.glob("results/pending/*/*/*.log"):
+        # A log may be moved meanwhile.
         with contextlib.suppress(FileNotFoundError):
             if os.stat(log).st_mtime >= run["begun"]:
-                measured += 1
-    done = min(run["done"] + measured, planned)
-    if measured == 0:
-        return done, planned, None
-    seconds_per_cell = (time.time() - run["begun"]) / measured
-    return done, planned, seconds_per_cell * (planned - done)
+                measured_count += 1
+    # Cells may be measured again: they are not counted beyond the plan.
+    done_count = min(run["done"] + measured_count, planned_count)
+    if measured_count == 0:
+        return done_count, planned_count, None
+    seconds_per_cell = (time.time() - run["begun"]) / measured_count
+    return done_count, planned_count, seconds_per_cell * (planned_count - done_count)
 
 
 @contextlib.contextmanager
@@ -59,13 +63,13 @@ def count_one_off_time() -> Iterator[None]:
     to come up.  A block within another block is not counted twice.
     """
     global _one_off_seconds
-    spent_before = _one_off_seconds
+    seconds_before_block = _one_off_seconds
     start = time.monotonic()
     try:
         yield
     finally:
-        # This overwrites what inner blocks have added: this block's time includes theirs.
-        _one_off_seconds = spent_before + time.monotonic() - start
+        # This replaces the sum of inner blocks, since this block's time includes theirs.
+        _one_off_seconds = seconds_before_block + time.monotonic() - start
 
 
 def get_one_off_seconds() -> float:
@@ -85,9 +89,9 @@ def print_line(text: str) -> None:
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows of texts in columns on standard output, without the columns that are empty.
+    """Print rows of strings in columns on standard output, without the columns that are empty.
 
-    All rows must have the same length, and there must be at least one.
+    rows: at least one row; all must have the same length.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -116,10 +120,10 @@ def write_raw_text(text: str) -> None:
 
 
 def print_error(error: Exception) -> None:
-    """Print an error on standard error.
+    """Print an error on standard error, with control characters escaped.
 
-    Several lines are printed unchanged; a single line gets the prefix "strata: ".  An error without
-    a text is named by its type.
+    The lines of a UserError with several lines are printed without a prefix; any other error gets
+    the prefix "strata: ".  An error without a text is named by its type.
     """
     if isinstance(error, UserError) and len(error.args) > 1:
         for line in error.args:
@@ -141,7 +145,8 @@ def report_step(topic: str, text: str) -> Iterator[None]:
     """Print that a step begins, and after the block how long the step took.
 
     If the block raises, nothing is printed at its end: the error's message follows.
-    topic: the prefix of both messages.  text: the name of the step.
+    topic: the prefix of both messages.
+    text: the name of the step.
     """
     start = time.monotonic()
     print_topic_message(topic, f"{text} …")
@@ -150,9 +155,11 @@ def report_step(topic: str, text: str) -> Iterator[None]:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration, in seconds, as a text such as ``45 s``, ``12 min`` or ``1.5 h``.
+    """Format a duration as a text such as ``45 s``, ``12 min`` or ``1.5 h``.
 
-    The unit is the largest of which the duration has at least 1.5.
+    seconds: the duration, not negative.
+    The unit is the largest of which the duration has at least 1.5.  Seconds and minutes are rounded
+    to whole numbers, hours to one decimal.
     """
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -164,27 +171,29 @@ def format_duration(seconds: float) -> str:
 def print_cell_start(name: str) -> None:
     """Print that a cell begins, and how many cells of the run are done.
 
-    strata/experiment/measuring.py parses this line, and that of :func:`print_cell_end`.
     name: the cell's environment, workload and repetition, as a phrase.
+    The line is, for example, "[3 of 40 done] stream in docker, repetition 2 …".
+    strata/experiment/measuring.py parses it, and the line of :func:`print_cell_end`.
     """
-    done, planned, _ = estimate_run_progress()
-    print_message(f"[{done} of {planned} done] {name} …")
+    done_count, planned_count, _ = estimate_run_progress()
+    print_message(f"[{done_count} of {planned_count} done] {name} …")
 
 
 def print_cell_end(name: str, seconds: float, may_grow: bool = False) -> None:
     """Print that a cell has ended, how long the cell took, and how long the remaining cells take.
 
-    strata/experiment/measuring.py parses this line.
     name: the cell's environment, workload and repetition, as a phrase.
-    seconds: how long the cell took.
+    seconds: the time that the cell took.
     may_grow: whether more cells may be added after those that are planned so far.
+    The line is, for example, "[4 of 40 done] NAME: 61.2 s; 36 to go, about 37 min".
+    strata/experiment/measuring.py parses it.
     """
-    done, planned, remaining_seconds = estimate_run_progress()
+    done_count, planned_count, seconds_to_end = estimate_run_progress()
     outlook = ""
-    if done < planned:
-        outlook = f"; {planned - done} to go"
-        if remaining_seconds:
-            outlook += f", about {format_duration(remaining_seconds)}"
+    if done_count < planned_count:
+        outlook = f"; {planned_count - done_count} to go"
+        if seconds_to_end:
+            outlook += f", about {format_duration(seconds_to_end)}"
     if may_grow:
         outlook += "; then it is decided whether more are needed"
-    print_message(f"[{done} of {planned} done] {name}: {seconds:.1f} s{outlook}")
+    print_message(f"[{done_count} of {planned_count} done] {name}: {seconds:.1f} s{outlook}")

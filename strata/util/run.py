@@ -1,4 +1,4 @@
-"""The run of this process: the Snakemake that started it, and how it was started."""
+"""Identify the run of this process: the Snakemake that started it, and its command line."""
 
 import os
 import signal
@@ -51,7 +51,8 @@ def format_rerun_command(argv: Sequence[str]) -> str:
     """Return the command that runs the same experiment again, without targets.
 
     argv: the command line of Snakemake, from its program on.
-    Only the options that decide the experiment, and where its programs come from, are kept.
+    Only the options that decide the experiment, and the source of its programs, are kept.
+    The command is, for example, "snakemake --cores 1 --configfile a.yaml --".
     """
     # Cells read the result from the environment, and start faster without these modules.
     import shlex
@@ -59,18 +60,22 @@ def format_rerun_command(argv: Sequence[str]) -> str:
 
     program = os.path.relpath(argv[0])
     is_on_path = shutil.which("snakemake") == argv[0]
+    # A Snakemake outside of the project is called by its name; one in the project, such as
+    # .venv/bin/snakemake, by its path.
     if is_on_path or program.startswith("..") or not program.endswith("snakemake"):
         program = "snakemake"
     options: list[str] = []
     # The arguments after an option, up to the next option, are its values.
-    is_kept = False
+    belongs_to_kept_option = False
     for argument in argv[1:]:
         if argument.startswith("-"):
-            is_kept = argument.partition("=")[0] in _KEPT_OPTIONS
-        if is_kept or argument == "--use-conda":
+            name, _, _ = argument.partition("=")
+            belongs_to_kept_option = name in _KEPT_OPTIONS
+        # --use-conda has no value, so the arguments after it are targets.
+        if belongs_to_kept_option or argument == "--use-conda":
             options.append(argument)
     if options:
-        # The targets, which callers append, are no values of the last option.
+        # Without "--", the targets, which callers append, would be values of the last option.
         options.append("--")
     return shlex.join([program, "--cores", "1", *options])
 
@@ -132,7 +137,8 @@ def watch_for_run_end() -> None:
 def _signal_end_of_run(pid: int, thread: int) -> None:
     """Wait until a process ends, and send the signal RUN_ENDED to a thread of this process.
 
-    thread: the thread's identifier.
+    pid: the process ID.
+    thread: the thread's identifier, as _thread.get_ident() returns it.
     """
     wait_for_process(pid)
     # The signal must go to this thread: a signal that another thread gets would not wake it.

@@ -56,7 +56,9 @@ def ignore_signals() -> None:
 def _raise_interrupted(number: int, frame: object) -> None:
     """Raise Interrupted, now or at the end of :func:`delay_signals`, and ignore later signals.
 
-    This is the handler of the signals that end the process.  number: the signal.
+    This is the handler of the signals that end the process; Python decides its parameters.
+    number: the signal.
+    frame: not used.
     """
     global _pending
     ignore_signals()
@@ -72,9 +74,10 @@ def _raise_interrupted(number: int, frame: object) -> None:
 def delay_signals() -> Iterator[None]:
     """Delay the exception Interrupted until the end of the `with` block.
 
-    A caller that starts a child process in such a block thereby always gets to know it, and can
-    end it.
-    Blocks may be nested: only the end of the outermost block raises.
+    If a child process starts in such a block, its caller always gets its process ID, and can end
+    it.
+    Blocks may be nested: only the end of the outermost block raises.  If the block itself raises,
+    Interrupted replaces that exception.
     """
     global _blocks, _pending
     _blocks += 1

@@ -34,7 +34,8 @@ def remove_tree(path: str, unmount: bool = False) -> None:
     Works with this process's rights; :func:`strata.util.files.remove_tree` also uses root's.
     unmount: whether file systems mounted in the folder are unmounted first, even while in use.
     Raises MountedError, before anything is removed, if a file system is mounted in the folder
-    and `unmount` is false, and OSError if the removal fails.
+    and `unmount` is false.  Raises OSError if the removal fails, or if the path ends with no name
+    that can be removed, such as "/" or "..".
     """
     parent_path, name = os.path.split(path.rstrip("/"))
     if name in ("", ".", ".."):
@@ -65,8 +66,11 @@ def remove_tree(path: str, unmount: bool = False) -> None:
 def _remove_entries(parent: int, name: str) -> None:
     """Remove a tree that holds no mount point.
 
-    parent: descriptor of the folder that holds the tree.  name: the tree's name in that folder.
-    Raises MountedError at a mount point; a part of the tree may already be removed then.
+    parent: descriptor of the folder that holds the tree.
+    name: the tree's name in that folder.
+    An entry that another process has removed meanwhile is skipped.
+    Raises MountedError at a mount point; a part of the tree may already be removed then.  Raises
+    OSError, with ENOTEMPTY, if another process adds an entry meanwhile.
     """
     for folder, entry, mount_point, is_folder in _walk_tree(parent, name):
         if mount_point:
@@ -80,10 +84,12 @@ def _remove_entries(parent: int, name: str) -> None:
 def _walk_tree(parent: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
     """Yield all entries of a tree, the deepest first; the caller may remove each yielded entry.
 
-    parent: descriptor of the folder that holds the tree.  name: the tree's name in that folder.
+    parent: descriptor of the folder that holds the tree.
+    name: the tree's name in that folder.
     Yields (descriptor of the folder that holds the entry, the entry's name, the path of a mount
-    point or "", whether the entry is a folder).  A mount point is not entered, and is yielded again
-    as an ordinary entry once it is unmounted.
+    point or "", whether the entry is a folder).  The descriptor is valid only until the next entry.
+    A mount point is not entered.  The caller must unmount it or stop the iteration: the same mount
+    point is yielded until it is unmounted, and then once more as an ordinary entry.
     Raises OSError if a folder is moved, or mounted on, meanwhile.
     """
     mount_id = _read_mount_id(parent)
@@ -134,7 +140,7 @@ def _walk_tree(parent: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
 
 
 def _read_mount_id(descriptor: int) -> int:
-    """Return the kernel's ID of the mount that an open file is on.  Callers only compare it."""
+    """Return the kernel's ID of the mount that holds an open file; callers only compare it."""
     with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as file:
         # Every kernel since 3.15 writes this line.
         _, _, mount_id = file.read().partition("mnt_id:")
@@ -142,9 +148,10 @@ def _read_mount_id(descriptor: int) -> int:
 
 
 def _unmount(path: str) -> None:
-    """Unmount the file system at a path, with all that are mounted below, even while in use.
+    """Unmount the file system at a path, and all file systems mounted in it, even while in use.
 
-    Raises OSError if the kernel refuses.
+    path: the mount point; a symbolic link there is not followed.
+    Raises OSError, with the kernel's error number, if the kernel refuses.
     """
     import ctypes
 

@@ -1,6 +1,6 @@
-"""Read and write sizes with units, and lists of numbers such as ``0-2,5``.
+"""Parse sizes and other quantities with units, and parse and format lists such as ``0-2,5``.
 
-Cells import this module: it needs nothing else.
+Cells import this module, so it imports nothing of Strata.
 """
 
 from collections.abc import Iterable
@@ -14,25 +14,28 @@ _SHARE_AND_TIME_UNITS = {"%": 1 / 100, "s": 1, "min": 60, "h": 3600}
 def parse_size(text: str) -> int:
     """Return the bytes of a size such as ``2GiB``: a whole number, and KiB, MiB or GiB.
 
-    Raises ValueError or KeyError for other texts: callers have checked the size by a schema.
+    Raises ValueError or KeyError for other strings: callers have checked the size by a schema.
     """
-    return int(text[:-3]) * UNITS[text[-3:]]
+    # All units have three letters.
+    number = text[:-3]
+    unit = text[-3:]
+    return int(number) * UNITS[unit]
 
 
 def parse_quantity(value: str | float | None) -> float | None:
     """Return the number that a quantity such as ``5%``, ``90min`` or ``2GiB`` stands for.
 
     The number is a share (0.05) for %, seconds for s, min and h, and bytes for KiB, MiB and GiB.
-    A value that is not text is returned unchanged.
-    Raises ValueError or KeyError for other texts: callers have checked the value by a schema.
+    value: a decimal number and a unit, without a space.  A number or None is returned unchanged.
+    Raises ValueError or KeyError for other strings: callers have checked the value by a schema.
     """
     if not isinstance(value, str):
         return value
     # The letters of all units: those of a new unit must be added.
-    digits = value.rstrip("%bhimnsBGKM")
-    unit = value.removeprefix(digits)
-    numbers_of_units = UNITS | _SHARE_AND_TIME_UNITS
-    return float(digits) * numbers_of_units[unit]
+    number = value.rstrip("%bhimnsBGKM")
+    unit = value.removeprefix(number)
+    factors = UNITS | _SHARE_AND_TIME_UNITS
+    return float(number) * factors[unit]
 
 
 def format_ranges(values: Iterable[int]) -> str:
@@ -53,7 +56,9 @@ def format_ranges(values: Iterable[int]) -> str:
 def parse_ranges(text: str) -> list[int]:
     """Parse a list of whole numbers as the kernel writes lists of CPUs: ``0-2,5`` is 0, 1, 2, 5.
 
-    An empty text has no numbers, and neither has a range whose first number is the higher one.
+    text: the list; spaces around it and empty items are ignored.
+    An empty text gives no numbers.  A range whose first number is the higher one gives none either:
+    strata/environments/common/limits.py finds mistakes by that.
     Raises ValueError if the text is not such a list.
     """
     values: list[int] = []

@@ -69,10 +69,12 @@ def _check_known_name(
 ) -> Iterator[jsonschema.ValidationError]:
     """Yield an error if a value is not a declared name: the keyword `known` of Strata's schemas.
 
-    The signature is that of jsonschema's keywords.
+    jsonschema calls this function, and so decides its parameters; `schema` is not used.
+    validator: the validator that found the keyword.
     keyword: ``{in, what, like}``.  `in`: the section of the document that declares names, or a list
     of sections.  `what`: the kind of thing that a name denotes, for messages.  `like`, optional: a
     schema that the name's declaration must fit.
+    value: the value in the document.
     :func:`find_schema_faults` sets the document.  No error is yielded if the value is not text, or
     the document has no such section.
     """
@@ -83,18 +85,18 @@ def _check_known_name(
     if not any(isinstance(section, list | dict) for section in sections):
         return
     declaration_validator = validator.evolve(schema=keyword.get("like", {}))
-    declared: list[str] = []
+    declared_names: list[str] = []
     for section in sections:
-        # In a mapping a declaration is the value of its name, in a list the name itself.
         declarations: Iterable[tuple[Any, Any]] = ()
         if isinstance(section, dict):
             declarations = section.items()
         elif isinstance(section, list):
-            declarations = [(name, name) for name in section]
+            # A list declares only names: each is its own declaration.
+            declarations = zip(section, section, strict=True)
         for name, declaration in declarations:
             if isinstance(name, str) and declaration_validator.is_valid(declaration):
-                declared.append(name)
-    for _, sentence in find_unknown_name("", value, declared, keyword["what"]):
+                declared_names.append(name)
+    for _, sentence in find_unknown_name("", value, declared_names, keyword["what"]):
         yield jsonschema.ValidationError(sentence)
 
 
@@ -103,9 +105,12 @@ def _check_pattern(
 ) -> Iterator[jsonschema.ValidationError]:
     """Yield an error if a text does not match a pattern: the keyword `pattern`.
 
-    It replaces jsonschema's keyword, and has the signature of jsonschema's keywords.
-    A final `$` matches only at the very end of the text; in Python, it also matches before a line
-    break there.  Matching beyond PATTERN_SECONDS is an error, too.
+    jsonschema calls this function in place of its own for the keyword, and so decides its
+    parameters; `validator` and `schema` are not used.
+    pattern: a regular expression of Python, searched anywhere in the text.  A final `$` matches
+    only at the very end of the text; in Python, it also matches before a line break there.
+    value: the value in the document; only a text is checked.
+    If matching takes longer than PATTERN_SECONDS, an error is yielded, too.
     """
     if not isinstance(value, str):
         return
@@ -127,12 +132,13 @@ def _check_pattern(
 def _limit_matching_time() -> Iterator[None]:
     """Raise TimeoutError if the `with` block takes longer than PATTERN_SECONDS.
 
-    Uses SIGALRM and its timer, which only the main thread may set: in other threads nothing is
-    limited.  A timer that the caller had set is lost.
+    Sets SIGALRM's handler and its timer, which only the main thread may set: in other threads
+    nothing is limited.  The handler is restored afterwards; a timer that the caller had set is
+    lost.
     """
 
     def raise_timeout(number: int, frame: object) -> None:
-        """Raise TimeoutError: the handler of SIGALRM."""
+        """Raise TimeoutError: the handler of SIGALRM, whose parameters Python decides."""
         raise TimeoutError
 
     if threading.current_thread() is not threading.main_thread():
@@ -150,7 +156,8 @@ def _limit_matching_time() -> Iterator[None]:
 def _is_number(checker: jsonschema.TypeChecker, value: object) -> bool:
     """Return whether a value is a finite number: JSON has no other numbers.
 
-    checker: jsonschema's, which decides what an integer is.
+    jsonschema calls this function for the type `number`.
+    checker: jsonschema's type checker, which decides what an integer is: true and false are none.
     """
     return checker.is_type(value, "integer") or (isinstance(value, float) and math.isfinite(value))
 
@@ -170,7 +177,8 @@ _format_checker = jsonschema.FormatChecker(("regex",))
 def _is_ipv4_interface(value: object) -> bool:
     """Return whether a value is an IPv4 address with a prefix length, such as 192.168.120.1/24.
 
-    Raises ValueError for other texts, as the format checker expects.
+    Returns False for a value that is not text.  Raises ValueError for any other text, as the format
+    checker expects.  An address without a prefix length is accepted: its prefix length is 32.
     """
     return isinstance(value, str) and bool(ipaddress.IPv4Interface(value))
 
@@ -209,10 +217,13 @@ def find_schema_faults(
 ) -> list[Finding]:
     """Return a finding for each key at which data break the schema of a validator, sorted by key.
 
-    The list is empty if the data are valid; :func:`raise_for_findings` turns it into an error.
     validator: the result of :func:`build_validator` or :func:`load_schema`.
-    prefix: a text put before each key.
-    names: sections that declare names for the keyword `known`, in addition to those of `data`.
+    data: the content of a document, as json or yaml loads it.
+    prefix: a text put before each key, such as "workloads.stream".
+    names: further sections that declare names for the keyword `known`: section → its content.  A
+    section of `data` with the same name replaces it.
+    The list is empty if the data are valid; :func:`raise_for_findings` turns it into an error.
+    Only the first error of a key is returned.
     """
     sections = data if isinstance(data, dict) else {}
     token = _document.set({**(names or {}), **sections})
@@ -231,50 +242,82 @@ def find_schema_faults(
 def _describe_error(error: Any) -> list[Finding]:
     """Convert an error of the validator to findings, whose keys begin with a dot.
 
-    An error about unknown or missing keys gives a finding for each of them.
+    error: jsonschema's ValidationError.
+    An error about unknown or missing keys gives a finding for each of these keys, for example
+    (".cpus", "is 0; must be at least 1").
     """
+    # An error of oneOf or anyOf has errors of its alternatives: the most relevant is described.
     error = best_match([error])
     key = "".join(f".{part}" for part in error.absolute_path)
-    declared = error.schema.get("properties", {})
+    properties = error.schema.get("properties", {})
     if error.validator == "additionalProperties":
-        unknown = [str(name) for name in error.instance if name not in declared]
+        unknown_keys = [str(name) for name in error.instance if name not in properties]
+        hints = [suggest_name(name, [*properties]) for name in unknown_keys]
         return [
-            (f"{key}.{name}", f"unknown key; {suggest_name(name, [*declared])}") for name in unknown
+            (f"{key}.{name}", f"unknown key; {hint}")
+            for name, hint in zip(unknown_keys, hints, strict=True)
         ]
     if error.validator == "required":
-        missing = [name for name in error.validator_value if name not in error.instance]
+        missing_keys = [name for name in error.validator_value if name not in error.instance]
         return [
-            (f"{key}.{name}", f"missing{_describe_demand(declared.get(name, {}))}")
-            for name in missing
+            (f"{key}.{name}", f"missing{_describe_demand(properties.get(name, {}))}")
+            for name in missing_keys
         ]
     # An error about the name of a key: the name is the error's value, and not in its path.
     if "propertyNames" in error.absolute_schema_path:
         key = f"{key}.{error.instance}"
     if error.validator in ("known", "time"):
+        # _check_known_name() and _check_pattern() write sentences for users.
         return [(key, error.message)]
+    shown_value = describe_value(error.instance)
     if error.validator in LIMITS:
-        limit = "be " + LIMITS[error.validator].format(error.validator_value)
-        if error.validator_value == 1 and error.instance in ("", [], {}):
-            limit = "not be empty"
-        description = error.schema.get("description")
-        note = f" ({description})" if description else ""
-        return [(key, f"is {describe_value(error.instance)}; must {limit}{note}")]
+        return [(key, f"is {shown_value}; must {_describe_limit(error)}")]
+    return [(key, f"is {shown_value}; {_describe_expected_value(error)}")]
+
+
+def _describe_limit(error: Any) -> str:
+    """Return the limit that a value exceeds, as the end of a sentence after "must ".
+
+    error: jsonschema's ValidationError of a keyword of :data:`LIMITS`.
+    The result is, for example, "be at least 1 (the number of CPUs)"; the schema's description is in
+    parentheses.
+    """
+    limit = "be " + LIMITS[error.validator].format(error.validator_value)
+    if error.validator_value == 1 and error.instance in ("", [], {}):
+        limit = "not be empty"
+    description = error.schema.get("description")
+    return f"{limit} ({description})" if description else limit
+
+
+def _describe_expected_value(error: Any) -> str:
+    """Return which value a schema expects in place of a wrong one, as the end of a sentence.
+
+    error: jsonschema's ValidationError of any other keyword than those of :data:`LIMITS`.
+    The result is, for example, "must be true or false"; "expected: DESCRIPTION" if only the content
+    is wrong; or jsonschema's own message, cut after 300 characters.
+    """
     schema = error.schema
     description = schema.get("description", "")
-    is_content = error.validator in OF_VALUES and error.validator not in ("type", "enum", "const")
+    is_about_content = error.validator in OF_VALUES and error.validator not in (
+        "type", "enum", "const",
+    )  # fmt: skip
+    # Other descriptions begin with "must ": _describe_demand() uses them as they are.
     is_noun = description and not description.startswith("must ")
     type_validator = build_validator({"type": schema.get("type", [])})
-    if is_content and is_noun and type_validator.is_valid(error.instance):
+    if is_about_content and is_noun and type_validator.is_valid(error.instance):
         # The value has the right type: its content is wrong, which the description explains.
-        return [(key, f"is {describe_value(error.instance)}; expected: {description}")]
+        return f"expected: {description}"
     demand = _describe_demand(schema) if error.validator in OF_VALUES else ""
-    return [(key, f"is {describe_value(error.instance)}{demand or f'; {error.message[:300]}'}")]
+    if demand:
+        return demand.removeprefix("; ")
+    return str(error.message[:300])
 
 
 def describe_value(value: object) -> str:
     """Return a value as messages show it: the kind of a mapping or list; otherwise its JSON text.
 
-    The text is cut after 100 characters, so that the sentence around it stays readable.
+    The result is, for example, "a list", "an empty mapping" or ``"abc"``.  The text is cut after
+    100 characters, so that the sentence around it stays readable.
     """
     if isinstance(value, dict | list):
         kind = TYPE_NAMES["object" if isinstance(value, dict) else "array"]
@@ -284,19 +327,28 @@ def describe_value(value: object) -> str:
 
 
 def _describe_demand(schema: Fields) -> str:
-    """Return what a schema demands of a value, as the end of a sentence ("; must be …").
+    """Return the demand that a schema makes on a value, as the end of a sentence.
 
-    A description that begins with "must " is the whole demand; any other is added in parentheses.
-    The text is empty if the schema declares nothing.
+    schema: the schema of the value; its keys type, description, default, enum, const and pattern
+    are read.
+    The result is, for example, "; must be a whole number (the number of CPUs)".  A description that
+    begins with "must " is the whole demand; any other is added in parentheses.  The result is empty
+    if the schema declares nothing.
     """
-    kinds = schema.get("type", [])
     description = schema.get("description")
     default = schema.get("default")
     if description and description.startswith("must "):
         return f"; {description}"
-    alternatives = [TYPE_NAMES[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
-    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    # JSON Schema allows one type or a list of types.
+    types = schema.get("type", [])
+    if isinstance(types, str):
+        types = [types]
+    alternatives = [TYPE_NAMES[type_name] for type_name in types]
+    values = schema.get("enum", [])
+    if "enum" not in schema and "const" in schema:
+        values = [schema["const"]]
     if values:
+        # The values say more than the type and the description.
         alternatives = [json.dumps(value) for value in values]
         description = None
     elif "pattern" in schema and isinstance(default, str):
@@ -312,12 +364,12 @@ def _describe_demand(schema: Fields) -> str:
 
 
 def convert_text_values(validator: Any, data: Any) -> Any:
-    """Return data with texts replaced by the number, true, false or null that they spell.
+    """Return data with strings replaced by the number, true, false or null that they spell.
 
-    Values of the command line are text.  A text is replaced only if the schema refuses the text
-    and accepts the value.
+    Values of the command line are strings.  A string is replaced only if the schema refuses the
+    string and accepts the value; numbers of more than 40 digits stay strings (SPELLED_VALUE).
     validator: the result of :func:`build_validator` or :func:`load_schema`.
-    data: what a configuration holds; it is not changed.
+    data: a configuration's content.  It is not changed: a copy is returned if a string is refused.
     """
     errors = [error for error in validator.iter_errors(data) if isinstance(error.instance, str)]
     converted = copy.deepcopy(data) if errors else data
@@ -338,36 +390,44 @@ def convert_text_values(validator: Any, data: Any) -> Any:
     return converted
 
 
-def suggest_name(unknown_name: str, known: list[str]) -> str:
+def suggest_name(unknown_name: str, known_names: list[str]) -> str:
     """Return a hint for a message: the known name that was probably meant, or all known names.
 
-    The hint is a clause for the end of the message, without a period.
+    unknown_name: the name that the user wrote.
+    known_names: the names that are permitted in its place.
+    The hint is a clause for the end of the message, without a period, for example
+    "did you mean 'stream'?" or "known are fio, stream".
     """
-    similar_names = difflib.get_close_matches(unknown_name, known, n=1)
+    similar_names = difflib.get_close_matches(unknown_name, known_names, n=1)
     if similar_names:
         return f"did you mean '{similar_names[0]}'?"
-    return "known are " + ", ".join(sorted(known)) if known else "none is known here"
+    if known_names:
+        return f"known are {', '.join(sorted(known_names))}"
+    return "none is known here"
 
 
-def find_unknown_name(key: str, name: str, known: Collection[str], kind: str) -> list[Finding]:
+def find_unknown_name(
+    key: str, name: str, known_names: Collection[str], kind: str
+) -> list[Finding]:
     """Return a finding if a name is not among the known names, otherwise an empty list.
 
     key: the key at which the name is in its file.
-    kind: the kind of thing that the known names stand for, for the message.
+    known_names: the permitted names.
+    kind: the kind of thing that the names denote, for the message, such as "workload".
     """
-    if name in known:
+    if name in known_names:
         return []
-    return [
-        (key, f"{describe_value(name)} is not a known {kind}; {suggest_name(str(name), [*known])}")
-    ]
+    hint = suggest_name(str(name), [*known_names])
+    return [(key, f"{describe_value(name)} is not a known {kind}; {hint}")]
 
 
 def raise_for_findings(source: str | Callable[[str], str], findings: list[Finding]) -> None:
     """Raise UserError with a line for each finding; do nothing if there is none.
 
-    Equal lines are written once.
     source: the name of the file, or a function that returns the name of the file that has a key.
-    A finding whose key is empty is about the whole file.
+    findings: (key, sentence) pairs.  A finding whose key is empty is about the whole file.
+    A line is, for example, "config.yaml: seed: is 1.5; must be a whole number".  Equal lines are
+    written once, and keys are cut after 120 characters.
     """
     lines = []
     for key, sentence in findings:

@@ -41,9 +41,10 @@ def read_yaml_mapping(path: str) -> Fields:
 def parse_yaml(source: str, text: str | bytes) -> Any:
     """Return the value of a YAML text; None if the text is empty.
 
-    source: the text's name in messages.
-    Raises UserError, with line and reason, if the text is not valid or its aliases expand to
-    more than :data:`MAX_VALUES` values.
+    source: the text's name in messages, such as the path of its file.
+    text: the whole text; bytes must be UTF-8 or UTF-16, as YAML demands.
+    Raises UserError, with line and reason, if the text is not valid, a key is not text or appears
+    twice, or the aliases expand to more than :data:`MAX_VALUES` values.
     """
     try:
         loader = _Loader(text)
@@ -59,15 +60,21 @@ def parse_yaml(source: str, text: str | bytes) -> Any:
         return loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        lines = (text if isinstance(text, str) else text.decode(errors="replace")).splitlines()
-        line = lines[mark.line] if mark and mark.line < len(lines) else ""
-        location = f"line {mark.line + 1}: " if mark else ""
+        decoded_text = text if isinstance(text, str) else text.decode(errors="replace")
+        lines = decoded_text.splitlines()
+        line = ""
+        location = ""
+        if mark:
+            # PyYAML counts from 0.  A mark at the end may be behind the last line.
+            line = lines[mark.line] if mark.line < len(lines) else ""
+            location = f"line {mark.line + 1}: "
         problem = _explain_yaml_error(error, line)
         raise UserError(f"{source}: {location}not valid YAML: {problem}") from None
     except yaml.reader.ReaderError:
         raise UserError(
             f"{source}: is not text: a YAML file is needed, such as config.yaml"
         ) from None
+    # PyYAML lets errors of Python through, for example from a number with too many digits.
     except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
         raise UserError(f"{source}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
 
@@ -75,8 +82,9 @@ def parse_yaml(source: str, text: str | bytes) -> Any:
 def _explain_yaml_error(error: yaml.MarkedYAMLError, line: str) -> str | None:
     """Return the description of a YAML error, with the remedy if the cause is known.
 
+    error: PyYAML's error.
+    line: the text of the line that the error is about; empty if it is unknown.
     The causes are recognized by PyYAML's own messages; any other message is returned unchanged.
-    line: the text of the line that the error is about.
     """
     problem: str | None = error.problem or error.context
     if re.match(" *\t", line):
@@ -100,7 +108,10 @@ def _explain_yaml_error(error: yaml.MarkedYAMLError, line: str) -> str | None:
 def _count_values(node: yaml.Node, counts: dict[int, int]) -> int:
     """Return the number of values in a node; an alias counts each time that it is used.
 
-    counts: id() of a node → its number of values, of the nodes counted so far; others are added.
+    node: the node of a YAML document, as PyYAML composes it.
+    counts: id() of a node → its number of values.  The node and those in it are added, so that each
+    is counted only once.
+    Raises RecursionError if a node contains itself.
     """
     if id(node) not in counts:
         children: list[yaml.Node] = []
@@ -114,21 +125,25 @@ def _count_values(node: yaml.Node, counts: dict[int, int]) -> int:
 def _require_unique_text_keys(node: yaml.Node) -> None:
     """Check that each key in a node is text and is unique: PyYAML silently takes the last of two.
 
+    node: the node of a YAML document, as PyYAML composes it.
+    The merge key ``<<`` counts as text.
     Call this only after :func:`_count_values` has bounded the work: this function visits an alias
     each time that it is used.
     Raises MarkedYAMLError at the first key that is not text or not unique.
     """
-    names: list[object] = []
+    earlier_keys: list[object] = []
     for entry in node.value if isinstance(node, yaml.CollectionNode) else []:
         child = entry
         if isinstance(node, yaml.MappingNode):
             key, child = entry
-            problem = f"the key {key.value} appears twice: keep one" if key.value in names else None
+            problem = None
             if key.tag not in (_TAG + "str", _TAG + "merge"):
                 problem = (
                     "a key that is not text (in YAML 1.1, no and on are not): put it in quotes"
                 )
+            elif key.value in earlier_keys:
+                problem = f"the key {key.value} appears twice: keep one"
             if problem:
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            names.append(key.value)
+            earlier_keys.append(key.value)
         _require_unique_text_keys(child)

@@ -42,7 +42,8 @@ def get_trial_result_path() -> str:
 def read_trial_conditions() -> Fields:
     """Return ``{boot, device}``, the conditions on which the result of a trial of KVM depends.
 
-    boot: the ID of the host's boot.  device: whether /dev/kvm exists.
+    boot: the ID of the host's boot.
+    device: whether /dev/kvm exists.
     A stored result counts only while these values are the same.  The workflow compares them, too,
     and tries KVM again if they changed.
     """
@@ -60,9 +61,9 @@ def read_known_accelerator() -> Fields:
             "accelerator": "tcg",
             "accelerator_reason": f"there is no {DEVICE}: the machine offers no KVM",
         }
-    stored: Fields = read_json(get_trial_result_path()) or {}
-    if stored.get("circumstances") == read_trial_conditions():
-        return dict(stored["finding"])
+    trial_result: Fields = read_json(get_trial_result_path()) or {}
+    if trial_result.get("circumstances") == read_trial_conditions():
+        return dict(trial_result["finding"])
     reason = f"{DEVICE} exists; whether it runs a guest `python3 -m strata image` tests"
     return {"accelerator": None, "accelerator_reason": reason}
 
@@ -71,9 +72,9 @@ def run_kvm_trial(kernel: str) -> Fields:
     """Boot a short guest under KVM; keep and return ``{accelerator, accelerator_reason}``.
 
     kernel: the path of the guest's kernel, which is the image's.
-    The guest is killed after TIME_LIMIT seconds, which STRATA_PATIENCE multiplies.  Writes the
-    result, which :func:`read_known_accelerator` reads, and a log.  If the guest does not report
-    back, the accelerator is tcg; that is not an error.
+    Runs QEMU as root.  The guest is killed after TIME_LIMIT seconds, which STRATA_PATIENCE
+    multiplies.  Writes the result, which :func:`read_known_accelerator` reads, and a log.  If the
+    guest does not report back, the accelerator is tcg; that is not an error.
     """
     limit = scale_timeout(TIME_LIMIT)
     # `timeout` kills QEMU, which runs as root.  capture_output waits 10 s longer, so that its own

@@ -7,9 +7,12 @@ from strata.util.data_types import Fields
 
 
 def _ensure_child(parent: Element, tag: str, /, **attributes: str) -> Element:
-    """Return an XML element's first child with a tag, created if missing, with these attributes.
+    """Create an XML element's child with a tag if it is missing, set its attributes, and return it.
 
-    Other attributes of the child stay, so that several settings can share an element.
+    parent: the element.
+    tag: the child's tag; if several children have it, the first is taken.
+    attributes: the attributes to set.  Others of the child stay, so that several settings can share
+    an element.
     """
     child = parent.find(tag)
     if child is None:
@@ -34,8 +37,8 @@ def add_domain_settings(xml: str, extra: Fields) -> str:
         _ensure_child(domain, "iothreads").text = "1"
         for disk in domain.findall("devices/disk[@device='disk']"):
             _ensure_child(disk, "driver", iothread="1")
-    for cell, node in enumerate(extra["memory_nodes"] or []):
-        binding = {"cellid": str(cell), "mode": "strict", "nodeset": str(node)}
+    for guest_node, host_node in enumerate(extra["memory_nodes"] or []):
+        binding = {"cellid": str(guest_node), "mode": "strict", "nodeset": str(host_node)}
         ElementTree.SubElement(_ensure_child(domain, "numatune"), "memnode", binding)
     if extra["emulator"]:
         tuning = _ensure_child(domain, "cputune")

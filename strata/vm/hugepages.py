@@ -15,8 +15,8 @@ COMPACT_MEMORY = ["sh", "-c", "echo 1 >/proc/sys/vm/compact_memory"]
 def _read_page_count(folder: str, counter: str) -> int:
     """Return a number of huge pages of 2 MiB, as the kernel counts them.
 
-    folder: the kernel's folder of the host's pages, or of those of a memory node.
-    counter: nr (all reserved pages) or free.
+    folder: :data:`HOST`, or :data:`NODE` with the number of a memory node.
+    counter: "nr" (all reserved pages) or "free".
     Raises OSError if the kernel has no such pages.
     """
     with open(f"{folder}/{counter}_hugepages") as file:
@@ -26,7 +26,7 @@ def _read_page_count(folder: str, counter: str) -> int:
 def _build_reserve_command(folder: str, count: int) -> list[str]:
     """Return the command, for root, that sets the number of huge pages that a folder reserves.
 
-    folder: the kernel's folder of the host's pages, or of those of a memory node.
+    folder: :data:`HOST`, or :data:`NODE` with the number of a memory node.
     count: the number of all reserved pages, in use or free.  If the kernel lacks memory, it
     reserves fewer without an error.
     """
@@ -36,16 +36,19 @@ def _build_reserve_command(folder: str, count: int) -> list[str]:
 def _count_needed_pages(machines: list[WantedMachine]) -> Counter[str]:
     """Return the huge pages of 2 MiB that machines need: the kernel's folder → number of pages.
 
-    The folders are those of memory nodes if all machines are bound to nodes, else the host's.
-    A machine's memory is a whole number of such pages.
+    machines: the settings of the machines; the memory of each is a whole number of such pages.
+    The result has a folder of each memory node (:data:`NODE`) if all machines are bound to nodes,
+    else only the host's folder (:data:`HOST`).
     """
     if not _is_memory_bound(machines):
         return Counter({HOST: sum(machine["memory_mib"] // 2 for machine in machines)})
     pages: Counter[str] = Counter()
     for machine in machines:
-        nodes = machine["extra"]["memory_nodes"]
-        for cell, node in zip(machine["numa"] or [], nodes, strict=True):
-            pages[NODE.format(node=node)] += cell["memory"] // 2
+        host_nodes = machine["extra"]["memory_nodes"]
+        guest_nodes = machine["numa"] or []
+        for guest_node, host_node in zip(guest_nodes, host_nodes, strict=True):
+            # The memory is in MiB, and a page has two.
+            pages[NODE.format(node=host_node)] += guest_node["memory"] // 2
     return pages
 
 
@@ -58,30 +61,40 @@ def reserve_huge_pages(machines: list[WantedMachine], context: Context) -> str |
     """Reserve huge pages of 2 MiB for the memory of all machines; return why that failed, or None.
 
     machines: the settings of the machines.
-    context: the context of the system.  The commands that return the pages to the kernel are
-    written into the journal first; pages in use stay reserved until their machine ends.
-    After a failure, the earlier number of pages is restored.  The reason appears in the records.
+    context: the context of the system.
+    The commands that return the pages to the kernel are written into the journal first; pages in
+    use stay reserved until their machine ends.  After a failure, the earlier number of pages is
+    restored.  The reason, which appears in the records, is, for example, "the host could reserve
+    100 of 512 huge pages of 2 MiB".
     """
-    needed = _count_needed_pages(machines)
+    # For each folder of the kernel: the pages that the machines need, and those reserved before.
+    needed_counts = _count_needed_pages(machines)
     try:
-        before = {folder: _read_page_count(folder, "nr") for folder in needed}
+        counts_before = {folder: _read_page_count(folder, "nr") for folder in needed_counts}
     except OSError:
         return "the host's kernel has no huge pages of 2 MiB"
-    undo_commands = [_build_reserve_command(folder, count) for folder, count in before.items()]
+    undo_commands = [
+        _build_reserve_command(folder, count) for folder, count in counts_before.items()
+    ]
     # `find` prints nothing: a failed return of pages is not an error.
     cleanup = {"root": True, "find": ["true"], "remove": undo_commands}
     context.note_cleanup({"kind": "huge pages", "id": context.id, **cleanup})
     # Only contiguous memory can become huge pages.  Errors show in the number of pages below.
     capture_output(wrap_as_root(COMPACT_MEMORY), check=False)
-    for folder, count in needed.items():
-        missing = max(0, count - _read_page_count(folder, "free"))
-        capture_output(
-            wrap_as_root(_build_reserve_command(folder, before[folder] + missing)), check=False
-        )
-    reserved = sum(min(_read_page_count(folder, "free"), count) for folder, count in needed.items())
-    if reserved == needed.total():
+    for folder, needed_count in needed_counts.items():
+        further_count = max(0, needed_count - _read_page_count(folder, "free"))
+        reserve = _build_reserve_command(folder, counts_before[folder] + further_count)
+        capture_output(wrap_as_root(reserve), check=False)
+    reserved_count = 0
+    for folder, needed_count in needed_counts.items():
+        # Free pages beyond the need do not make up for those that another folder lacks.
+        reserved_count += min(_read_page_count(folder, "free"), needed_count)
+    if reserved_count == needed_counts.total():
         return None
     for command in undo_commands:
         capture_output(wrap_as_root(command), check=False)
     location = " on the memory nodes of its CPUs" if _is_memory_bound(machines) else ""
-    return f"the host could reserve {reserved} of {needed.total()} huge pages of 2 MiB{location}"
+    return (
+        f"the host could reserve {reserved_count} of {needed_counts.total()} huge pages of 2 MiB"
+        f"{location}"
+    )

@@ -1,5 +1,6 @@
-"""Strata's objects in libvirt, recognized by name: network, storage pool, domains, volumes.
+"""Create, find and remove Strata's objects in libvirt: network, storage pool, domains, volumes.
 
+Strata's objects are recognized by their names.
 Every name is :func:`strata.util.paths.get_name_prefix`, or begins with it: no other object is
 touched.  The prefix itself is the name of the network, of its bridge (15 characters at most) and of
 the storage pool.
@@ -43,7 +44,11 @@ def start_libvirt_daemon() -> None:
 def run_virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
     """Run virsh as root with these arguments, and return its standard output.
 
-    timeout: in seconds.  Raises UserError with virsh's message if it fails and `check` is set.
+    arguments: virsh's command, such as "list", and its arguments.
+    check: whether a failure of virsh is an error; otherwise the output may be empty.
+    timeout: seconds, which STRATA_PATIENCE multiplies.
+    Raises UserError with virsh's message if it fails and `check` is set, and MachineError if it
+    takes too long.
     """
     argv = ["virsh", "--quiet", "--connect", "qemu:///system", *arguments]
     return capture_output(wrap_as_root(argv), timeout, check).stdout
@@ -52,8 +57,8 @@ def run_virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
 def list_domains() -> list[str]:
     """Return the names of Strata's domains, running or not, found by the prefix of their names.
 
-    strata.vm.machine forms the names, ``PREFIX-DIGEST``.  Raises UserError if libvirt does not
-    answer.
+    strata/vm/machine.py forms the names, ``PREFIX-DIGEST``.
+    Raises UserError if libvirt does not answer.
     """
     names = run_virsh("list", "--all", "--name").split()
     return [name for name in names if name.startswith(f"{get_name_prefix()}-")]
@@ -62,7 +67,8 @@ def list_domains() -> list[str]:
 def compute_interface_addresses(subnet: str, number: int) -> tuple[str, str]:
     """Return (MAC address, IP address) of a machine's network interface.
 
-    subnet: the machines' network, as ADDRESS/24.  number: the number of the machine, from 0.
+    subnet: the machines' network, as ADDRESS/24.
+    number: the number of the machine, from 0.
     The same home folder, network and number must always give the same addresses: a snapshot cannot
     be restored with others.
     """
@@ -72,36 +78,39 @@ def compute_interface_addresses(subnet: str, number: int) -> tuple[str, str]:
     return f"52:54:00:{digest[:3].hex(':')}", str(address)
 
 
-def format_network_xml(subnet: str, machines: int = 1) -> str:
+def format_network_xml(subnet: str, machine_count: int = 1) -> str:
     """Return the XML of the machines' network: an isolated bridge with a fixed address for each.
 
-    subnet: the network, as ADDRESS/24.  machines: the number of machines, at least one.
+    subnet: the network, as ADDRESS/24.
+    machine_count: the number of machines, at least one.
     Bridge and network have the same name, by which the client's link finds the bridge.
     """
     network = ipaddress.ip_network(subnet)
-    hosts = [compute_interface_addresses(subnet, number) for number in range(machines)]
-    reserved = "".join(f"<host mac='{mac}' ip='{address}'/>" for mac, address in hosts)
-    _, first = hosts[0]
-    _, last = hosts[-1]
+    interfaces = [compute_interface_addresses(subnet, number) for number in range(machine_count)]
+    reservations = "".join(f"<host mac='{mac}' ip='{address}'/>" for mac, address in interfaces)
+    _, first_address = interfaces[0]
+    _, last_address = interfaces[-1]
     return (
         f"<network><name>{get_name_prefix()}</name>"
         f"<bridge name='{get_name_prefix()}' stp='off' delay='0'/><dns enable='no'/>"
         f"<ip address='{network.network_address + 1}' netmask='{network.netmask}'>"
-        f"<dhcp><range start='{first}' end='{last}'/>{reserved}</dhcp></ip></network>"
+        f"<dhcp><range start='{first_address}' end='{last_address}'/>{reservations}</dhcp>"
+        "</ip></network>"
     )
 
 
-def create_network(machines: int = 1) -> str:
+def create_network(machine_count: int = 1) -> str:
     """Create the machines' network, replacing an earlier one, and a missing storage pool.
 
-    machines: the number of machines that get an address.  Returns the network, as ADDRESS/24.
+    machine_count: the number of machines that get an address.
+    Returns the network, as ADDRESS/24.
     No machine may be up: it would lose its network.
     Raises UserError if the network or the pool cannot be created.
     """
     # This fails if no earlier network exists.
     run_virsh("net-destroy", get_name_prefix(), check=False)
     subnet = addresses.find_free_subnet(addresses.read_host_routes(), FIRST_SUBNET)
-    create_libvirt_object("net-create", format_network_xml(subnet, machines))
+    create_libvirt_object("net-create", format_network_xml(subnet, machine_count))
     pool = vagrant_box.get_machine_cache_path("pool")
     os.makedirs(pool, exist_ok=True)
     if get_name_prefix() not in run_virsh("pool-list", "--name").split():
@@ -127,24 +136,25 @@ def remove_domains(only_name: str | None = None) -> list[str]:
     A missing domain is not an error.  Raises UserError if libvirt does not answer, or if a
     domain still exists afterwards.
     """
-    removed = [name for name in list_domains() if only_name in (None, name)]
-    for name in removed:
+    names = [name for name in list_domains() if only_name in (None, name)]
+    for name in names:
         # A kill, unlike virsh, saves the time in which QEMU writes its disks, which are deleted.
         if pid := find_domain_process(name):
             capture_output(wrap_as_root(["kill", "-KILL", "--", str(pid)]), check=False)
-            # The kernel needs some time to free the process's memory.
+            # The kernel needs some seconds to free the process's memory.
             wait_for_process(pid, 10)
         # Each command fails if libvirt has already done it.
         run_virsh("destroy", name, check=False)
         run_virsh(
             "undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False
         )
-    remaining = set(removed) & set(list_domains())
-    if remaining:
-        name = min(remaining)
+    names_after_removal = set(names) & set(list_domains())
+    if names_after_removal:
+        name = min(names_after_removal)
         raise UserError(f"libvirt did not remove the domain {name}: see `virsh list --all`")
-    volumes = vagrant_box.remove_volumes(only_name or f"{get_name_prefix()}-")
-    return [*(f"domain {name}" for name in removed), *(f"volume {name}" for name in volumes)]
+    volume_names = vagrant_box.remove_volumes(only_name or f"{get_name_prefix()}-")
+    phrases = [f"domain {name}" for name in names]
+    return phrases + [f"volume {name}" for name in volume_names]
 
 
 def find_domain_process(name: str) -> int | None:
@@ -153,9 +163,9 @@ def find_domain_process(name: str) -> int | None:
     name: the name of the domain.
     Reads the file in which libvirt keeps the ID, as root; libvirt need not answer.
     """
-    pid = capture_output(
-        wrap_as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False
-    ).stdout.strip()
+    # check=False: a domain that does not run has no such file, and `pid` is then empty.
+    read_pid = wrap_as_root(["cat", "--", f"{PROCESSES}/{name}.pid"])
+    pid = capture_output(read_pid, check=False).stdout.strip()
     path = f"/proc/{pid}/cmdline"
     # The domain may have ended, and another process may have its ID by now: QEMU's process is
     # recognized by the argument `-name guest=NAME,...`, with which libvirt starts it.
@@ -171,9 +181,9 @@ def remove_libvirt_objects() -> list[str]:
     """
     if not is_libvirt_answering():
         return []
-    removed = remove_domains()
+    phrases = remove_domains()
     for kind, description in (("net", "network"), ("pool", "storage pool")):
         if get_name_prefix() in run_virsh(f"{kind}-list", "--name").split():
             run_virsh(f"{kind}-destroy", get_name_prefix(), check=False)
-            removed.append(f"{description} {get_name_prefix()}")
-    return removed
+            phrases.append(f"{description} {get_name_prefix()}")
+    return phrases

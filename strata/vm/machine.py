@@ -78,7 +78,7 @@ class Machine:
         owner = run.identify_run_process()
         with count_one_off_time():
             self.wanted = self.prepare_machine()
-        is_restored = (
+        uses_snapshot = (
             self.options["fresh"] == "snapshot"
             # A cell that runs outside of a workflow has no later system to use the snapshot.
             and owner["pid"] != os.getpid()
@@ -86,25 +86,28 @@ class Machine:
             and not self.wanted["passthrough"]
         )
         restore_seconds = None
-        if is_restored:
+        if uses_snapshot:
             with count_one_off_time():
-                name = self._ensure_snapshot(owner)
-            restore_seconds = self._restore_snapshot(name, owner)
+                snapshot_name = self._ensure_snapshot(owner)
+            restore_seconds = self._restore_snapshot(snapshot_name, owner)
         else:
             self._boot_machine()
         with count_one_off_time():
-            if not is_restored:
+            if not uses_snapshot:
+                # A snapshot was saved after the warm-up.
                 self._run_warmup()
             profile = self.options["settings"]
-            observed = applied.observe_machine(self.folder, self.wanted, profile, self.refused)
+            observed_facts = applied.observe_machine(
+                self.folder, self.wanted, profile, self.refused
+            )
         return {
             "accelerator": self.options["accelerator"],
             "accelerator_reason": acceleration.read_known_accelerator()["accelerator_reason"],
             "profile": self.options["profile"],
-            "started": "snapshot" if is_restored else "boot",
+            "started": "snapshot" if uses_snapshot else "boot",
             **self.booted,
             "restore_seconds": restore_seconds,
-            **observed,
+            **observed_facts,
         }
 
     def prepare_machine(self) -> WantedMachine:
@@ -125,15 +128,17 @@ class Machine:
         part_count = self.context.part_count
         box = vagrant_box.require_box(self.image["recipe"])
         machines = self._resolve_all_machines()
-        inputs = [self.options, machines[part], part, part_count, box["box"], box["host_key"]]
-        digest = sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:8]
+        domain_inputs = [
+            self.options, machines[part], part, part_count, box["box"], box["host_key"],
+        ]  # fmt: skip
+        digest = sha256(json.dumps(domain_inputs, sort_keys=True).encode()).hexdigest()[:8]
         name = f"{paths.get_name_prefix()}-{digest}"
         libvirt.start_libvirt_daemon()
         subnet, refusal = self._prepare_shared_host(machines)
         if refusal:
             self.refused["huge_pages"] = refusal
         mac, address = libvirt.compute_interface_addresses(subnet, part)
-        requested: WantedMachine = {
+        machine_settings: WantedMachine = {
             **machines[part],
             "huge_pages": machines[part]["huge_pages"] and not refusal,
             "huge_pages_refused": refusal,
@@ -149,8 +154,8 @@ class Machine:
         }
         key = os.path.join(box["folder"], "key")
         ssh.write_ssh_configuration(self.folder, address, key, box["host_key"])
-        write_json(os.path.join(self.folder, "vm.json"), requested)
-        return requested
+        write_json(os.path.join(self.folder, "vm.json"), machine_settings)
+        return machine_settings
 
     def _prepare_shared_host(self, machines: list[WantedMachine]) -> tuple[str, str | None]:
         """Return (the machines' network, why they have no huge pages or None).
@@ -194,13 +199,13 @@ class Machine:
             )
             for part in range(machine_count)
         ]
-        mib = machines[0]["memory_mib"]
-        available_mib = memory_bytes // settings.MIB
-        if machine_count > 1 and machine_count * mib > available_mib:
+        machine_mib = machines[0]["memory_mib"]
+        host_mib = memory_bytes // settings.MIB
+        if machine_count > 1 and machine_count * machine_mib > host_mib:
             raise UserError(
                 f"config.yaml: vm.profiles.{self.options['profile']}.memory: {machine_count} "
-                f"machines of {mib} MiB do not fit in {available_mib} MiB; give each less, or say "
-                "host"
+                f"machines of {machine_mib} MiB do not fit in {host_mib} MiB; give each less, or "
+                "say host"
             )
         return machines
 
@@ -226,10 +231,11 @@ class Machine:
         """
         snapshot.remove_orphaned_snapshots()
         # A snapshot fits only its own network and its own kind of memory.
-        names = [self.wanted["name"], self.wanted["subnet"].split(".")[2]]
+        third_subnet_byte = self.wanted["subnet"].split(".")[2]
+        name_parts = [self.wanted["name"], third_subnet_byte]
         if self.wanted["huge_pages"]:
-            names.append("huge")
-        booted_name = "-".join(names)
+            name_parts.append("huge")
+        booted_name = "-".join(name_parts)
         # Without a warm-up, both names are equal.
         warm_name = "-".join([booted_name, *sorted(self.warmup)])
         if snapshot.has_snapshot(warm_name, owner):
@@ -249,7 +255,8 @@ class Machine:
     def _save_snapshot(self, name: str, owner: Fields) -> None:
         """Save the machine as a snapshot for this run, which stops the machine.
 
-        name: the name of the snapshot.  owner: the process of the run.
+        name: the name of the snapshot.
+        owner: the process of the run, ``{pid, start}``.
         Raises UserError if the machine cannot be saved.
         """
         # A restored machine would not recognize this ssh connection.
@@ -272,17 +279,18 @@ class Machine:
     def _restore_snapshot(self, name: str, owner: Fields) -> float:
         """Restore the machine from a snapshot of this run, and set its clock to the host's.
 
-        name: the name of the snapshot.  owner: the process of the run.
-        Returns the seconds that this took, up to the end of the machine's first command.
+        name: the name of the snapshot.
+        owner: the process of the run, ``{pid, start}``.
+        Returns the seconds from the beginning to the end of the machine's first command, rounded to
+        milliseconds.
         Raises UserError if the machine is not restored, or does not answer.
         """
-        started = time.monotonic()
+        start = time.monotonic()
         snapshot.restore_snapshot(name, owner)
         # The machine's clock stopped when the machine was saved.
-        ssh.run_in_machine(
-            self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120
-        )
-        return round(time.monotonic() - started, 3)
+        set_clock = ["date", "--utc", "--set", f"@{time.time():.3f}"]
+        ssh.run_in_machine(self.folder, set_clock, timeout=120)
+        return round(time.monotonic() - start, 3)
 
     def _boot_machine(self) -> None:
         """Define the machine and boot it; remove it and try again if that fails.
@@ -323,10 +331,10 @@ class Machine:
         """
         timeout = scale_timeout(BOOT_TIMEOUT[self.options["accelerator"]])
         deadline = time.monotonic() + timeout
-        process = libvirt.find_domain_process(self.wanted["name"])
+        pid = libvirt.find_domain_process(self.wanted["name"])
         while not _is_ssh_answering(self.wanted["address"]):
             # This wait of 0.05 s also paces the loop.
-            if process is None or wait_for_process(process, 0.05):
+            if pid is None or wait_for_process(pid, 0.05):
                 raise UserError("QEMU ended")
             # Under emulation, the kernel sometimes loses a race when it patches its own code.
             with open(self.wanted["console"], errors="replace") as file:
@@ -336,29 +344,31 @@ class Machine:
                 raise UserError(f"no ssh answered within {timeout:g} s")
 
 
-def define_machine(folder: str, requested: WantedMachine) -> None:
+def define_machine(folder: str, machine_settings: WantedMachine) -> None:
     """Define the machine in libvirt, with its console and data disk, without starting it.
 
     folder: the folder of the system, whose vm.json Vagrant reads.
-    requested: the content of vm.json.
+    machine_settings: the content of vm.json.
     The first definition from a box copies the box's disk into the storage pool.  A file with the
     extension ``.whole`` marks a complete copy, and is removed together with the copy.
     Raises UserError if Vagrant or libvirt fails; what was done until then is not undone.
     """
-    _create_console(requested["console"])
-    _create_data_disk(requested)
+    _create_console(machine_settings["console"])
+    _create_data_disk(machine_settings)
     # Vagrant copies the disk of a box into the pool once, and then assumes that an existing copy is
     # complete.
-    copy = f"{requested['box']}{vagrant_box.COPY}"
-    complete = vagrant_box.get_machine_cache_path("pool", f"{copy}.whole")
-    if not os.path.exists(complete):
-        vagrant_box.remove_volumes(copy)
+    copy_name = f"{machine_settings['box']}{vagrant_box.COPY}"
+    mark_path = vagrant_box.get_machine_cache_path("pool", f"{copy_name}.whole")
+    if not os.path.exists(mark_path):
+        vagrant_box.remove_volumes(copy_name)
     libvirt.run_virsh("pool-refresh", paths.get_name_prefix())
     _run_vagrant(folder)
-    write_text(complete, "")
+    write_text(mark_path, "")
     # The definition is replaced by one that adds the settings that Vagrant cannot write.
-    xml = libvirt.run_virsh("dumpxml", "--inactive", requested["name"])
-    libvirt.create_libvirt_object("define", domain.add_domain_settings(xml, requested["extra"]))
+    xml = libvirt.run_virsh("dumpxml", "--inactive", machine_settings["name"])
+    libvirt.create_libvirt_object(
+        "define", domain.add_domain_settings(xml, machine_settings["extra"])
+    )
 
 
 def _create_console(path: str) -> None:
@@ -373,16 +383,16 @@ def _create_console(path: str) -> None:
     capture_output(wrap_as_root(["install", *owner, "/dev/null", path]))
 
 
-def _create_data_disk(requested: WantedMachine) -> None:
+def _create_data_disk(machine_settings: WantedMachine) -> None:
     """Create a machine's sparse data disk in the storage pool, with an ext4 file system.
 
-    requested: the settings of the machine; `data_disk` and `data_disk_bytes` are read.
+    machine_settings: the settings of the machine; `data_disk` and `data_disk_bytes` are read.
     An earlier disk of this name is overwritten.  applied.prepare_guest mounts the disk by its
     label.  The file system is initialized completely here: otherwise the guest's kernel would do so
     during a measurement.
     """
-    path = vagrant_box.get_machine_cache_path("pool", requested["data_disk"])
-    kib = requested["data_disk_bytes"] // 1024
+    path = vagrant_box.get_machine_cache_path("pool", machine_settings["data_disk"])
+    kib = machine_settings["data_disk_bytes"] // 1024
     # -m 0: no blocks are reserved for root, as whom all programs run anyway.
     options = ["-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
     options += ["-E", "lazy_itable_init=0,lazy_journal_init=0"]
@@ -415,10 +425,12 @@ def _run_vagrant(folder: str) -> None:
 def _is_ssh_answering(address: str) -> bool:
     """Return whether an ssh server answers at an IP address, within about 10 seconds.
 
+    address: the IP address; the port is 22.
     A port that is open is not enough: the server must send the beginning of ssh's greeting.
     """
     try:
         with socket.create_connection((address, 22), timeout=1) as connection:
+            # An emulated machine takes seconds to start the server's process.
             connection.settimeout(10)
             return connection.recv(4) == b"SSH-"
     except OSError:

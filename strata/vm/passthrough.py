@@ -62,29 +62,31 @@ def explain_unusable_device(address: str, accelerator: str) -> str | None:
     return None
 
 
-def set_card_address(folder: str, requested: WantedMachine) -> str:
+def set_card_address(folder: str, machine_settings: WantedMachine) -> str:
     """Set the IP address of the guest's passed-through network card; return the observed address.
 
     folder: the folder of the system, with the ssh configuration.
-    requested: the settings of the machine, whose `card` is not None.
+    machine_settings: the settings of the machine, whose `card` is not None.
     Writes a network configuration in the guest, and waits up to LINK_TIMEOUT seconds for the link.
     Raises UserError if the guest does not have exactly one such card, or if it has no link.
     """
     # This is for type checkers: the caller has checked it.
-    assert requested["card"]
-    address = requested["card"]["address"]
-    script = ["sh", "-c", _SET_ADDRESS, "strata", requested["mac"], address]
+    assert machine_settings["card"]
+    address = machine_settings["card"]["address"]
+    script = ["sh", "-c", _SET_ADDRESS, "strata", machine_settings["mac"], address]
     # The first line has the names of the cards; a second line has the address, if one card exists
     # and has a link.  The timeout is longer than the script waits for the link.
-    cards, *addresses = ssh.run_in_machine(folder, script, timeout=180).splitlines()
-    if not addresses:
+    output = ssh.run_in_machine(folder, script, timeout=180)
+    card_names, *observed_addresses = output.splitlines()
+    if not observed_addresses:
+        devices = ", ".join(machine_settings["passthrough"])
         raise UserError(
-            f"the guest has no card with {address}: of {', '.join(requested['passthrough'])} it "
-            f"has drivers for {cards or 'none'}; there must be one (image.kernel: hardware has the "
-            f"drivers of all), whose link is up within {LINK_TIMEOUT} s: see that it is plugged "
-            "in, and up on the host's side"
+            f"the guest has no card with {address}: of {devices} it has drivers for "
+            f"{card_names or 'none'}; there must be one (image.kernel: hardware has the drivers of "
+            f"all), whose link is up within {LINK_TIMEOUT} s: see that it is plugged in, and up on "
+            "the host's side"
         )
-    return addresses[0]
+    return observed_addresses[0]
 
 
 def find_network_interface(address: str) -> str:
@@ -93,11 +95,12 @@ def find_network_interface(address: str) -> str:
     address: the PCI address of the virtual function.
     Raises UserError if the device is not a virtual function of an interface of this host.
     """
-    devices = sorted(glob.glob(f"{DEVICES}/{address}/physfn/net/*"))
-    if not devices:
+    interface_paths = sorted(glob.glob(f"{DEVICES}/{address}/physfn/net/*"))
+    if not interface_paths:
         raise UserError(
             f"device {address} is not a virtual function of a network card that this host has: a "
             "client of this host does not reach the machine over it; a second machine may (client: "
             "{ssh: …})"
         )
-    return os.path.basename(devices[0])
+    # A card with several interfaces: the first by name is taken.
+    return os.path.basename(interface_paths[0])

@@ -1,4 +1,6 @@
-"""All settings of a machine, computed from profile, host and accelerator by pure functions.
+"""Compute all settings of a virtual machine from its profile, the host and the accelerator.
+
+The functions read no file and change nothing.
 
 ``vagrant/Vagrantfile`` reads the result.  What Vagrant cannot write, :mod:`strata.vm.domain` adds
 to libvirt's domain before the machine starts.
@@ -14,13 +16,7 @@ from strata.util.units import parse_size
 
 GIB = 1024**3
 MIB = 1024**2
-# A model without AVX, whose emulation is slow, and without cx16: QEMU 7.2 corrupts flags when it
-# emulates cmpxchg16b, and Linux 6.12 panics.
-EMULATED_CPU = {
-    "mode": "custom",
-    "model": "Nehalem",
-    "features": [{"name": "cx16", "policy": "disable"}],
-}
+
 # Without these kernel arguments, a guest distrusts the emulated clock, and takes a busy host for a
 # stuck CPU.
 EMULATED_ARGUMENTS = "tsc=reliable no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
@@ -29,7 +25,7 @@ NEEDED = "needed"
 # The largest share of such a machine's memory that the workloads may fill: its kernel needs some.
 MAX_MEMORY_SHARE = 0.9
 # The least memory of such a machine, in GiB.
-LEAST_GIB = 4
+MIN_GIB = 4
 # The settings that a profile leaves out; schemas/vm.schema.json explains each.
 DEFAULTS: dict[str, Any] = {
     "cpus": "host",
@@ -60,7 +56,7 @@ def complete_profile(profile: Fields | None, scale: str, memory_bytes: int = 0) 
     merged = DEFAULTS | (profile or {})
     settings = {key: select_value_at_scale(value, scale) for key, value in merged.items()}
     if settings["memory"] == NEEDED:
-        gib = max(LEAST_GIB, math.ceil(memory_bytes / MAX_MEMORY_SHARE / GIB))
+        gib = max(MIN_GIB, math.ceil(memory_bytes / MAX_MEMORY_SHARE / GIB))
         settings["memory"] = f"{gib}GiB"
     return settings
 
@@ -74,7 +70,8 @@ def compute_spare_memory(total: int) -> int:
     has ``memory: host``.
     """
     host_bytes = max(total // 8, 2 * GIB)
-    return max(total - host_bytes, total // 2) // (64 * MIB) * (64 * MIB)
+    spare_bytes = max(total - host_bytes, total // 2)
+    return spare_bytes // (64 * MIB) * (64 * MIB)
 
 
 def compute_cpu_topology(cpus: list[Fields]) -> dict[str, int] | None:
@@ -132,7 +129,12 @@ def _list_machine_cpus(
 
 
 def _count_cpus_per_machine(topology: list[Fields], machine_count: int) -> int:
-    """Return how many of the host's CPUs each of several equal machines gets; at least one."""
+    """Return how many of the host's CPUs each of several equal machines gets; at least one.
+
+    topology: the host's CPUs.
+    machine_count: the number of machines.
+    If the division leaves a remainder, these CPUs belong to no machine.
+    """
     return max(1, len(topology) // machine_count)
 
 
@@ -149,15 +151,16 @@ def resolve_machine_settings(
 
     profile: a complete profile, as :func:`complete_profile` returns it.
     topology: the host's CPUs, as :func:`strata.host.capacity.read_topology` returns them.
-    memory_bytes: the host's memory.  accelerator: kvm or tcg.
+    memory_bytes: the host's memory.
+    accelerator: "kvm" or "tcg" (emulation).
     part: the machine's number, from 0.
     machine_count: the number of equal machines, which share CPUs and memory evenly.
-    mask: the CPUs that the experiment is restricted to; None: all.
+    mask: a list such as "0-1,3" of the CPUs that the experiment is restricted to; None: all.
     A setting that does not apply is None or empty.  vagrant/Vagrantfile relies on the keys.  A
     snapshot fits only machines whose settings are all equal.
     :func:`strata.vm.domain.add_domain_settings` reads `extra`, except the kernel's `arguments`.
     """
-    is_kvm = accelerator == "kvm"
+    uses_kvm = accelerator == "kvm"
     vcpus = _count_cpus_per_machine(topology, machine_count)
     if profile["cpus"] != "host":
         vcpus = int(profile["cpus"])
@@ -167,10 +170,10 @@ def resolve_machine_settings(
     if profile["topology"] == "host" and vcpus <= len(topology):
         guest_topology = compute_cpu_topology(cpus)
     # The guest has memory nodes only if it has the host's topology.
-    nodes = None
+    guest_nodes = None
     host_nodes = None
     if guest_topology:
-        nodes = _divide_memory_by_node(cpus, memory_mib)
+        guest_nodes = _divide_memory_by_node(cpus, memory_mib)
         host_nodes = _list_host_nodes(cpus, topology) if profile["pin"] else None
     affinity = {}
     if profile["pin"]:
@@ -178,21 +181,21 @@ def resolve_machine_settings(
     emulator_cpus = None
     if profile["pin_emulator"]:
         emulator_cpus = _list_emulator_cpus(vcpus, topology, part, machine_count)
-    disk = {}
+    disk_modes = {}
     for key in ("cache", "io"):
         if profile[f"disk_{key}"] != "default":
-            disk[key] = profile[f"disk_{key}"]
+            disk_modes[key] = profile[f"disk_{key}"]
     queues = vcpus if profile["queues"] == "cpus" else int(profile["queues"])
     return {
         "cpus": vcpus,
         "memory_mib": memory_mib,
-        "driver": "kvm" if is_kvm else "qemu",
-        "cpu": _choose_cpu_model(profile["topology"], is_kvm),
+        "driver": "kvm" if uses_kvm else "qemu",
+        "cpu": _choose_cpu_model(profile["topology"], uses_kvm),
         "topology": guest_topology,
         "affinity": affinity,
-        "numa": nodes,
+        "numa": guest_nodes,
         "huge_pages": profile["huge_pages"],
-        "disk": disk,
+        "disk": disk_modes,
         "data_disk_bytes": parse_size(profile["data_disk"]),
         "passthrough": profile["passthrough"],
         "card": profile.get("card"),
@@ -200,45 +203,62 @@ def resolve_machine_settings(
             # All threads that the profile does not pin run on these CPUs.
             "mask": mask,
             # Only the CPU model host-passthrough can show the host's caches.
-            "host_caches": bool(guest_topology and is_kvm),
+            "host_caches": guest_topology is not None and uses_kvm,
             "emulator": emulator_cpus,
             "iothread": profile["iothread"],
             # QEMU under emulation has no vhost-net.
-            "vhost": profile["vhost"] and is_kvm,
+            "vhost": profile["vhost"] and uses_kvm,
             "queues": queues if queues > 1 else None,
             "memory_nodes": host_nodes,
-            "arguments": None if is_kvm else EMULATED_ARGUMENTS,
+            "arguments": None if uses_kvm else EMULATED_ARGUMENTS,
         },
     }
 
 
-def _resolve_memory(requested: str, memory_bytes: int, machine_count: int) -> int:
+def _resolve_memory(profile_memory: str, memory_bytes: int, machine_count: int) -> int:
     """Return the MiB of memory of one of several equal machines, in whole huge pages of 2 MiB.
 
-    requested: the size in the profile; "host": an equal share of the memory that the host spares.
-    memory_bytes: the host's memory.  machine_count: the number of machines.
+    profile_memory: the size in the profile, such as "2GiB"; "host": an equal share of the memory
+    that the host spares.
+    memory_bytes: the host's memory.
+    machine_count: the number of machines, at least 1.
+    The result is rounded down.
     """
-    share = compute_spare_memory(memory_bytes) // machine_count
-    size = share if requested == "host" else parse_size(requested)
-    return size // MIB // 2 * 2
+    if profile_memory == "host":
+        machine_bytes = compute_spare_memory(memory_bytes) // machine_count
+    else:
+        machine_bytes = parse_size(profile_memory)
+    return machine_bytes // MIB // 2 * 2
 
 
-def _choose_cpu_model(topology: str, is_kvm: bool) -> Fields:
+def _choose_cpu_model(topology: str, uses_kvm: bool) -> Fields:
     """Return libvirt's CPU model, ``{mode, features}``; under emulation also `model`.
 
-    topology: the topology of the profile; for "host", the guest's CPU must be equal to the host's.
-    is_kvm: whether the machine runs under KVM.
+    topology: the profile's topology, "flat" or "host"; for "host", the guest's CPU must be equal to
+    the host's.
+    uses_kvm: whether the machine runs under KVM; otherwise it is emulated.
+    vagrant/Vagrantfile reads the keys.
     """
-    if not is_kvm:
-        return EMULATED_CPU
+    if not uses_kvm:
+        # A model without AVX, whose emulation is slow, and without cx16: QEMU 7.2 corrupts flags
+        # when it emulates cmpxchg16b, and Linux 6.12 panics.
+        return {
+            "mode": "custom",
+            "model": "Nehalem",
+            "features": [{"name": "cx16", "policy": "disable"}],
+        }
     return {"mode": "host-passthrough" if topology == "host" else "host-model", "features": []}
 
 
 def _list_emulator_cpus(vcpus: int, topology: list[Fields], part: int, machine_count: int) -> str:
     """Return the CPUs for QEMU's other threads, as a list separated by commas.
 
-    They are the CPUs without a vCPU of any machine, or else the first CPU of this machine.
-    :func:`_list_machine_cpus` describes the parameters.
+    vcpus: the number of vCPUs of each machine.
+    topology: the host's CPUs, in the order in which machines get them.
+    part: the machine's number, from 0.
+    machine_count: the number of machines.
+    The list has the CPUs without a vCPU of any machine, for example "2,3".  If there are none, it
+    is the first CPU of this machine.
     """
     vcpu_cpus: set[int] = set()
     for number in range(machine_count):
@@ -252,7 +272,8 @@ def _list_emulator_cpus(vcpus: int, topology: list[Fields], part: int, machine_c
 def _list_host_nodes(cpus: list[Fields], topology: list[Fields]) -> list[int] | None:
     """Return the host's memory node to which each of the guest's memory nodes is bound, in order.
 
-    cpus: the host's CPU of each vCPU.  topology: all CPUs of the host.
+    cpus: the host's CPU of each vCPU, ordered by node.
+    topology: all CPUs of the host.
     Returns None if the host has one memory node.
     """
     if len({cpu["node"] for cpu in topology}) == 1:

@@ -17,7 +17,8 @@ from strata.vm import libvirt, vagrant_box
 def _get_snapshot_folder(owner: Fields, *names: str) -> str:
     """Return the path of the folder of a run's snapshots, or of one of them.
 
-    owner: the process of the run, ``{pid, start}``.  names: the snapshot's name, or nothing.
+    owner: the process of the run, ``{pid, start}``.
+    names: the snapshot's name, or nothing for the folder of all snapshots of the run.
     :func:`remove_orphaned_snapshots` parses the name of the run's folder, ``PID-START``.
     """
     return vagrant_box.get_machine_cache_path(
@@ -28,7 +29,8 @@ def _get_snapshot_folder(owner: Fields, *names: str) -> str:
 def has_snapshot(name: str, owner: Fields) -> bool:
     """Return whether a run has saved a complete snapshot of this name.
 
-    name: the name of the snapshot.  owner: the process of the run.
+    name: the name of the snapshot.
+    owner: the process of the run, ``{pid, start}``.
     An unfinished snapshot has another name.
     """
     return os.path.isdir(_get_snapshot_folder(owner, name))
@@ -48,7 +50,9 @@ def remove_orphaned_snapshots() -> None:
 def save_snapshot(name: str, owner: Fields, domain: str) -> None:
     """Save a running domain, its memory and disks, as a snapshot of this run; stop the domain.
 
-    name: the name of the snapshot.  owner: the process of the run.  domain: the domain's name.
+    name: the name of the snapshot.
+    owner: the process of the run, ``{pid, start}``.
+    domain: the domain's name; its disks' names begin with it.
     The snapshot gets its name atomically, once it is complete.
     Raises UserError if virsh or the copy of the disks fails.
     """
@@ -64,7 +68,8 @@ def save_snapshot(name: str, owner: Fields, domain: str) -> None:
 def restore_snapshot(name: str, owner: Fields) -> None:
     """Copy a snapshot's disks back into the storage pool, and resume its domain.
 
-    name: the name of the snapshot.  owner: the process of the run.
+    name: the name of the snapshot.
+    owner: the process of the run, ``{pid, start}``.
     The snapshot stays.  The saved machine's domain must not exist any more, and the network must
     have the same addresses as when the machine was saved.
     Raises UserError if virsh or the copy of the disks fails.
@@ -78,7 +83,9 @@ def restore_snapshot(name: str, owner: Fields) -> None:
 def _copy_disks(source: str, prefix: str, target: str) -> None:
     """Copy the disks in a folder whose names begin with a prefix to another folder, as root.
 
-    source, target: the paths of both folders.  Disks of these names in the target are overwritten.
+    source: the path of the folder with the disks.
+    prefix: the beginning of the disks' names; an empty prefix would copy all files.
+    target: the path of the other folder; disks of these names there are overwritten.
     Raises UserError if no disk has such a name, or if the copy fails.
     """
     names = [name for name in os.listdir(source) if name.startswith(prefix)]

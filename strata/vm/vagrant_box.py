@@ -91,7 +91,8 @@ def require_box(recipe: str) -> Fields:
 def remove_box(recipe: str) -> None:
     """Remove an image's box atomically, and its copy in the storage pool.
 
-    recipe: the hash of the image's recipe.  A missing box is not an error.
+    recipe: the hash of the image's recipe.
+    A missing box is not an error.
     """
     remove_atomically(
         get_machine_cache_path("vagrant", "boxes", get_box_name(recipe)),
@@ -105,22 +106,22 @@ def remove_orphaned_copies() -> list[str]:
 
     A copy's name begins with the box's name and :data:`COPY`.
     """
-    boxes = set()
+    box_names = set()
     for path in _list_volumes(f"strata-*{COPY}"):
-        box, _, _ = os.path.basename(path).partition(COPY)
-        boxes.add(box)
-    removed = []
-    for box in sorted(boxes):
-        if not os.path.isdir(_get_box_path(box)):
-            removed += remove_volumes(f"{box}{COPY}")
-    return removed
+        box_name, _, _ = os.path.basename(path).partition(COPY)
+        box_names.add(box_name)
+    removed_names = []
+    for box_name in sorted(box_names):
+        if not os.path.isdir(_get_box_path(box_name)):
+            removed_names += remove_volumes(f"{box_name}{COPY}")
+    return removed_names
 
 
 def remove_volumes(prefix: str) -> list[str]:
     """Remove the storage pool's files whose names begin with a prefix, and return these names.
 
-    prefix: plain text, in which ``*`` and the like have no special meaning.  An empty prefix would
-    remove all files.
+    prefix: plain text, in which ``*`` and ``?`` have no special meaning.  It must not be empty,
+    since that would remove all files.
     """
     volumes = _list_volumes(glob.escape(prefix))
     if volumes:

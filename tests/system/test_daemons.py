@@ -83,7 +83,7 @@ ROWS = {
     ], "other than usual: user-land proxy"),
     "mapped": (
         ["--userns-remap=nobody:nogroup"],
-        [f"{MAPPED} (take userns-remap", f"{MAPPED} (take userns-remap", "(users remapped)"],
+        [f"{MAPPED} (userns-remap)", f"{MAPPED} (userns-remap)", "(users remapped)"],
         [None, None, {**NAT, "users": "remapped"}],
         "other than usual: users remapped",
     ),

@@ -70,15 +70,15 @@ def test_the_usage_of_groups_is_read_in_both_versions_and_none_where_it_is_not_c
     group = root / "strata/b"
     group.mkdir(parents=True)
     unknown = dict.fromkeys(("user_seconds", "system_seconds", "peak_bytes", "throttled"))
-    assert cgroups.read_group_usage(["b", ""]) == {"observed": "group", **unknown}
+    assert cgroups.read_and_reset_group_usage(["b", ""]) == {"observed": "group", **unknown}
     (group / "cpu.stat").write_text(
         "usage_usec 3000000\nuser_usec 1000000\nsystem_usec 2000000\nnr_throttled 9\n"
     )
     (group / "memory.peak").write_text("4096\n")
     known = {"user_seconds": 1.0, "system_seconds": 2.0, "peak_bytes": 4096, "throttled": 9}
-    assert cgroups.read_group_usage(["b"]) == {"observed": "group", **known}
+    assert cgroups.read_and_reset_group_usage(["b"]) == {"observed": "group", **known}
     # Several equal systems are counted together.
-    assert cgroups.read_group_usage(["b", "b"])["peak_bytes"] == 2 * 4096
+    assert cgroups.read_and_reset_group_usage(["b", "b"])["peak_bytes"] == 2 * 4096
     (root / "cgroup.controllers").unlink()
     # The sum is exact, and split by ticks; another hierarchy counts it again, and it is one time.
     files = {"cpuacct": {f"cpuacct.usage{kind}": n for kind, n in KINDS.items()}}
@@ -92,7 +92,7 @@ def test_the_usage_of_groups_is_read_in_both_versions_and_none_where_it_is_not_c
             (root / name / "strata/a" / file).write_text(f"{number}\n")
     known = {"user_seconds": 5e-6, "system_seconds": pytest.approx(7e-6), "peak_bytes": 100}
     known["throttled"] = 3
-    assert cgroups.read_group_usage(["a"]) == {"observed": "group", **known}
+    assert cgroups.read_and_reset_group_usage(["a"]) == {"observed": "group", **known}
     # The peak begins anew.
     assert (root / "memory/strata/a/memory.max_usage_in_bytes").read_text() == "0"
     cgroups.set_cpu_burst("a", 60)

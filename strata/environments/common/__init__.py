@@ -1,1 +1,1 @@
-"""What layers share: their base class, the base class of containers, and the registry."""
+"""Code that layers share: their base class, the base class of containers, and the registry."""

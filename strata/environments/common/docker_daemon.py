@@ -1,4 +1,4 @@
-"""Docker daemons of the host: their sockets, their facts, and what is unusual about them.
+"""Find the host's Docker daemons, read their facts, and explain why one cannot run a container.
 
 The usual daemon is the one that Docker's client reaches.  Second ones, of other programs, are
 started by ``scripts/dockerd.sh second PROGRAM`` and listen at sockets of their own.
@@ -86,6 +86,7 @@ def is_daemon_reachable(socket: str | None = None) -> bool:
     A daemon that is not reached by a Unix socket counts as listening.  False without the client.
     """
     socket = find_usual_socket() if socket is None else socket
+    # The path is empty if the daemon is reached in another way, which costs time to check.
     is_listening = not socket or daemons.has_listener(socket)
     return is_listening and find_program("docker") is not None
 
@@ -99,7 +100,7 @@ def _query_daemon_info(socket: str | None) -> Fields:
     """
     argv = [*build_client_command(socket), "info", "--format", "{{json .}}"]
     try:
-        info = json.loads(capture_output(argv, 20, check=False).stdout)
+        info = json.loads(capture_output(argv, timeout=20, check=False).stdout)
     except (UserError, ValueError):
         # The command took too long, or printed no JSON.
         return {}
@@ -120,12 +121,16 @@ def read_daemon_info(socket: str | None = None) -> Fields:
 def parse_security_options(info: Fields) -> dict[str, str]:
     """Return the mechanisms that confine the daemon's containers: name → profile.
 
-    info: the output of ``docker info``.  A mechanism without a profile has an empty text.
+    info: the output of ``docker info``.
+    A mechanism without a profile has an empty text.
     """
     profiles = {}
     for option in info.get("SecurityOptions") or ():
         # For example "name=seccomp,profile=builtin"; without "name=", the option is the name.
-        settings = dict(setting.partition("=")[::2] for setting in option.split(","))
+        settings = {}
+        for setting in option.split(","):
+            key, _, value = setting.partition("=")
+            settings[key] = value
         profiles[settings.get("name", option)] = settings.get("profile", "")
     return profiles
 
@@ -134,22 +139,23 @@ def parse_security_options(info: Fields) -> dict[str, str]:
 def inspect_network(name: str, socket: str | None) -> Fields:
     """Return the object that ``docker network inspect`` prints of a network; empty if missing.
 
-    name: the name of the network.  socket: the socket of a second daemon; None for the usual
-    daemon.
+    name: the name of the network.
+    socket: the socket of a second daemon; None for the usual daemon.
     A process inspects each network once, even if the network was missing.
     """
     argv = [*build_client_command(socket), "network", "inspect", name]
-    printed = capture_output(argv, check=False).stdout
-    networks: list[Fields] = json.loads(printed or "[]")
+    # check=False: if the network is missing or the daemon does not answer, the list is empty.
+    output = capture_output(argv, check=False).stdout
+    networks: list[Fields] = json.loads(output or "[]")
     return networks[0] if networks else {}
 
 
 def read_bridge_options(network: str, socket: str | None) -> Fields:
     """Return the options of a bridge network, under Docker's names, including the bridge's name.
 
-    The keys include :data:`BRIDGE` and, if it is set, :data:`MTU`.
     network: the name of the network.
     socket: the socket of a second daemon; None for the usual daemon.
+    The keys include :data:`BRIDGE` and, if it is set, :data:`MTU`; values are strings.
     The result is empty if the daemon has no such network, or if the network has no bridge.
     """
     description = inspect_network(network, socket)
@@ -177,10 +183,13 @@ def find_daemon_differences(
 ) -> dict[str, str]:
     """Return how a daemon's configuration makes a container differ from a usual daemon's.
 
-    options: the options of the container, resolved.  info: the output of ``docker info``.
-    read_rules: whether to read the kernel's packet filter, too.
-    The keys are those of :data:`DIFFERENCE_LABELS`; the result is empty if nothing is unusual.
-    The plan holds it as ``daemon``: if a key or value changes, cells are measured again.
+    options: the options of the container, resolved.
+    info: the output of ``docker info``.
+    read_rules: whether to read the kernel's packet filter, too; otherwise the key "ports" is
+    missing.
+    Returns a key of :data:`DIFFERENCE_LABELS` → its value, for example ``{"users": "remapped"}``;
+    empty if nothing is unusual.  The plan holds the result as ``daemon``: if a key or value
+    changes, cells are measured again.
     """
     differences = {}
     network = options["network"]
@@ -206,6 +215,7 @@ def format_daemon_differences(differences: Fields) -> str:
     """Return what is unusual about a daemon as the end of a label; empty if nothing is.
 
     differences: the result of :func:`find_daemon_differences`.
+    The text is, for example, "users remapped, vfs storage".
     """
     return ", ".join(DIFFERENCE_LABELS[key].format(value) for key, value in differences.items())
 
@@ -218,22 +228,25 @@ def select_daemon_facts(info: Fields) -> Fields:
     ENGINE_FACTS of analysis/read.R read the keys.
     """
     profiles = parse_security_options(info)
-    users = "remapped" if "userns" in profiles else "the host’s"
+    users = "the host’s"
     if "rootless" in profiles:
         users = "rootless"
-    confined = [f"{name} ({profile})" if profile else name for name, profile in profiles.items()]
-    status = dict(pair for pair in info.get("DriverStatus") or () if len(pair) == 2)
+    elif "userns" in profiles:
+        users = "remapped"
+    mechanisms = [f"{name} ({profile})" if profile else name for name, profile in profiles.items()]
+    # A list of [name, value] pairs; the driver may add lists of another length.
+    driver_status = dict(pair for pair in info.get("DriverStatus") or () if len(pair) == 2)
     return {
         "engine": info.get("ServerVersion"),
         "containerd": engine.get_nested_value(info, "ContainerdCommit", "ID"),
         "runc": engine.get_nested_value(info, "RuncCommit", "ID"),
         "storage_driver": info.get("Driver"),
-        "backing_filesystem": status.get("Backing Filesystem"),
+        "backing_filesystem": driver_status.get("Backing Filesystem"),
         "log_driver": info.get("LoggingDriver"),
         "cgroup_driver": info.get("CgroupDriver"),
         "cgroup_version": info.get("CgroupVersion"),
         "users": users,
-        "security": ", ".join(sorted(confined)) or "none",
+        "security": ", ".join(sorted(mechanisms)) or "none",
     }
 
 
@@ -247,8 +260,8 @@ def explain_foreign_daemon(info: Fields, socket: str | None = None) -> str | Non
     host = os.uname()
     daemon_kernel = info.get("KernelVersion", "")
     # Docker prints only two numbers of a kernel's version if the third number is 0.
-    host_kernel = re.sub(r"^(\d+\.\d+)\.0\b", r"\1", host.release)
-    is_same_kernel = daemon_kernel in (host.release, host_kernel)
+    shortened_host_kernel = re.sub(r"^(\d+\.\d+)\.0\b", r"\1", host.release)
+    is_same_kernel = daemon_kernel in (host.release, shortened_host_kernel)
     if info.get("Name") != host.nodename or not is_same_kernel:
         location = (
             f"on another machine or in a virtual one ({info.get('Name')}, kernel {daemon_kernel})"
@@ -267,15 +280,17 @@ def explain_foreign_daemon(info: Fields, socket: str | None = None) -> str | Non
 def explain_missing_log_driver(options: Fields, info: Fields) -> str | None:
     """Return why the daemon cannot log by the driver of an option ``--log-driver``; None if it can.
 
-    options: the options of the container, resolved.  info: the output of ``docker info``; the
-    driver is not checked if it lists none.
+    options: the options of the container, resolved.
+    info: the output of ``docker info``; the driver is not checked if it lists none.
     """
-    known = engine.get_nested_value(info, "Plugins", "Log") or ()
+    available_drivers = engine.get_nested_value(info, "Plugins", "Log") or ()
     for name, driver in map(passed_options.split_option, options.get("options", ())):
         if name != "log-driver":
             continue
-        if known and driver not in ("none", *known):
-            return f"the Docker daemon has no log driver {driver}: it has {', '.join(known)}"
+        # The daemon accepts the driver "none", but does not list it.
+        if available_drivers and driver not in ("none", *available_drivers):
+            drivers = ", ".join(available_drivers)
+            return f"the Docker daemon has no log driver {driver}: it has {drivers}"
         if driver == "journald" and not os.path.exists(JOURNAL):
             return "systemd’s journal, to which --log-driver=journald writes, does not run here"
     return None
@@ -286,14 +301,19 @@ def explain_mapped_users(options: Fields) -> str | None:
 
     options: the options of the container, resolved; their key ``daemon`` has the result of
     :func:`find_daemon_differences`.
+    The reason includes the remedy, and is a clause for the end of a message.
     """
     if "users" not in options.get("daemon", {}):
         return None
-    cause = "the Docker daemon maps users (take userns-remap out of its configuration)"
+    cause = "the Docker daemon maps users (userns-remap)"
+    remedy = "remove userns-remap from its configuration"
     if options["network"] == "host":
-        return f"{cause}, and then lends no container the host’s network: or set network: bridge"
+        return (
+            f"{cause}, so containers cannot use the host’s network; {remedy}, or set "
+            "network: bridge"
+        )
     if options["data"] == "volume":
-        return f"{cause}, and then no container can write its volume: or set data: layered"
+        return f"{cause}, so containers cannot write to a volume; {remedy}, or set data: layered"
     return None
 
 
@@ -304,14 +324,15 @@ def explain_refused_options(options: Fields) -> str | None:
     Runs ``docker create`` with an image that does not exist, so that no container is created:
     Docker's client and daemon check the options before they look for the image.
     """
-    passed = options.get("options", ())
-    if not passed or not find_program("docker"):
+    passed_strings = options.get("options", ())
+    if not passed_strings or not find_program("docker"):
         return None
     client = build_client_command(find_second_socket(options))
-    argv = [*client, "create", "--pull", "never", *passed, "strata.invalid/none"]
-    printed = capture_output(argv, check=False).stderr
-    match = REFUSAL.search(printed)
-    return f"Docker refuses {' '.join(passed)}: {match[1]}" if match else None
+    argv = [*client, "create", "--pull", "never", *passed_strings, "strata.invalid/none"]
+    # check=False: the command always fails; REFUSAL recognizes why.
+    error_output = capture_output(argv, check=False).stderr
+    match = REFUSAL.search(error_output)
+    return f"Docker refuses {' '.join(passed_strings)}: {match[1]}" if match else None
 
 
 def explain_missing_network(options: Fields) -> str | None:

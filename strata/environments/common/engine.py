@@ -146,12 +146,11 @@ class Container(layer.Layer):
         """Return (option, message) for limits that no container can have.
 
         Options that are passed on to the engine and would break the measurement are returned, too.
-        options: the options of the container, as in config.yaml.  below: the name of the layer
-        below.
+        options: the options of the container, as in config.yaml.
+        below: the name of the layer below.
         """
-        mistakes = limits.find_limit_mistakes(options) + passed_options.find_passed_option_mistakes(
-            options
-        )
+        mistakes = limits.find_limit_mistakes(options)
+        mistakes += passed_options.find_passed_option_mistakes(options)
         if "cpu-burst" in options and below != "host":
             mistakes.append(("cpu-burst", "is set only on the host: leave it out in a machine"))
         return mistakes
@@ -187,17 +186,17 @@ class Container(layer.Layer):
         label: LABEL for the containers of systems, BUILDING for those of builds of images.
         Returns the engine's IDs of the removed containers; an empty list if the engine cannot be
         used now.  A second call removes nothing.
+        Raises UserError if the engine does not list or remove containers.
         """
-        mark = f"label={label}={paths.compute_home_mark()}"
-        removed: list[str] = []
+        label_filter = f"label={label}={paths.compute_home_mark()}"
+        removed_ids: list[str] = []
         for command in cls.list_host_commands():
-            ids = capture_output(
-                [*command, "ps", "--all", "--quiet", "--filter", mark]
-            ).stdout.split()
+            list_ids = [*command, "ps", "--all", "--quiet", "--filter", label_filter]
+            ids = capture_output(list_ids).stdout.split()
             if ids:
                 capture_output([*command, "rm", "--force", "--volumes", *ids])
-            removed += ids
-        return removed
+            removed_ids += ids
+        return removed_ids
 
     @classmethod
     def remove_systems(cls) -> list[str]:
@@ -211,11 +210,11 @@ class Container(layer.Layer):
         kept_images: names and IDs of images that stay.  Images of existing containers stay, too.
         Nothing is removed if the engine cannot be used now.
         """
-        removed = []
+        phrases = []
         for command in cls.list_host_commands():
             names = cls._remove_daemon_images(command, kept_images)
-            removed += [f"the image {name} of {cls.engine_name}" for name in names]
-        return removed
+            phrases += [f"the image {name} of {cls.engine_name}" for name in names]
+        return phrases
 
     @classmethod
     def _remove_daemon_images(cls, command: list[str], kept_images: Collection[str]) -> list[str]:
@@ -223,6 +222,8 @@ class Container(layer.Layer):
 
         command: the beginning of the commands for this daemon.
         kept_images: names and IDs of images that stay.
+        Images that the engine refuses to remove, since a container uses them, stay without an
+        error.  Nothing is removed if the daemon does not answer.
         """
         columns = ["--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
         lines: set[str] = set()
@@ -233,21 +234,22 @@ class Container(layer.Layer):
         ):
             argv = [*command, "image", "ls", "--filter", mark, *columns]
             lines.update(capture_output(argv, check=False).stdout.splitlines())
-        removed = []
+        removed_images = []
         for line in sorted(lines):
             image_id, _, name = line.partition(" ")
             # Podman puts a registry's name before the image's.
             short_name = "/".join(name.split("/")[-2:])
-            is_named = short_name.startswith("strata")
-            is_ours = is_named or short_name.startswith("<none>")
+            has_our_name = short_name.startswith("strata")
+            # An image without a name has our label; a foreign name was given by the user.
+            is_ours = has_our_name or short_name.startswith("<none>")
             if not is_ours or image_id in kept_images or short_name in kept_images:
                 continue
-            image = name if is_named else image_id
-            # The engine refuses to remove an image that a container uses; that is not an error
-            # here.
-            if capture_output([*command, "image", "rm", image], 600, check=False).returncode == 0:
-                removed.append(image)
-        return removed
+            image = name if has_our_name else image_id
+            # 10 minutes: removing the layers of a large image takes minutes on a slow disk.
+            remove = capture_output([*command, "image", "rm", image], timeout=600, check=False)
+            if remove.returncode == 0:
+                removed_images.append(image)
+        return removed_images
 
     @abstractmethod
     def build_engine_command(self, *arguments: str) -> list[str]:
@@ -255,10 +257,11 @@ class Container(layer.Layer):
 
     @abstractmethod
     def select_engine_facts(self, info: Fields) -> Fields:
-        """Return the engine's facts for the records, by name.
+        """Return the engine's facts for the records: name → value.
 
-        info: what the engine's command ``info`` prints.  A value that is None or empty is recorded
-        as "not available".  ENGINE_ROWS of analysis/markdown_tables.R reads the names.
+        info: the object that the engine's command ``info`` prints.
+        A value that is None or empty is recorded as "not available".  ENGINE_ROWS of
+        analysis/markdown_tables.R reads the names.
         """
 
     @abstractmethod
@@ -289,8 +292,8 @@ class Container(layer.Layer):
     def observe_engine(self) -> None:
         """Read the engine's version and configuration, and start the facts for the records.
 
-        Sets `info` to what the engine's command ``info`` prints, and `_facts` to the part for the
-        records; later steps add `settings` and `network` to them.
+        Sets `info` to the object that the engine's command ``info`` prints, and `_facts` to the
+        part for the records; later steps add `settings` and `network` to them.
         Raises UserError if the engine does not answer.
         """
         argv = self.below.build_plain_command(
@@ -355,8 +358,8 @@ class Container(layer.Layer):
             # Engines have no option for this limit.
             cgroups.set_cpu_burst(self.find_cgroup() or "", self.options["cpu-burst"])
         if limits.select_checked_options(self.options):
-            printed = self.run_in_layer_below(self.wrap_command(limits.PRINT_FILES), check=False)
-            self._facts["settings"] = limits.require_limits(self.options, printed)
+            output = self.run_in_layer_below(self.wrap_command(limits.PRINT_FILES), check=False)
+            self._facts["settings"] = limits.require_limits(self.options, output)
         with count_one_off_time():
             self.observe_container()
 
@@ -376,25 +379,28 @@ class Container(layer.Layer):
         passed: the options of the configuration's key `options` that this container gets.
         argv: the container's first program, in place of the image's own.
         If /data is a volume, its folder in the layer below is created.
+        docker.py stores states of containers under a hash of this command: another order of options
+        makes new states.
         """
         network = self.options["network"]
         if passed_options.find_network(self.options):
             # The key `network` holds the name in a passed option --network, which has a bridge.
             network = "bridge"
         network_options = []
+        # A container without that passed option, which is only observed, gets the bridge instead.
         if not passed_options.find_network({"options": passed}):
             network_options += ["--network", network]
         if network != "host":
             network_options += ["--hostname", "strata"]
-        settings = [
+        layer_options = [
             *self.list_run_options(),
             *self._prepare_data_options(),
             *self._list_state_options(),
         ]
         if self.context.programs:
-            settings += ["--volume", f"{self.context.programs}:/opt/strata:ro"]
-        settings += [*limits.build_limit_options(self.options), *passed]
-        fixed = [
+            layer_options += ["--volume", f"{self.context.programs}:/opt/strata:ro"]
+        layer_options += [*limits.build_limit_options(self.options), *passed]
+        required_options = [
             "--init",
             "--pull",
             "never",
@@ -403,10 +409,13 @@ class Container(layer.Layer):
             *options,
         ]
         if self.context.own_image:
-            fixed.append("--no-healthcheck")
+            # Strata's image has no health check.
+            required_options.append("--no-healthcheck")
         program = ["--entrypoint", argv[0], self._image_id, *argv[1:]]
         # The order matters: if an option is given twice, the engine uses the last one.
-        return self.build_engine_command("run", *network_options, *settings, *fixed, *program)
+        return self.build_engine_command(
+            "run", *network_options, *layer_options, *required_options, *program
+        )
 
     @property
     def _can_run_as_user(self) -> bool:
@@ -503,21 +512,23 @@ class Container(layer.Layer):
         if self.find_virtual_machine() is None:
             rules = firewall.read_packet_filter()
         else:
+            # check=False: a machine without iptables gives an unreadable packet filter.
             rules = firewall.PacketFilter(
                 self.run_in_layer_below(firewall.LIST_COMMAND, check=False)
             )
+        # All ports are published alike, so one of them shows the path.
         port = min(self.context.ports)
-        has_nat_rules = rules.is_port_translated(self._bridge_address, port, self.context.id)
-        has_proxy = rules.is_port_proxied(self._bridge_address, port)
-        if has_nat_rules is None:
+        is_translated = rules.is_port_translated(self._bridge_address, port, self.context.id)
+        is_proxied = rules.is_port_proxied(self._bridge_address, port)
+        if is_translated is None:
             path = NOT_AVAILABLE
-        elif has_nat_rules:
+        elif is_translated:
             path = NAT
         else:
-            path = PROXY if has_proxy else NOTHING
+            path = PROXY if is_proxied else NOTHING
         # None stands for a process list that cannot be observed.
         proxy_texts = {True: "runs", False: "none", None: NOT_AVAILABLE}
-        return {"ports": path, "docker_proxy": proxy_texts[has_proxy], **rules.collect_facts()}
+        return {"ports": path, "docker_proxy": proxy_texts[is_proxied], **rules.collect_facts()}
 
     def build_load_command(self) -> list[str]:
         """Return the command that loads image.tar from standard input, for the layer below."""

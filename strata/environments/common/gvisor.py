@@ -1,4 +1,4 @@
-"""gVisor's sandbox, in which a container's kernel is a program of the host, runsc."""
+"""Plan, label and observe gVisor's sandbox, in which a container's kernel is the program runsc."""
 
 import functools
 import re
@@ -22,14 +22,16 @@ NO_DIRECTFS, GOFER = "--directfs=false", "gofer"
 def read_runsc_fact(option: str, pattern: str, program: str = "runsc") -> str | None:
     """Run runsc with an option, and return the part of its output that a pattern finds.
 
-    option: the only argument for runsc.  pattern: a regular expression whose first group is
-    returned; :data:`PRINT_VERSION` and :data:`PRINT_PLATFORM` are pairs of both arguments.
+    option: the only argument for runsc.
+    pattern: a regular expression whose first group is returned; :data:`PRINT_VERSION` and
+    :data:`PRINT_PLATFORM` are pairs of both arguments.
     program: the name or path of runsc.
     Returns None if runsc is not installed or the pattern is not found.  A process runs each program
     only once with each option.
     """
     if not find_program(program):
         return None
+    # check=False: if runsc fails, the pattern is not found.
     result = capture_output([program, option], check=False)
     match = re.search(pattern, result.stdout + result.stderr)
     return match[1] if match else None
@@ -96,8 +98,8 @@ def list_runsc_arguments(sandbox: Fields) -> list[str]:
 def find_gvisor_mistakes(options: Fields, below: str) -> list[tuple[str, str]]:
     """Return (option, message) for options that gVisor excludes or that need gVisor.
 
-    options: the options of the container, as in config.yaml.  below: the name of the layer below
-    the container.
+    options: the options of the container, as in config.yaml.
+    below: the name of the layer below the container.
     """
     if not is_gvisor_requested(options):
         keys = [key for key in ("stack", "directfs") if key in options]
@@ -113,18 +115,19 @@ def find_gvisor_mistakes(options: Fields, below: str) -> list[tuple[str, str]]:
 def add_sandbox_labels(labels: Fields, sandbox: Fields, container: str) -> Fields:
     """Return the names that the paper uses for a sandbox: ``{kind, title, network, data}``.
 
-    labels: ``{network, data}`` of the container in the sandbox.  sandbox: the result of
-    :func:`plan_sandbox`.  container: the container's title.
+    labels: ``{network, data}`` of the container in the sandbox.
+    sandbox: the result of :func:`plan_sandbox`.
+    container: the container's title.
     """
-    changed = {
+    sandbox_labels = {
         **labels,
         "kind": "sandbox",
         "title": f"gVisor sandbox in a {container}, platform {sandbox['platform']}",
         "network": f"{labels['network']}, {STACKS[sandbox['stack']]}",
     }
     if "files" in sandbox:
-        changed["data"] = f"{labels['data']}, opened by gVisor’s gofer"
-    return changed
+        sandbox_labels["data"] = f"{labels['data']}, opened by gVisor’s gofer"
+    return sandbox_labels
 
 
 def observe_sandbox(command_lines: list[str], runsc: str) -> Fields:
@@ -161,11 +164,13 @@ def observe_sandbox(command_lines: list[str], runsc: str) -> Fields:
 def find_sandbox_mismatch(planned: Fields, observed: Fields) -> str | None:
     """Return, as a clause, the first fact of a sandbox that is not as planned; None if all are.
 
-    planned: the result of :func:`plan_sandbox`.  observed: the result of :func:`observe_sandbox`.
-    A fact that is None in the plan is not compared.
+    planned: the result of :func:`plan_sandbox`.
+    observed: the result of :func:`observe_sandbox`.
+    A fact that is None in the plan is not compared; one that cannot be observed is a mismatch.
+    The clause is, for example, "its platform is ptrace, and not systrap".
     """
-    for key, value in planned.items():
-        actual = observed.get(key, NOT_AVAILABLE)
-        if value and actual != value:
-            return f"its {key} is {actual}, and not {value}"
+    for key, planned_value in planned.items():
+        observed_value = observed.get(key, NOT_AVAILABLE)
+        if planned_value and observed_value != planned_value:
+            return f"its {key} is {observed_value}, and not {planned_value}"
     return None

@@ -1,4 +1,4 @@
-"""The base class of layers: what a layer declares to the planner, and how it is made and used."""
+"""Define the base class of layers: its declarations for the planner, and how a layer is used."""
 
 from __future__ import annotations
 
@@ -177,7 +177,8 @@ class Layer(ABC):
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
         """Return the options for the plan, completed by everything that decides a result.
 
-        options: as in config.yaml.  config: the whole configuration, for further values.
+        options: as in config.yaml.
+        config: the whole configuration, for further values.
         The plan identifies a cell by these options: if they change, the cell is measured again.
         """
         return options
@@ -189,8 +190,8 @@ class Layer(ABC):
         resolved: the options in a plan, which may come from another machine.
         This is the inverse of :meth:`resolve_options`: a layer must override both or neither.
         """
-        known = cls.options_schema.get("properties", {})
-        return {key: value for key, value in resolved.items() if key in known}
+        schemas = cls.options_schema.get("properties", {})
+        return {key: value for key, value in resolved.items() if key in schemas}
 
     @classmethod
     def add_observations(cls, resolved: Fields, below: str) -> Fields:
@@ -199,8 +200,8 @@ class Layer(ABC):
         An example is an unusual daemon.  :meth:`get_labels` and the key ``otherwise`` of
         :meth:`describe_for_plan` must show what is added.  The plan identifies a cell by the added
         keys, too: if they change, the cell is measured again.
-        resolved: the options, as :meth:`resolve_options` returns them.  below: the name of the
-        layer below.
+        resolved: the options, as :meth:`resolve_options` returns them.
+        below: the name of the layer below.
         """
         return resolved
 
@@ -209,7 +210,8 @@ class Layer(ABC):
         """Return why this machine cannot provide the layer with these options; None if it can.
 
         The reason includes the remedy.
-        resolved: the options, as in the plan.  below: the name of the layer below.
+        resolved: the options, as in the plan.
+        below: the name of the layer below.
         machine: the machine's facts, as the layers below change them.
         """
         return None
@@ -255,8 +257,8 @@ class Layer(ABC):
     def format_doctor_line(cls) -> tuple[str, bool | None, str]:
         """Return the layer's line of `make doctor`: (topic, whether the layer is available, text).
 
-        The second value is None if the layer is not available, but nothing is wrong; False is
-        printed as NO.
+        An example is ("LXC container", True, "can be made").  The second value is None if the layer
+        is not available, but nothing is wrong; False is printed as NO.
         """
         reason = cls.explain_unavailability()
         return cls.title, None if reason else True, reason or "can be made"
@@ -408,8 +410,8 @@ class Layer(ABC):
     def copy_file_in(self, source: str, target: str) -> None:
         """Copy a file of the host, with its mode, into this layer.
 
-        source: the file's path on the host.  target: its path in the layer, which is overwritten;
-        its folder must exist.
+        source: the file's path on the host.
+        target: the file's path in the layer, which is overwritten; its folder must exist.
         Raises UserError if the copy fails.
         """
         mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
@@ -420,7 +422,8 @@ class Layer(ABC):
     def copy_file_out(self, source: str, target: str) -> None:
         """Copy a file of this layer to the host.
 
-        source: the file's path in the layer.  target: its path on the host, which is overwritten.
+        source: the file's path in the layer.
+        target: the file's path on the host, which is overwritten.
         Raises UserError if the copy fails.
         """
         read_command = self.build_plain_command(["cat", source])
@@ -439,15 +442,17 @@ class Layer(ABC):
 
         reads_stdin: whether `argv` reads standard input.
         """
-        wrapped = self.wrap_command(argv, reads_stdin)
-        return (
-            wrapped if self.below is self else self.below.build_plain_command(wrapped, reads_stdin)
-        )
+        command = self.wrap_command(argv, reads_stdin)
+        # The host, at the bottom, is its own layer below.
+        if self.below is self:
+            return command
+        return self.below.build_plain_command(command, reads_stdin)
 
     def run_in_layer_below(self, argv: list[str], check: bool = True) -> str:
         """Run a command in the layer below, and return its standard output.
 
-        check: whether an exit code other than 0 is an error.
-        Raises UserError if the command takes too long, or if it fails and `check` is set.
+        check: whether an exit code other than 0 is an error; otherwise the caller cannot see it.
+        Raises UserError if the command takes more than two minutes, or if it fails and `check` is
+        set.
         """
         return capture_output(self.below.build_plain_command(argv), check=check).stdout

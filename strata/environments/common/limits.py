@@ -1,4 +1,4 @@
-"""Limits of containers: their schema, the engine's options for them, and a check inside."""
+"""Declare, set and check the limits of containers, such as memory and a quota of CPU time."""
 
 from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE
@@ -45,7 +45,7 @@ PROPERTIES: dict[str, Fields] = {
 PERIOD_MS = 100
 
 # Docker starts no container with less memory.
-LEAST_MEMORY = 6 * UNITS["MiB"]
+MIN_MEMORY = 6 * UNITS["MiB"]
 # The kernel rounds a limit of memory down to whole pages, which have at most this size.
 LARGEST_PAGE = 64 * UNITS["KiB"]
 # The CPUs by which a quota may differ from the requested one: engines round quotas.
@@ -81,17 +81,18 @@ def find_limit_mistakes(options: Fields) -> list[tuple[str, str]]:
     # parse_ranges() returns no numbers for a range whose first number is the higher one.
     if cpus and not all(map(parse_ranges, cpus.split(","))):
         mistakes.append(("cpuset-cpus", f"is {cpus}; begin each range with its lower number"))
-    if memory and parse_size(memory) < LEAST_MEMORY:
+    if memory and parse_size(memory) < MIN_MEMORY:
         mistake = f"is {memory}; must be at least 6MiB, without which none starts"
         mistakes.append(("memory", mistake))
     burst_ms = options.get("cpu-burst", 0)
     # The CPU time in ms that `cpus` allows in a period; the kernel refuses a larger burst.
     quota_ms = round(PERIOD_MS * options.get("cpus", 0))
     if burst_ms > quota_ms:
-        mistake = f"is {burst_ms}; at most {quota_ms}, the milliseconds that cpus gives in a period"
-        if not quota_ms:
-            mistake = f"is {burst_ms}; set cpus too, whose rest it saves"
-        mistakes.append(("cpu-burst", mistake))
+        if quota_ms:
+            reason = f"at most {quota_ms}, the milliseconds that cpus gives in a period"
+        else:
+            reason = "set cpus too, whose rest it saves"
+        mistakes.append(("cpu-burst", f"is {burst_ms}; {reason}"))
     return mistakes
 
 
@@ -101,18 +102,19 @@ def explain_excess(options: Fields, cpus: set[int], memory_bytes: float) -> str 
     options: the options of the container, resolved.
     cpus: numbers of the CPUs that the machine may use.
     memory_bytes: the machine's memory; math.inf if the memory is not checked.
+    The reason is, for example, "cpus is 4, and this machine has 2: choose less".
     """
     if set(parse_ranges(options.get("cpuset-cpus", ""))) - cpus:
-        available = ", ".join(map(str, sorted(cpus)))
+        cpu_list = ", ".join(map(str, sorted(cpus)))
         return (
-            f"cpuset-cpus is {options['cpuset-cpus']}, and this machine has the CPUs {available}: "
+            f"cpuset-cpus is {options['cpuset-cpus']}, and this machine has the CPUs {cpu_list}: "
             "choose among these"
         )
     if options.get("cpus", 0) > len(cpus):
         return f"cpus is {options['cpus']}, and this machine has {len(cpus)}: choose less"
     if "memory" in options and parse_size(options["memory"]) > memory_bytes:
-        available = f"{memory_bytes / UNITS['GiB']:.1f} GiB"
-        return f"memory is {options['memory']}, and this machine has {available}: choose less"
+        memory = f"{memory_bytes / UNITS['GiB']:.1f} GiB"
+        return f"memory is {options['memory']}, and this machine has {memory}: choose less"
     return None
 
 
@@ -129,8 +131,8 @@ def build_limit_options(options: Fields) -> list[str]:
         argv += ["--cpuset-cpus", options["cpuset-cpus"]]
     if "memory" in options:
         # --memory-swap limits memory and swap together: an equal number leaves no swap space.
-        count = str(parse_size(options["memory"]))
-        argv += ["--memory", count, "--memory-swap", count]
+        memory_bytes = str(parse_size(options["memory"]))
+        argv += ["--memory", memory_bytes, "--memory-swap", memory_bytes]
     for name in ("cpus", "cpu-shares"):
         if name in options:
             argv += [f"--{name}", str(options[name])]
@@ -158,15 +160,15 @@ def require_limits(options: Fields, printed: str) -> list[Fields]:
     "not available", and is accepted.
     Raises UserError if the container runs with another value than requested.
     """
-    values = _parse_limits(observe.split_printed_files(printed))
+    container_values = _parse_limits(observe.split_printed_files(printed))
     rows = []
-    for name, requested in select_checked_options(options).items():
-        observed = values[name] or NOT_AVAILABLE
-        rows.append({"name": name, "requested": str(requested), "observed": observed})
-        if not _is_applied(name, requested, observed):
+    for name, option_value in select_checked_options(options).items():
+        container_value = container_values[name] or NOT_AVAILABLE
+        rows.append({"name": name, "requested": str(option_value), "observed": container_value})
+        if not _is_applied(name, option_value, container_value):
             raise UserError(
-                f"{name} was not applied: {requested} was requested, and the container has "
-                f"{observed}"
+                f"{name} was not applied: {option_value} was requested, and the container has "
+                f"{container_value}"
             )
     return rows
 
@@ -206,10 +208,13 @@ def _parse_quota(files: dict[str, str]) -> str | None:
     """Return a container's quota of CPU time, in CPUs, from its control group's files.
 
     files: path → content of the existing files.
-    The quota is "max" without a limit, and None if it is unknown.
+    The quota has at most six significant digits, such as "0.6".  It is "max" without a limit, and
+    None if it is unknown.
     """
+    # Version 2 of control groups has "QUOTA PERIOD" in one file, version 1 has two files.
     text = files.get(QUOTA_AND_PERIOD) or f"{files.get(QUOTA, '')} {files.get(QUOTA_PERIOD, '')}"
     quota, _, period = text.strip().partition(" ")
+    # Without a limit, version 2 has max, and version 1 has -1.
     if quota in ("max", "-1"):
         return "max"
     if not quota.isdecimal() or not period.isdecimal():
@@ -217,22 +222,27 @@ def _parse_quota(files: dict[str, str]) -> str | None:
     return f"{int(quota) / int(period):g}"
 
 
-def _is_applied(name: str, requested: Any, observed: str) -> bool:
-    """Return whether the observed value of a limit is the requested value.
+def _is_applied(name: str, option_value: Any, container_value: str) -> bool:
+    """Return whether a container has the requested value of a limit.
 
-    name: the name of the limit.  requested: its value as in config.yaml.
-    observed: a value of :func:`_parse_limits`, or "not available", for which the result is true.
-    CPUs may be written in another form, and memory may be rounded down by less than 64 KiB.
+    name: the name of the limit, a key of :data:`PROPERTIES`, or "data".
+    option_value: the requested value, as in config.yaml.
+    container_value: the observed value, as :func:`_parse_limits` returns it, or "not available",
+    for which the result is true.
+    CPUs may be written in another form, memory may be rounded down by less than 64 KiB, and a quota
+    may differ by less than :data:`QUOTA_TOLERANCE`.
     """
-    if observed in (str(requested), NOT_AVAILABLE):
+    if container_value in (str(option_value), NOT_AVAILABLE):
         return True
     if name == "cpus":
-        return observed != "max" and abs(float(observed) - requested) < QUOTA_TOLERANCE
+        if container_value == "max":
+            return False
+        return abs(float(container_value) - float(option_value)) < QUOTA_TOLERANCE
     if name == "cpu-burst":
-        # The requested value is in milliseconds, the observed one in microseconds.
-        return observed == str(1000 * requested)
+        # The option is in milliseconds, the observed value in microseconds.
+        return container_value == str(1000 * option_value)
     if name == "cpuset-cpus":
-        return set(parse_ranges(observed)) == set(parse_ranges(requested))
-    if name == "memory" and observed.isdecimal():
-        return 0 <= parse_size(requested) - int(observed) < LARGEST_PAGE
+        return set(parse_ranges(container_value)) == set(parse_ranges(option_value))
+    if name == "memory" and container_value.isdecimal():
+        return 0 <= parse_size(option_value) - int(container_value) < LARGEST_PAGE
     return False

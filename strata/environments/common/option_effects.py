@@ -1,4 +1,4 @@
-"""What options that are passed on to ``docker run`` change in a container.
+"""Observe which values each passed option of ``docker run`` changes in a container.
 
 No list says what an option changes: the state inside a container with the options is compared with
 the states inside a container without them and inside containers with only one of them.
@@ -65,7 +65,7 @@ def build_container_state_command() -> list[str]:
 def parse_container_state(text: str) -> ContainerState:
     """Return the state inside a container from the output of :func:`build_container_state_command`.
 
-    text: the output.
+    text: the output of that command.  A file of more than 8192 bytes is cut there.
     Values of the starting state have the names of :mod:`strata.host.starting_state`, mounts are
     named ``mount FOLDER``, and :func:`_derive_file_name` returns the names of files.
     """
@@ -107,7 +107,7 @@ def _derive_file_name(path: str) -> str | None:
 def _parse_mounts(text: str) -> ContainerState:
     """Return a container's mounts: ``mount FOLDER`` → text such as "tmpfs rw size=64k".
 
-    text: the text of /proc/mounts.
+    text: the text of /proc/mounts; a last line that was cut is dropped.
     Other settings of a mount are left out: they name folders, which differ between containers.
     """
     mounts = {}
@@ -127,27 +127,31 @@ def _parse_mounts(text: str) -> ContainerState:
 def _list_differing_lines(before: str, after: str) -> tuple[str, str]:
     """Return (lines that only the first text has, lines that only the second text has).
 
-    The lines are joined by "; "; without any, the text is empty.  Two texts with the same lines in
-    another order give two empty texts.
+    before: the first text.
+    after: the second text.
+    The lines are joined by "; "; without any, the result is empty.  Two texts with the same lines
+    in another order, or another number of equal lines, give two empty results.
     """
-    lines_before, lines_after = before.splitlines(), after.splitlines()
-    removed = [line for line in lines_before if line not in lines_after]
-    added = [line for line in lines_after if line not in lines_before]
-    return "; ".join(removed), "; ".join(added)
+    lines_before = before.splitlines()
+    lines_after = after.splitlines()
+    only_before = [line for line in lines_before if line not in lines_after]
+    only_after = [line for line in lines_after if line not in lines_before]
+    return "; ".join(only_before), "; ".join(only_after)
 
 
 def _find_state_differences(
-    without: ContainerState, state: ContainerState, ignored: set[str]
+    default_state: ContainerState, state: ContainerState, skipped_names: set[str]
 ) -> dict[str, tuple[str, str]]:
     """Return how two containers' states differ: name → (lines only in the first, in the second).
 
-    without: the state of a container without passed options.
+    default_state: the state of a container without passed options.
     state: the state of a container with passed options.
-    ignored: names that are left out.
+    skipped_names: names that are left out.
+    A name that one state lacks counts as an empty text there.
     """
     differences = {}
-    for name in sorted({*without, *state} - ignored):
-        before, after = without.get(name, ""), state.get(name, "")
+    for name in sorted({*default_state, *state} - skipped_names):
+        before, after = default_state.get(name, ""), state.get(name, "")
         if before != after:
             differences[name] = _list_differing_lines(before, after)
     return differences
@@ -160,57 +164,67 @@ def explain_state_differences(
 ) -> tuple[list[Fields], dict[str, str]]:
     """Find which passed option causes each difference from a container without options.
 
-    options: the passed options.  state: the state inside the container that has all of them.
+    options: the passed options, each a string such as ``--cpus=1.5``.
+    state: the state inside the container that has all of them.
     read_state: a function that starts a container with some of the options, and returns the state
     inside it; its second argument distinguishes equal containers.
-    Returns (rows, causes).  The rows are for the records, ``{name, requested, observed}`` for each
-    option, and one for differences that no option makes by itself.  The causes are the name of each
-    value that an option sets → ``option OPTION``.
+    Returns (rows, causes).
+    rows: for the records, ``{name, requested, observed}`` for each option, and one for the
+    differences that no option makes by itself.
+    causes: the name of each value that an option sets → ``option OPTION``.
+    Starts two containers without options, and, for several options, one with each of them.
     analysis/markdown_tables.R finds the rows by a name that begins with "--" or is TOGETHER;
-    strata.testbed.lifecycle finds the values by the prefix "option ".
+    strata/testbed/lifecycle.py finds the values by the prefix "option ".
     """
-    without = read_state([], 0)
+    default_state = read_state([], 0)
     # A difference between two containers without options is not an option's effect.
-    ignored = {*_find_state_differences(without, read_state([], 1), set())}
-    changed = _find_state_differences(without, state, ignored)
-    unexplained = dict(changed)
+    unstable_names = {*_find_state_differences(default_state, read_state([], 1), set())}
+    all_effects = _find_state_differences(default_state, state, unstable_names)
+    unexplained_effects = dict(all_effects)
     rows: list[Fields] = []
-    explanations: dict[str, str] = {}
+    causes: dict[str, str] = {}
     for option in options:
-        effects = changed
+        # A single option has all effects, so no further container is needed.
+        option_effects = all_effects
         if len(options) > 1:
             try:
-                differences = _find_state_differences(without, read_state([option], 0), ignored)
+                option_state = read_state([option], 0)
             except UserError:
                 # No container starts with this option alone, since it needs another one.  Its
                 # effects are then those of the options together.
-                differences = {}
-            effects = {name: changed[name] for name in differences if name in changed}
-        for name in effects:
-            unexplained.pop(name, None)
-        option_name = split_option(option)[0]
-        rows.append(_describe_effects(f"--{option_name}", option, effects))
-        set_values = [*effects]
+                option_state = default_state
+            differences = _find_state_differences(default_state, option_state, unstable_names)
+            option_effects = {
+                name: all_effects[name] for name in differences if name in all_effects
+            }
+        for name in option_effects:
+            # Another option may have explained the same value.
+            unexplained_effects.pop(name, None)
+        option_name, _ = split_option(option)
+        rows.append(_describe_effects(f"--{option_name}", option, option_effects))
+        value_names = [*option_effects]
         if option_name in ON_THE_HOST:
-            set_values.append(ON_THE_HOST[option_name])
-        explanations |= dict.fromkeys(set_values, f"option {option}")
-    if unexplained:
-        requested = " ".join(options)
-        rows.append(_describe_effects(TOGETHER, requested, unexplained))
-        explanations |= dict.fromkeys(unexplained, f"option {requested}")
-    return rows, explanations
+            value_names.append(ON_THE_HOST[option_name])
+        causes |= dict.fromkeys(value_names, f"option {option}")
+    if unexplained_effects:
+        all_options = " ".join(options)
+        rows.append(_describe_effects(TOGETHER, all_options, unexplained_effects))
+        causes |= dict.fromkeys(unexplained_effects, f"option {all_options}")
+    return rows, causes
 
 
-def _describe_effects(name: str, requested: str, effects: dict[str, tuple[str, str]]) -> Fields:
+def _describe_effects(name: str, options: str, effects: dict[str, tuple[str, str]]) -> Fields:
     """Return the row ``{name, requested, observed}`` about an option's effects, for the records.
 
-    name: ``--NAME`` of one option, or TOGETHER.  requested: the options as in config.yaml.
+    name: ``--NAME`` of one option, or TOGETHER.
+    options: the option as in config.yaml, or several separated by spaces.
     effects: the name of each changed value → (value without the option, value with it).
-    Without effects, `observed` is AS_REQUESTED; a text longer than LONGEST_EFFECT is cut.
+    `observed` is, for example, "limit nofile: 1024 (without: 16384)"; without effects, it is
+    AS_REQUESTED.  It is cut after LONGEST_EFFECT characters.
     """
-    texts = [
-        f"{value}: {after or 'none'} (without: {before or 'none'})"
-        for value, (before, after) in effects.items()
+    phrases = [
+        f"{value_name}: {after or 'none'} (without: {before or 'none'})"
+        for value_name, (before, after) in effects.items()
     ]
-    observed = observe.replace_unprintable("; ".join(texts)) or AS_REQUESTED
-    return {"name": name, "requested": requested, "observed": observed[:LONGEST_EFFECT]}
+    observed = observe.replace_unprintable("; ".join(phrases)) or AS_REQUESTED
+    return {"name": name, "requested": options, "observed": observed[:LONGEST_EFFECT]}

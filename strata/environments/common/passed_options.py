@@ -1,4 +1,4 @@
-"""Options of ``docker run`` that the configuration passes on as they stand, and their mistakes.
+"""Check the options of ``docker run`` that the configuration passes on unchanged.
 
 Their effects are observed: see :mod:`strata.environments.common.option_effects`.
 """
@@ -76,6 +76,7 @@ def split_option(option: str) -> tuple[str, str | None]:
     """Return (long name without dashes, value or None) of an option of ``docker run``.
 
     option: the option, such as ``--cpus=1.5``, ``-m=1g`` or ``--privileged``.
+    Several short options in one string, such as ``-dit``, are not divided.
     """
     flag, equals, value = option.partition("=")
     name = flag.lstrip("-")
@@ -109,13 +110,15 @@ def format_options_for_label(options: Sequence[str]) -> str:
     """Return the passed options as a label shows them: those that fit, and the number of others.
 
     options: at least one option.  If the first one alone exceeds MAX_LABEL_LENGTH, it is cut.
+    The text is, for example, "--cpus=1.5 --memory=1g and 2 more"; its ending may exceed that
+    length.
     """
-    text = options[0]
-    for number, option in enumerate(options[1:], start=1):
-        if len(f"{text} {option}") > MAX_LABEL_LENGTH:
-            return f"{text} and {len(options) - number} more"
-        text += f" {option}"
-    return text if len(text) <= MAX_LABEL_LENGTH else text[: MAX_LABEL_LENGTH - 1] + "…"
+    label = options[0]
+    for shown_count, option in enumerate(options[1:], start=1):
+        if len(f"{label} {option}") > MAX_LABEL_LENGTH:
+            return f"{label} and {len(options) - shown_count} more"
+        label += f" {option}"
+    return label if len(label) <= MAX_LABEL_LENGTH else label[: MAX_LABEL_LENGTH - 1] + "…"
 
 
 @functools.cache
@@ -141,16 +144,17 @@ def find_passed_option_mistakes(options: Fields) -> list[tuple[str, str]]:
     if no network is given at all.
     """
     mistakes = []
-    network_count = 0
-    for number, option in enumerate(options.get("options", ())):
-        is_network = split_option(option)[0] == "network"
-        network_count += is_network
+    has_network_option = False
+    for index, option in enumerate(options.get("options", ())):
+        name, _ = split_option(option)
         mistake = _explain_invalid_option(option) or _explain_option_conflict(option, options)
-        if not mistake and is_network and network_count > 1:
-            mistake = "a container has one network here: leave one of them out"
+        if name == "network":
+            if has_network_option and not mistake:
+                mistake = "a container has one network here: leave one of them out"
+            has_network_option = True
         if mistake:
-            mistakes.append((f"options.{number}", f"is {option}; {mistake}"))
-    if "network" not in options and not network_count:
+            mistakes.append((f"options.{index}", f"is {option}; {mistake}"))
+    if "network" not in options and not has_network_option:
         remedy = (
             "must be bridge or host, or write options: [--network=NAME] for a network of your own"
         )
@@ -161,8 +165,9 @@ def find_passed_option_mistakes(options: Fields) -> list[tuple[str, str]]:
 def _explain_invalid_option(option: str) -> str | None:
     """Return why Strata refuses an option, or why ``docker run`` has no such option; else None.
 
-    option: the option as in config.yaml.
-    A process runs Docker's client once, for its help.
+    option: the option as in config.yaml, such as ``--cpus=1.5``.
+    The reason includes the remedy.  Without Docker's client, names and values are not checked.  A
+    process runs the client once, for its help.
     """
     name, value = split_option(option)
     if name in REFUSED:
@@ -218,8 +223,9 @@ def _explain_option_conflict(option: str, options: Fields) -> str | None:
 def _find_mount_target(name: str, value: str) -> str | None:
     """Return the folder of the container on which an option mounts something.
 
-    name: the option's long name.  value: its value; empty if it has none.
-    Returns None if the option mounts nothing, or names no folder.
+    name: the option's long name, such as volume.
+    value: its value; empty if it has none.
+    Returns an absolute path without "..", or None if the option mounts nothing or names no folder.
     """
     if name == "volume":
         # The forms are TARGET, SOURCE:TARGET and SOURCE:TARGET:MODE.

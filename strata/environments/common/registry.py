@@ -1,8 +1,8 @@
-"""The layers by their names, and the stacks of layers that are environments."""
+"""Find layers by their names, and build the stacks of layers that are environments."""
 
 import importlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from strata.environments.common.layer import Layer
 from strata.host.context import Context
@@ -47,22 +47,24 @@ def collect_declared_differences(top: Layer) -> dict[str, str]:
 
     top: the uppermost layer of the stack.
     Returns the name of each value in the starting state → why it differs: the layer and its reason,
-    or the option that sets the value, or the user of an image.  An option's reason replaces a
-    layer's.  It must begin with "option ": strata.testbed.lifecycle finds options by that.
+    the option that sets the value, or the user of an image, for example
+    ``{"seccomp": "option seccomp: unconfined"}``.  An option's reason replaces a layer's.  It must
+    begin with "option ": strata/testbed/lifecycle.py finds options by that.
     The layers must be up: some of them observe what their options set.
     """
-    declared: dict[str, str] = {}
+    causes: dict[str, str] = {}
     if user := top.context.user:
-        set_by_user = ("user", "group", "groups", "capabilities")
-        declared = dict.fromkeys(set_by_user, f"image: USER {user['name']}")
+        value_names: Sequence[str] = ("user", "group", "groups", "capabilities")
+        causes = dict.fromkeys(value_names, f"image: USER {user['name']}")
     for layer in top.iterate_layers():
+        # The highest layer's reason counts.
         for name, reason in layer.differences.items():
-            declared.setdefault(name, f"{layer.name}: {reason}")
-        for option, set_values in layer.option_differences.items():
+            causes.setdefault(name, f"{layer.name}: {reason}")
+        for option, value_names in layer.option_differences.items():
             if option in layer.options:
-                declared |= dict.fromkeys(set_values, f"option {option}: {layer.options[option]}")
-        declared |= layer.observed_differences
-    return declared
+                causes |= dict.fromkeys(value_names, f"option {option}: {layer.options[option]}")
+        causes |= layer.observed_differences
+    return causes
 
 
 def build_stack(layers: Stack, context: Context) -> list[Layer]:
@@ -75,8 +77,9 @@ def build_stack(layers: Stack, context: Context) -> list[Layer]:
     """
     bottom = load_layer_class("host")(None, {}, context)
     stack = [bottom]
-    for entry in layers:
-        ((name, options),) = entry.items()
+    for layer in layers:
+        # Each layer is a mapping with a single key, its name.
+        ((name, options),) = layer.items()
         if name != "host":
             stack.append(load_layer_class(name)(stack[-1], options, context))
     return stack
@@ -89,11 +92,12 @@ def set_machine_start_method(stack: Stack, start_method: str) -> list[Fields]:
     start_method: with ``booted``, every machine boots; with ``restored``, or any other value, the
     copy is equal to the stack.
     """
-    layers = []
+    copied_stack = []
     for layer in stack:
+        # Each layer is a mapping with a single key, its name.
         ((name, options),) = layer.items()
         # Only layers of virtual machines have the option `fresh`.
         if start_method == "booted" and "fresh" in options:
             options = {**options, "fresh": "boot"}
-        layers.append({name: options})
-    return layers
+        copied_stack.append({name: options})
+    return copied_stack

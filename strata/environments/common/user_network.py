@@ -99,8 +99,8 @@ class UserNetwork(layer.Layer):
         Runs the program in the layer below.  schemas/record.schema.json has the keys.
         """
         # pasta does not flush what it prints.
-        printed = self.run_in_layer_below(["stdbuf", "-o0", self.name, "--version"])
+        output = self.run_in_layer_below(["stdbuf", "-o0", self.name, "--version"])
         # The line is "pasta VERSION" or "slirp4netns version VERSION".
-        first_line = printed.split("\n")[0]
+        first_line = output.split("\n")[0]
         version = first_line.removeprefix(self.name).removeprefix(" version").strip()
         return {"user_network": {"program": self.name, "version": version}}

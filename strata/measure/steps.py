@@ -46,9 +46,9 @@ class Steps:
     waits: whether a shell waits in the system for the commands of laps.
     commands: the `commands` of the cell's record; each command adds its entry to this list.
     shell: the waiting shell; None before :meth:`prepare_run` has ended, or without `waits`.
-    spent: how long commands took so far (`elapsed_seconds`); with a client on this host also its
-    CPU time (`client_user_seconds`, `client_system_seconds`).  strata/measure/costs.py reads it
-    after each run.
+    command_seconds: how long commands took so far (`elapsed_seconds`); with a client on this host
+    also its CPU time (`client_user_seconds`, `client_system_seconds`).  strata/measure/costs.py
+    reads it after each run.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class Steps:
         self.servers = servers.create_servers(inputs)
         self.commands: list[Fields] = []
         self.shell: Shell | None = None
-        self.spent = {"elapsed_seconds": 0.0}
+        self.command_seconds = {"elapsed_seconds": 0.0}
         link = inputs.system.link
         if link and link.layer.shares_host and has_client_step(inputs.cell["steps"]):
-            self.spent |= {"client_user_seconds": 0.0, "client_system_seconds": 0.0}
+            self.command_seconds |= {"client_user_seconds": 0.0, "client_system_seconds": 0.0}
         self._lap: Fields = {}
         self._waits = waits and inputs.system_count == 1
         self._machine_pids = _list_machine_processes(inputs.system)
@@ -118,10 +118,10 @@ class Steps:
     def describe_spender(self) -> Spender:
         """Return the control groups and processes whose usage is the cost of this cell's runs.
 
-        The result shares the mapping `spent`, which later commands change.
+        The result shares the mapping `command_seconds`, which later commands change.
         """
         groups = [top.find_cgroup() for top in self.inputs.system.tops]
-        return Spender([*filter(None, groups)], self._machine_pids, self.spent)
+        return Spender([*filter(None, groups)], self._machine_pids, self.command_seconds)
 
     def stop_programs(self) -> None:
         """End the shell, and stop the servers in the reverse order of their start.
@@ -184,7 +184,7 @@ class Steps:
     def _run_command(self, step: Step, values: Fields) -> None:
         """Execute the command of a step at the client, or in all systems at the same time.
 
-        Adds its records to ``commands``, and its time to ``spent``.
+        Adds its records to ``commands``, and its time to ``command_seconds``.
         Raises CellFailed if the command fails, is ended, or prints more than the log may hold.
         """
         at_client = step.get("at") == "client"
@@ -206,7 +206,7 @@ class Steps:
                 f"hold, {limit}; let it print less, or set log_limit in {declaration}"
             ) from None
         # The systems run their commands at the same time.
-        self.spent["elapsed_seconds"] += max(seconds for _, seconds in results)
+        self.command_seconds["elapsed_seconds"] += max(seconds for _, seconds in results)
         for command_record, (code, seconds) in zip(commands, results, strict=True):
             # The record of a command that was ended has no times, and its `exit` stays None.
             if code is not None:
@@ -217,7 +217,7 @@ class Steps:
 
     @contextlib.contextmanager
     def _count_client_time(self, at_client: bool) -> Iterator[None]:
-        """Add the CPU time of children that end meanwhile to the client's CPU time in `spent`.
+        """Add the CPU time of children that end meanwhile to the client's CPU time in `command_seconds`.
 
         at_client: whether these children run at the client; otherwise nothing is added.
         Nothing is added for a client on a second machine either, whose only children here are ssh.
@@ -225,9 +225,9 @@ class Steps:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         yield
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        if at_client and "client_user_seconds" in self.spent:
-            self.spent["client_user_seconds"] += after.ru_utime - before.ru_utime
-            self.spent["client_system_seconds"] += after.ru_stime - before.ru_stime
+        if at_client and "client_user_seconds" in self.command_seconds:
+            self.command_seconds["client_user_seconds"] += after.ru_utime - before.ru_utime
+            self.command_seconds["client_system_seconds"] += after.ru_stime - before.ru_stime
 
     def _start_command_record(
         self, step: Step, values: Fields, system_number: int | None

@@ -27,8 +27,9 @@ from strata.util.errors import UserError
 from strata.util.files import read_json
 from strata.vm import acceleration
 
-# The priority of a cell is this number minus its position in the plan: cells run in the order of the
-# plan, after checkpoints, whose priority is higher (rules/measure.smk).  No plan has as many cells.
+# The priority of a cell is this number minus its position in the plan: cells run in the order of
+# the plan, after checkpoints, whose priority is higher (rules/measure.smk).  No plan has as many
+# cells.
 MAX_CELLS = 10**7
 # How many failed cells are listed at the end of a run; results/failed has all of them.
 MAX_SHOWN = 5
@@ -353,7 +354,7 @@ class Experiment:
         return ""
 
     def get_published_results(self) -> tuple[str, str]:
-        """Return ``(folder, hash)``: the path of the published raw results, and a hash of its files.
+        """Return ``(folder, hash)``: the path of published raw results, and a hash of its files.
 
         Raises UserError if the folder does not exist.
         """
@@ -365,7 +366,8 @@ class Experiment:
     def start_run(self) -> None:
         """Lock the project's folder for this run, check the image, and write the plan.
 
-        Prints torn blocks, and a note if R is missing.  Snakemake calls it through `onstart`, and not in a dry run.
+        Prints torn blocks, and a note if R is missing.  Snakemake calls it through `onstart`, and
+        not in a dry run.
         Raises UserError if another run is active in the folder, or if the image was changed.
         """
         self._lock_project_folder()
@@ -373,7 +375,8 @@ class Experiment:
         if image:
             cache.require_unchanged_tree(image)
         self._write_plan()
-        # Filled when Snakemake asked for the inputs of its rules; empty if no rule needed torn blocks.
+        # Filled when Snakemake asked for the inputs of its rules; empty if no rule needed torn
+        # blocks.
         _, torn = self._torn_cache
         for sentence in pairs.describe_torn_blocks(torn):
             progress.print_topic_message("plan", sentence)

@@ -121,7 +121,7 @@ def _list_workload_files(folders: list[str]) -> list[str]:
 
 
 def _list_source_files(folder: str, subfolders: list[str]) -> list[str]:
-    """Return the paths of all files in subfolders of a folder, relative to the folder, in any order.
+    """Return the paths of all files in subfolders, relative to their parent folder, unsorted.
 
     folder: the path of the folder.
     subfolders: the paths of the subfolders, relative to the folder.

@@ -1,4 +1,4 @@
-"""Workloads: their declarations in workloads/, and their parameters in one experiment."""
+"""Read the declarations of workloads, and plan their parameters and commands."""
 
 import functools
 import os
@@ -16,7 +16,7 @@ from strata.util.validation import Finding, describe_value, find_unknown_name
 from strata.vm.settings import MAX_MEMORY_SHARE
 
 FOLDER = "workloads"
-# Keys of a parameter's declaration that hold values: one for all scales, or one for each.
+# Keys of a parameter's declaration that hold values: one value for all scales, or one for each.
 VALUE_KEYS = ("value", "tiny", "standard", "paper")
 # The folder of the image where Strata's own programs are.
 STRATA = "/opt/strata/"
@@ -45,6 +45,8 @@ def list_workloads() -> list[str]:
 def read_declaration(name: str) -> Fields:
     """Return the checked declaration of a workload (workload.yaml, docs/workload-reference.md).
 
+    name: the name of the workload, and of its folder.
+    Keys that may be missing in the file get defaults.
     The same object is returned for every call: callers must not change it.
     Raises UserError that names the file and key of each mistake.
     """
@@ -57,7 +59,8 @@ def read_declaration(name: str) -> Fields:
             "as its owner"
         ) from None
     except OSError:
-        # A missing file, which the next lines report.
+        # A missing file, which the next lines report.  os.path.isfile returns False for both
+        # errors.
         pass
     if not os.path.isfile(path):
         raise UserError(
@@ -81,28 +84,42 @@ def read_declaration(name: str) -> Fields:
 
 
 def _list_declaration_mistakes(declared: Fields) -> Iterator[Finding]:
-    """Yield the mistakes of a declaration that its schema cannot express.
+    """Yield (key, sentence) for each mistake of a declaration that its schema cannot express.
 
+    declared: the content of workload.yaml, which matches the schema.
     These are an unknown question, invalid values of parameters, unknown placeholders, conditions
     that no list fulfils, and ports that are not in exactly one role.
     """
-    # A workload needs no question: "?" stands for none, and passes.
-    question = declared.get("question", "?")
-    if not question.rstrip().endswith("?"):
-        known = constants.read_constants("questions")
-        for key, sentence in find_unknown_name("question", question, known, "question"):
-            yield key, f"{sentence} (a question of its own ends with a question mark)"
+    yield from _list_question_mistakes(declared)
     for name, parameter in declared.get("parameters", {}).items():
-        accepted = validation.build_validator(parameter["schema"])
+        validator = validation.build_validator(parameter["schema"])
         for value_key in VALUE_KEYS:
-            value = parameter.get(value_key, {})
             # A mapping is a rule, whose result is checked when the workload is planned.
-            if not isinstance(value, dict):
-                yield from validation.find_schema_faults(
-                    accepted, value, f"parameters.{name}.{value_key}"
-                )
+            if value_key not in parameter or isinstance(parameter[value_key], dict):
+                continue
+            yield from validation.find_schema_faults(
+                validator, parameter[value_key], f"parameters.{name}.{value_key}"
+            )
     yield from _list_placeholder_mistakes(declared)
     yield from _list_condition_mistakes(declared)
+    yield from _list_role_mistakes(declared)
+
+
+def _list_question_mistakes(declared: Fields) -> Iterator[Finding]:
+    """Yield a mistake if the question is neither a name of the table nor ends with "?".
+
+    schemas/constants/questions.json lists the names.  A workload needs no question.
+    """
+    question = declared.get("question")
+    if question is None or question.rstrip().endswith("?"):
+        return
+    names = constants.read_constants("questions")
+    for key, sentence in find_unknown_name("question", question, names, "question"):
+        yield key, f"{sentence} (a question of its own ends with a question mark)"
+
+
+def _list_role_mistakes(declared: Fields) -> Iterator[Finding]:
+    """Yield a mistake for each port that is not in exactly one role, if there are roles."""
     roles = declared.get("roles", {}).get("ports", {})
     if not roles:
         return
@@ -116,14 +133,16 @@ def _list_declaration_mistakes(declared: Fields) -> Iterator[Finding]:
 def _list_placeholder_mistakes(declared: Fields) -> Iterator[Finding]:
     """Yield a mistake for each ``{name}`` in a command that is unknown, or only a part of a word.
 
-    A cell replaces whole words only (measure/arguments.py), by parameters or by BUILT_IN names.
+    declared: the content of workload.yaml.
+    A cell replaces only whole words (measure/arguments.py): by parameters, and by the names in
+    BUILT_IN.
     """
     parameters = declared.get("parameters", {})
     roles = declared.get("roles", {}).get("ports", {})
     for key, argv in _iterate_commands(declared):
         built_in = [*BUILT_IN, *(f"address.{role}" for role in roles)]
         if key == "data.argv":
-            # The data set is made once for all systems, in none of them.
+            # The data set is made once for all systems, and in none of them.
             built_in = ["seed"]
         for word in argv:
             if name := parse_placeholder(word):
@@ -135,14 +154,15 @@ def _list_placeholder_mistakes(declared: Fields) -> Iterator[Finding]:
 def _list_condition_mistakes(declared: Fields) -> Iterator[Finding]:
     """Yield a mistake for each condition (``when``) that can never be fulfilled.
 
-    Its value breaks the schema for the items of the list parameter, so its steps would never run.
+    Such a condition has a value that breaks the schema for the items of the list parameter.
+    declared: the content of workload.yaml.
     """
     for key, step in _iterate_steps(declared):
         for name, value in step.get("when", {}).items():
-            accepted = validation.build_validator(
-                declared["parameters"][name]["schema"].get("items", {})
+            item_schema = declared["parameters"][name]["schema"].get("items", {})
+            yield from validation.find_schema_faults(
+                validation.build_validator(item_schema), value, f"{key}.when.{name}"
             )
-            yield from validation.find_schema_faults(accepted, value, f"{key}.when.{name}")
 
 
 def list_step_sections(declared: Fields) -> list[tuple[str, list[Any]]]:
@@ -201,8 +221,9 @@ def is_portable(name: str) -> bool:
 def list_image_needs(name: str) -> list[str]:
     """Return the needs of a workload that only Strata's own image meets, as words for a message.
 
-    These are packages, programs that a build script makes, and "servers" for the program `serve`.
-    The programs of a portable workload are no such need: they are copied into any image.
+    The needs are packages, programs that a build script makes, and "servers" for the program
+    `serve`.  The programs of a portable workload are not needs: they are copied into any image.
+    An example of the result is ["servers", "nginx"]; it has no repetitions.
     """
     declared = read_declaration(name)
     needs = ["servers"] if "servers" in declared else []
@@ -217,7 +238,10 @@ def list_image_needs(name: str) -> list[str]:
 
 
 def _build_overrides_validator(name: str) -> Any:
-    """Return a validator for the parameters that the configuration sets for a workload."""
+    """Return a validator for the parameters that the configuration sets for a workload.
+
+    It rejects parameters that the workload does not declare.
+    """
     parameters = read_declaration(name)["parameters"]
     schemas = {key: parameter["schema"] for key, parameter in parameters.items()}
     return validation.build_validator(
@@ -228,7 +252,8 @@ def _build_overrides_validator(name: str) -> Any:
 def convert_overrides(name: str, overrides: Fields) -> Fields:
     """Return a workload's configured parameters, converted to the types of their schemas.
 
-    overrides: the configured parameters; values from the command line are texts.
+    overrides: parameter → value; values from the command line are strings.
+    Values that cannot be converted stay as they are: :func:`list_override_mistakes` reports them.
     """
     # YAML may have keys that are numbers.
     with_text_keys = {str(key): value for key, value in overrides.items()}
@@ -239,8 +264,9 @@ def convert_overrides(name: str, overrides: Fields) -> Fields:
 
 
 def list_override_mistakes(name: str, overrides: Fields) -> Iterator[Finding]:
-    """Yield the mistakes in the parameters that the configuration sets for a workload.
+    """Yield (key, sentence) for each mistake in the configured parameters of a workload.
 
+    overrides: parameter → value, as the configuration sets them.
     Raises UserError for mistakes in the workload's own declaration.
     """
     values = convert_overrides(name, overrides)
@@ -255,6 +281,7 @@ def list_override_mistakes(name: str, overrides: Fields) -> Iterator[Finding]:
     for parameter, value in values.items():
         key = f"{key_of_workload}.{parameter}"
         if any(isinstance(item, dict | list) for item in convert_to_list(value)):
+            # A mapping would be taken for a rule.
             accepted = "text, a number, true or false, or a list of these"
             yield key, f"is {describe_value(value)}; must be {accepted}"
         elif "file" in parameters[parameter] and value is not None and not os.path.isfile(value):
@@ -264,14 +291,16 @@ def list_override_mistakes(name: str, overrides: Fields) -> Iterator[Finding]:
 def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fields:
     """Return a workload as the plan holds it.
 
+    name: the name of the workload.
     overrides: the parameters that the configuration sets.
+    scale: "tiny", "standard" or "paper".
     machine: the facts of :func:`strata.host.capacity.read_host_facts`.
-    Its keys are those of ``workloads`` in schemas/plan.schema.json; the analysis in R reads them.
+    schemas/plan.schema.json describes the keys, under ``workloads``; the analysis in R reads them.
     Raises UserError if the parameters do not fit the machine.
     """
     declared = read_declaration(name)
     parameters, notes = resolve_parameters(name, overrides, scale, machine)
-    optional = ("question", "figures", "headline", "storage")
+    optional_keys = ("question", "figures", "headline", "storage")
     # The parameter that `more_metrics` names holds patterns; each declares a metric.
     patterns = parameters.get(declared.get("more_metrics", ""), ())
     metrics_of_patterns = dict(map(parse_metric_pattern, patterns))
@@ -286,8 +315,9 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
         "warmup": declared["warmup"]["about"],
         "cell": plan_cell(name, scale),
         **_describe_memory(name, parameters),
-        # Without a key the analysis makes its own choice.
-        **{key: declared[key] for key in optional if key in declared},
+        # If such a key is missing, the analysis makes its own choice.
+        **{key: declared[key] for key in optional_keys if key in declared},
+        # It replaces a declared headline.
         **headline,
     }
 
@@ -295,8 +325,10 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
 def parse_metric_pattern(text: str) -> tuple[str, Fields]:
     """Return the (name, metric) that ``NAME[:UNIT[:lower|higher]]=REGEX`` declares.
 
-    The metric's value is the number that the regular expression finds in a program's output
-    (workloads/command/parse.py, which splits the text in the same way).
+    text: the declaration, such as ``speed:req/s:higher=([0-9.]+) req/s``.  Without a unit, the unit
+    is "units"; without a direction, more is better.
+    The metric's value is the number that the regular expression finds in a program's output.
+    workloads/command/parse.py splits the string in the same way: change both together.
     Raises UserError unless the expression is valid and has exactly one group.
     """
     declared, _, regex = text.partition("=")
@@ -318,7 +350,11 @@ def parse_metric_pattern(text: str) -> tuple[str, Fields]:
 def plan_small_sizes(name: str, overrides: Fields, machine: HostFacts) -> Fields:
     """Return ``{parameters, cell, memory_bytes}``, a planned workload's keys at the tiny scale.
 
-    Emulated machines use them in place of the planned ones.  `memory_bytes` may be missing.
+    name: the name of the workload.
+    overrides: the parameters that the configuration sets.
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
+    Emulated machines use these keys in place of the planned ones.  `memory_bytes` is missing if no
+    parameter declares a need of memory.
     Parameters that depend on the scale have the tiny value, even if the configuration sets them.
     """
     declared = read_declaration(name)["parameters"]
@@ -332,7 +368,7 @@ def _describe_memory(name: str, parameters: Fields) -> Fields:
     """Return ``{memory_bytes}``, the memory that a workload needs in each system.
 
     The mapping is empty if no parameter declares a need of memory.
-    parameters: the resolved ones by name.
+    parameters: the resolved parameters by name; the needs of all of them are added.
     """
     needs = _list_memory_needs(name, parameters)
     return {"memory_bytes": sum(size for _, size in needs)} if needs else {}
@@ -343,9 +379,13 @@ def resolve_parameters(
 ) -> tuple[Fields, list[str]]:
     """Return a workload's parameters on this machine, and sentences that explain their values.
 
+    name: the name of the workload.
+    overrides: the parameters that the configuration sets; the caller has checked them
+    (:func:`list_override_mistakes`).
+    scale: "tiny", "standard" or "paper".
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
     Rules that only a cell can resolve remain mappings.  The values that rules give are checked
-    here; the caller has checked `overrides` (:func:`list_override_mistakes`).  Several equal
-    systems share the machine's memory evenly.
+    here.  Several equal systems share the machine's memory evenly.
     Raises UserError if a value needs more memory than the machine has, or breaks its schema.
     """
     declared = read_declaration(name)
@@ -365,11 +405,12 @@ def resolve_parameters(
             notes.append(note)
     for key, value in values.items():
         if isinstance(value, dict) and value["rule"] == sizing.SMALLEST:
-            least = sizes.find_smallest_valid_size(
+            size = sizes.find_smallest_valid_size(
                 declared, key, values, share, value["at_least"], value["multiple"]
             )
             is_list = declared["parameters"][key]["schema"]["type"] == "array"
-            values[key] = [least] if is_list else least
+            # Only a value is replaced, and no key added, while the mapping is iterated.
+            values[key] = [size] if is_list else size
     for key in default_keys:
         _check_value_of_rule(name, key, values[key], scale)
     _check_memory(name, values, systems, machine["memory_bytes"])
@@ -379,7 +420,8 @@ def resolve_parameters(
 def _check_memory(name: str, values: Fields, systems: int, machine_bytes: int) -> None:
     """Raise UserError if a parameter needs more than MAX_MEMORY_SHARE of the machine's memory.
 
-    values: the parameters by name.
+    name: the name of the workload, for the message.
+    values: the parameters by name.  Each is compared alone, not their sum.
     systems: the number of equal systems; each needs the memory.
     machine_bytes: the memory of the machine.
     """
@@ -396,7 +438,9 @@ def _check_memory(name: str, values: Fields, systems: int, machine_bytes: int) -
 def _check_roles(name: str, declared: Fields, values: Fields) -> None:
     """Raise UserError unless the parameter that assigns roles to systems names each role once.
 
-    values: the parameters by name.  The parameter is a list with a text ROLE+ROLE for each system.
+    declared: the declaration of the workload; one without roles passes.
+    values: the parameters by name.  The parameter is a list with a string ROLE+ROLE for each
+    system.
     """
     if "roles" not in declared:
         return
@@ -413,6 +457,8 @@ def _check_roles(name: str, declared: Fields, values: Fields) -> None:
 def _check_value_of_rule(name: str, parameter: str, value: Any, scale: str) -> None:
     """Raise UserError if the value that a rule gave breaks the schema of its parameter.
 
+    parameter: the name of the parameter.
+    scale: the scale of the experiment, which may be the key of the rule in workload.yaml.
     A value that is a mapping is not checked: it is a rule that only the cell can resolve.
     """
     if not isinstance(value, dict):
@@ -442,24 +488,30 @@ def plan_cell(name: str, scale: str) -> Fields:
     """Return the work of a cell of a workload, for the plan's `cell` (docs/files.md).
 
     scale: decides the time limits of commands.
-    Always present: ``steps`` and ``files``, the names of parameters whose values are files of the
-    host.  Present if declared: ``servers``; ``data``; ``ports``, the names of parameters that hold
-    ports; ``systems`` and ``laps``, the names of the parameters with the number of equal systems
-    and of laps; ``slice``, the seconds of a slice; ``ram_disk``, the name of the parameter with
-    the bytes of a RAM disk.
-    The steps are hashed in the fingerprints of cells.
+    Two keys are always present:
+    - ``steps``: the planned steps, in the order of execution;
+    - ``files``: the names of parameters whose values are files of the host.
+    Others are present if declared:
+    - ``servers`` and ``data``: with time limits in seconds;
+    - ``ports``: the names of parameters that hold ports;
+    - ``systems`` and ``laps``: the names of the parameters with the numbers of equal systems and of
+      laps;
+    - ``slice``: the seconds of a slice;
+    - ``ram_disk``: the name of the parameter with the bytes of a RAM disk;
+    - further keys of AS_DECLARED.
+    The fingerprints of cells hash the steps.
     """
     declared = read_declaration(name)
 
     def plan_step(section: str, step: Fields) -> Fields:
-        """Return a step with its section and time limit added, also to the steps within it."""
+        """Return a step with its section and time limit added, also to its inner steps."""
         planned = resolve_time_limit({"step": section, **step})
         if "steps" in step:
             planned["steps"] = [plan_step(section, inner_step) for inner_step in step["steps"]]
         return planned
 
     def resolve_time_limit(command: Fields) -> Fields:
-        """Return a command with its declared `timeout` replaced by the seconds for this scale."""
+        """Return a command with its declared `timeout` replaced by the seconds at `scale`."""
         if "timeout" not in command:
             return command
         return {**command, "timeout": sizing.select_value_at_scale(command["timeout"], scale)}

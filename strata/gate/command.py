@@ -87,7 +87,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
 def _open_baselines(
     stack: contextlib.ExitStack, budgets: Sequence[Budget], scale: str
 ) -> dict[str, str]:
-    """Open and check the sessions of all baselines; return ``{path of session: folder of results}``.
+    """Open and check the sessions of all baselines; return ``{session's path: results folder}``.
 
     stack: closes the sessions; temporary copies of archives exist until then.
     scale: the scale of this project, "standard" or "paper".

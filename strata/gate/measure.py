@@ -98,7 +98,7 @@ class Session:
         return counts
 
     def compute_block_seconds(self) -> dict[str, float]:
-        """Return ``{workload: seconds}``: the expected duration of a block of each measured workload.
+        """Return ``{workload: seconds}``, the expected duration of a block of each workload.
 
         The duration is the sum over environments of the median seconds of a cell.
         """

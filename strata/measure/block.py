@@ -340,8 +340,8 @@ class Block:
         partner_count: the number of cells besides the first.
         bytes_before: the available memory before the steps of the first cell.
         bytes_after: the available memory after them.
-        Each partner is expected to need as much memory as the steps of the first cell took, and each
-        run as much as the workload declares.
+        Each partner is expected to need as much memory as the steps of the first cell took, and
+        each run as much as the workload declares.
         Returns True if the kernel does not show its memory (None).
         """
         if bytes_before is None or bytes_after is None:
@@ -480,8 +480,8 @@ class Block:
         arguments: passed to the method after the cell.
         order: the cells; None for all.  Cells whose environment cannot run the workload are
         skipped.
-        Adds the time of the calls to `cells`.  Systems are frozen after the steps before the run and
-        after each whole run, if the block has several cells.
+        Adds the time of the calls to `cells`.  Systems are frozen after the steps before the run
+        and after each whole run, if the block has several cells.
         Raises the error of the first cell, unless it shows that its environment cannot run the
         workload: then its record says so.  Any other cell that fails is dropped.
         """

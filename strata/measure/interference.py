@@ -23,8 +23,8 @@ from strata.util.errors import CellFailed
 # second.
 MIN_MEASURABLE_SECONDS = 0.05
 # A hypervisor takes memory back in bursts of about 1 GB that are two to three seconds apart.  The
-# wait ends after CALM_READINGS readings in a row without a burst, which cover more than the distance
-# of two bursts, and at the latest after MAX_WAIT_SECONDS.
+# wait ends after CALM_READINGS readings in a row without a burst, which cover more than the
+# distance of two bursts, and at the latest after MAX_WAIT_SECONDS.
 CALM_READINGS, SECONDS_BETWEEN_READINGS, MAX_WAIT_SECONDS = 7, 0.5, 20.0
 # By how many seconds the offset between two clocks may change although neither clock was set.
 MAX_CLOCK_CHANGE_SECONDS = 0.001

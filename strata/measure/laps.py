@@ -218,8 +218,8 @@ class LapMonitor:
 
         The list is empty if laps are not judged.  `runs` are the runs of all environments; each
         cell's record keeps only those of its environment.
-        If too few laps were undisturbed (MIN_UNDISTURBED_SHARE), all of them count, and the block is
-        disturbed (:func:`flag_disturbed_laps`).
+        If too few laps were undisturbed (MIN_UNDISTURBED_SHARE), all of them count, and the block
+        is disturbed (:func:`flag_disturbed_laps`).
         """
         self._counters.close()
         self._cost_counters.close()

@@ -168,7 +168,7 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
     Raises BrokenLogError with the reason, after the number of the lap.
     """
     require(b"\0" not in log, "not a text file: it contains NUL bytes")
-    # A byte that is not UTF-8 stays distinguishable, and parsers find it in no value.
+    # A byte that is not UTF-8 becomes a lone surrogate, on which parsers do not fail.
     lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
     # Lap → whether it counts; a lap that the record does not name counts.
     counts = {lap["lap"]: lap["counts"] for lap in record.get("laps", ())}

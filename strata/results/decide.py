@@ -151,8 +151,9 @@ class _Decision:
         """Return how precisely a workload, or a published claim on it, is measured so far.
 
         claim: the claim's ID; "" for the workload as a whole.
-        Of several ratios, the smallest number of blocks and the widest interval count.  For a claim,
-        the interval counts that is widest in relation to the half-width that decides its ratio.
+        Of several ratios, the smallest number of blocks and the widest interval count.  For a
+        claim, the interval counts that is widest in relation to the half-width that decides its
+        ratio.
         """
         order = self._order
         again_count = sum(
@@ -405,8 +406,8 @@ def _format_width(half_width: float) -> str:
 def _is_open_ratio(row: Fields) -> bool:
     """Return whether more blocks may decide a ratio: it is undecided, and varies between blocks.
 
-    row: the row of the ratio, as from :func:`_compute_interval_widths`; without a margin its verdict
-    is "", and the result is False.
+    row: the row of the ratio, as from :func:`_compute_interval_widths`; without a margin its
+    verdict is "", and the result is False.
     If a ratio still has no interval (`from` is None) after the first test, its blocks are all equal
     or give no number, and more blocks change nothing.
     """

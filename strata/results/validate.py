@@ -1,4 +1,4 @@
-"""Check that records match their paths, the plan and their logs, for tables, papers and archives."""
+"""Check that records match their paths, the plan and their logs."""
 
 import hashlib
 import json
@@ -16,8 +16,8 @@ from strata.vm.acceleration import MACHINE_NAMES
 
 # The largest number of files that a message names.
 SHOWN = 20
-# The largest number of digits of a whole number in records and plans: no count or hash of Strata has
-# more, and converting a very long number takes quadratic time.
+# The largest number of digits of a whole number in records and plans: no count or hash of Strata
+# has more, and converting a very long number takes quadratic time.
 _MAX_DIGITS = 40
 # Key of a value that records must share → the value and the first file that has it.
 SharedValues = dict[tuple[Any, ...], tuple[Any, str]]

@@ -68,8 +68,8 @@ def _append_claim_id(key: str, content: Fields) -> str:
     """Return a key with the ID of its claim appended, by which people find the claim in its file.
 
     key: the steps of the key with dots between them, such as ``claims.3.workload``, which becomes
-    ``claims.3.workload (wang-2022-io)``.  A key of another section, or of a claim without an ID, is
-    returned as it is.
+    ``claims.3.workload (ibm-pxz-kvm-22pct)``.  A key of another section, or of a claim without an
+    ID, is returned as it is.
     content: the content of the file of claims, which may be invalid.
     """
     section, *steps = key.split(".")

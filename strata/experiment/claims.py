@@ -198,7 +198,7 @@ def _convert_own_claim(path: str, content: Fields) -> Fields:
     path: the path of the claim's file, whose name becomes the claim's ID; other characters than
     letters, digits, dots and hyphens become hyphens.
     content: the content of the file, which matches schemas/claim.schema.json.
-    analysis/claims.R reads the keys of the result, as those of published claims.
+    analysis/claims.R reads the same keys of the result as of published claims.
     """
     name = re.sub("[^A-Za-z0-9.-]+", "-", os.path.splitext(os.path.basename(path))[0])
     value = content.get("value")

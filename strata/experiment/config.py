@@ -304,8 +304,8 @@ def _normalize_layer(layer: str | Fields) -> Fields:
     options = {} if options is None else options
     if name not in registry.list_layer_names():
         return {name: options}
-    accepted = validation.build_validator(registry.load_layer_class(name).options_schema)
-    return {name: validation.convert_text_values(accepted, options)}
+    validator = validation.build_validator(registry.load_layer_class(name).options_schema)
+    return {name: validation.convert_text_values(validator, options)}
 
 
 def _list_config_mistakes(settings: Fields) -> Iterator[Finding]:
@@ -391,8 +391,10 @@ def _list_stack_mistakes(key: str, stack: Stack, settings: Fields) -> Iterator[F
             continue
         layer_key = f"{key}.{number}"
         layer_class = registry.load_layer_class(name)
-        accepted = validation.build_validator(layer_class.options_schema)
-        mistakes = validation.find_schema_faults(accepted, options, f"{layer_key}.{name}", profiles)
+        validator = validation.build_validator(layer_class.options_schema)
+        mistakes = validation.find_schema_faults(
+            validator, options, f"{layer_key}.{name}", profiles
+        )
         if not mistakes:
             mistakes = [
                 (f"{layer_key}.{name}.{option}", sentence)

@@ -40,11 +40,11 @@ def select_workload(plan: Plan, environment: str, workload: str) -> PlannedWorkl
     Emulated machines, and native for comparison with them, have the sizes in ``small``, which
     replace the workload's keys.
     """
-    planned = plan["workloads"][workload]
+    planned_workload = plan["workloads"][workload]
     if not blocks.is_unpaired(plan["environments"][environment]):
-        return planned
-    small: Any = planned.get("small", {})
-    return {**planned, **small}
+        return planned_workload
+    small: Any = planned_workload.get("small", {})
+    return {**planned_workload, **small}
 
 
 def select_scale(plan: Plan, environment: str) -> str:
@@ -79,15 +79,15 @@ def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
     The rule `cell` has the hash as a parameter, and each record keeps it as `fingerprint`;
     measure/pending.py compares both.
     """
-    planned = select_workload(plan, environment, workload)
-    cell = planned["cell"]
+    planned_workload = select_workload(plan, environment, workload)
+    cell = planned_workload["cell"]
     # The keys and their values are hashed: none may be renamed.
     deciding = {
         "seed": plan["seed"],
         "scale": select_scale(plan, environment),
         "image": plan["image"]["recipe"],
         "layers": plan["environments"][environment]["layers"],
-        "parameters": planned["parameters"],
+        "parameters": planned_workload["parameters"],
         "steps": [_list_deciding_parts(step) for step in cell["steps"]],
     }
     # All further keys are only in the hash where they differ from the usual case.
@@ -101,8 +101,8 @@ def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
         deciding["client"] = plan["client"]
     if mask := plan["machine"]["mask"]:
         deciding["mask"] = mask
-    if count_systems(planned) > 1:
-        deciding["systems"] = count_systems(planned)
+    if count_systems(planned_workload) > 1:
+        deciding["systems"] = count_systems(planned_workload)
     laps = count_laps(plan, environment, workload)
     if laps > 1:
         deciding["laps"] = laps
@@ -145,23 +145,23 @@ def has_client_step(steps: list[Step]) -> bool:
     )
 
 
-def count_systems(planned: PlannedWorkload) -> int:
+def count_systems(planned_workload: PlannedWorkload) -> int:
     """Return how many systems under test run a workload at the same time.
 
     These are equal systems, or several equal groups of systems with roles.
     """
-    parameter = planned["cell"].get("systems")
-    groups = 1 if parameter is None else int(planned["parameters"][parameter])
-    return groups * len(list_role_groups(planned["cell"], planned["parameters"]))
+    parameter = planned_workload["cell"].get("systems")
+    groups = 1 if parameter is None else int(planned_workload["parameters"][parameter])
+    return groups * len(list_role_groups(planned_workload["cell"], planned_workload["parameters"]))
 
 
 def count_laps(plan: Plan, environment: str, workload: str) -> int:
     """Return how many laps a cell has; always one in an environment without blocks."""
-    planned = select_workload(plan, environment, workload)
-    parameter = planned["cell"].get("laps")
+    planned_workload = select_workload(plan, environment, workload)
+    parameter = planned_workload["cell"].get("laps")
     if parameter is None or blocks.is_unpaired(plan["environments"][environment]):
         return 1
-    return int(planned["parameters"][parameter])
+    return int(planned_workload["parameters"][parameter])
 
 
 def find_slice_seconds(plan: Plan, environment: str, workload: str) -> float | None:
@@ -171,10 +171,10 @@ def find_slice_seconds(plan: Plan, environment: str, workload: str) -> float | N
     not sliced if the workload declares no slices, if several systems run it at the same time, or if
     the environment is in no block.
     """
-    planned = select_workload(plan, environment, workload)
-    if count_systems(planned) > 1 or blocks.is_unpaired(plan["environments"][environment]):
+    planned_workload = select_workload(plan, environment, workload)
+    if count_systems(planned_workload) > 1 or blocks.is_unpaired(plan["environments"][environment]):
         return None
-    return planned["cell"].get("slice")
+    return planned_workload["cell"].get("slice")
 
 
 def list_run_ways(plan: Plan, environment: str, workload: str) -> list[str]:
@@ -207,12 +207,12 @@ def list_role_groups(cell: CellWork, values: Fields) -> list[list[str]]:
     return [group.split("+") for group in values[cell["roles"]["parameter"]]]
 
 
-def list_ports(planned: PlannedWorkload) -> list[tuple[str, int]]:
+def list_ports(planned_workload: PlannedWorkload) -> list[tuple[str, int]]:
     """Return (parameter, port) for every port of a planned workload."""
     return [
         (name, port)
-        for name in planned["cell"].get("ports", [])
-        for port in convert_to_list(planned["parameters"][name])
+        for name in planned_workload["cell"].get("ports", [])
+        for port in convert_to_list(planned_workload["parameters"][name])
     ]
 
 
@@ -247,10 +247,10 @@ def list_port_mistakes(workloads: Fields, up_together: int) -> Iterator[tuple[st
     workloads: the planned workloads by name.
     up_together: how many environments are up at the same time for a workload with several laps.
     """
-    for name, planned in workloads.items():
-        system_count = count_systems(planned)
-        ports = list_ports(planned)
-        max_offset = _compute_max_port_offset(planned, up_together)
+    for name, planned_workload in workloads.items():
+        system_count = count_systems(planned_workload)
+        ports = list_ports(planned_workload)
+        max_offset = _compute_max_port_offset(planned_workload, up_together)
         for index, (parameter, port) in enumerate(ports):
             key = f"workloads.{name}.{parameter}"
             for other_parameter, other_port in ports[:index]:
@@ -272,17 +272,17 @@ def list_port_mistakes(workloads: Fields, up_together: int) -> Iterator[tuple[st
                 )
 
 
-def _compute_max_port_offset(planned: PlannedWorkload, up_together: int) -> int:
+def _compute_max_port_offset(planned_workload: PlannedWorkload, up_together: int) -> int:
     """Return how far the ports of the last system are above those of the first one.
 
-    planned: the workload in the plan.
+    planned_workload: the workload in the plan.
     up_together: how many environments are up at the same time for a workload with several laps.
     """
-    cell = planned["cell"]
-    has_laps = "laps" in cell and planned["parameters"][cell["laps"]] > 1
+    cell = planned_workload["cell"]
+    has_laps = "laps" in cell and planned_workload["parameters"][cell["laps"]] > 1
     other_cell_count = max(up_together - 1, 0) if has_laps else 0
-    distance = compute_port_offset(sorted(port for _, port in list_ports(planned)))
-    return other_cell_count * distance + count_systems(planned) - 1
+    distance = compute_port_offset(sorted(port for _, port in list_ports(planned_workload)))
+    return other_cell_count * distance + count_systems(planned_workload) - 1
 
 
 def read_source_revision(project: str) -> Source:
@@ -355,16 +355,16 @@ def _list_parameter_mistakes(workloads: dict[str, PlannedWorkload]) -> Iterator[
     The checked parameters are the numbers of systems and laps, and the roles: the schema does not
     know their names.
     """
-    for workload, planned in workloads.items():
-        cell, values = planned["cell"], planned["parameters"]
+    for workload, planned_workload in workloads.items():
+        cell, values = planned_workload["cell"], planned_workload["parameters"]
         key = f"workloads.{workload}.parameters"
         for name in [cell.get("systems"), cell.get("laps")]:
             # The type of True is not int, although True is an instance of it.
             if name is not None and (type(values.get(name)) is not int or values[name] < 1):
-                yield f"{key}.{name}", "missing, or no whole number above 0"
+                yield f"{key}.{name}", "missing, or not a whole number above 0"
         roles = cell.get("roles")
         if roles and not _is_list_of_strings(values.get(roles["parameter"])):
-            yield f"{key}.{roles['parameter']}", "missing, or no list of texts"
+            yield f"{key}.{roles['parameter']}", "missing, or not a list of strings"
 
 
 def write_plan(plan: Plan) -> None:
@@ -387,7 +387,7 @@ def write_cell_order(plan: Plan) -> None:
 
 
 def read_plan() -> Plan:
-    """Return the plan in results/, of which only the format number is checked.
+    """Return the plan in results/ after a check of its format number alone.
 
     Every cell reads the plan, and a check against the schema would take its time;
     :func:`read_checked_plan` makes this check.

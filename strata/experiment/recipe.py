@@ -67,8 +67,8 @@ def list_workloads_in_image(image: Fields) -> list[str]:
     lists the names of the workloads in the plan.
     """
     names = workload.list_workloads()
-    planned = image.get("workloads", [])
-    return [name for name in names if name in planned or not _is_optional_workload(name)]
+    planned_names = image.get("workloads", [])
+    return [name for name in names if name in planned_names or not _is_optional_workload(name)]
 
 
 def _is_optional_workload(name: str) -> bool:

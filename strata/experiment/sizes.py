@@ -53,12 +53,12 @@ def evaluate_planned_size_rules(
 
 
 def evaluate_size_rules(
-    declared: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
+    declaration: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> list[Fields]:
     """Return whether each size rule holds: ``[{rule, source, value, least, holds}, …]``.
 
-    declared: a mapping with the keys ``sizes`` and ``facts``: the content of workload.yaml, or the
-    plan's `cell`.
+    declaration: a mapping with the keys ``sizes`` and ``facts``: the content of workload.yaml, or
+    the plan's `cell`.
     values: the parameters of the workload, by name.
     machine: the facts of :func:`strata.host.capacity.read_host_facts`.
     metrics: (name, value) from the log; the smallest value of each name counts.
@@ -70,8 +70,8 @@ def evaluate_size_rules(
     The record keeps the result as `sizes`; analysis/read.R makes a table of it.
     """
     outcomes = []
-    quantities = _collect_quantities(declared, values, machine, metrics)
-    for rule in declared.get("sizes", []):
+    quantities = _collect_quantities(declaration, values, machine, metrics)
+    for rule in declaration.get("sizes", []):
         outcome = {"rule": rule["rule"], "source": rule["source"]}
         if "unchecked" in rule:
             outcomes.append({**outcome, "unchecked": rule["unchecked"], "holds": None})
@@ -98,21 +98,22 @@ def has_broken_rule(outcomes: Iterable[Fields]) -> bool:
 
 
 def find_smallest_valid_size(
-    declared: Fields, name: str, values: Fields, machine: Fields, at_least: int, multiple: int
+    declaration: Fields, name: str, values: Fields, machine: Fields, at_least: int, multiple: int
 ) -> int:
     """Return the smallest value of a parameter that meets its size rules.
 
     Rules on a product of several parameters are not considered.
-    declared: a mapping with the keys ``sizes`` and ``facts``, such as the content of workload.yaml.
+    declaration: a mapping with the keys ``sizes`` and ``facts``, such as the content of
+    workload.yaml.
     name: the name of the parameter.
     values: the parameters of the workload, by name.
     machine: the facts of :func:`strata.host.capacity.read_host_facts`.
     at_least: the smallest allowed value, even if the rules require less or a fact is unknown.
     multiple: the result is rounded up to a multiple of this number.
     """
-    quantities = _collect_quantities(declared, values, machine)
+    quantities = _collect_quantities(declaration, values, machine)
     size = at_least
-    for rule in declared.get("sizes", []):
+    for rule in declaration.get("sizes", []):
         if rule.get("value") != name:
             continue
         least = _multiply_quantities(
@@ -139,7 +140,7 @@ def compute_memory_bytes(form: str, value: float) -> float:
 
 
 def _collect_quantities(
-    declared: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
+    declaration: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> dict[str, float | None]:
     """Return the number for each name that size rules use; None if it is unknown.
 
@@ -157,7 +158,7 @@ def _collect_quantities(
         numbers = [item for item in convert_to_list(value) if type(item) in (int, float)]
         quantities[name] = max(numbers, default=None)
     # A declared fact is looked up: the parameter `of` is the position in the list `each`.
-    for name, fact in declared.get("facts", {}).items():
+    for name, fact in declaration.get("facts", {}).items():
         index = quantities.get(fact["of"])
         value_of_each = fact["each"]
         quantities[name] = None

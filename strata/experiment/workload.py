@@ -67,8 +67,8 @@ def read_declaration(name: str) -> Fields:
             f"{path}: there is no such file: write one (docs/adding-a-workload.md), or remove "
             f"{name} from the configuration"
         )
-    declared = yaml_files.read_yaml_mapping(path)
-    roles = declared.get("roles")
+    declaration = yaml_files.read_yaml_mapping(path)
+    roles = declaration.get("roles")
     # The keyword `known` of the schema refers to names by these keys.
     names: dict[str, Any] = {
         "role": roles.get("ports") if isinstance(roles, dict) else {},
@@ -76,22 +76,22 @@ def read_declaration(name: str) -> Fields:
         "laps": ["laps"],
     }
     mistakes = validation.find_schema_faults(
-        validation.load_schema("workload"), declared, names=names
+        validation.load_schema("workload"), declaration, names=names
     )
     validation.raise_for_findings(path, mistakes)
-    validation.raise_for_findings(path, [*_list_declaration_mistakes(declared)])
-    return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **declared}
+    validation.raise_for_findings(path, [*_list_declaration_mistakes(declaration)])
+    return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **declaration}
 
 
-def _list_declaration_mistakes(declared: Fields) -> Iterator[Finding]:
+def _list_declaration_mistakes(declaration: Fields) -> Iterator[Finding]:
     """Yield (key, sentence) for each mistake of a declaration that its schema cannot express.
 
-    declared: the content of workload.yaml, which matches the schema.
+    declaration: the content of workload.yaml, which matches the schema.
     These are an unknown question, invalid values of parameters, unknown placeholders, conditions
     that no list fulfils, and ports that are not in exactly one role.
     """
-    yield from _list_question_mistakes(declared)
-    for name, parameter in declared.get("parameters", {}).items():
+    yield from _list_question_mistakes(declaration)
+    for name, parameter in declaration.get("parameters", {}).items():
         validator = validation.build_validator(parameter["schema"])
         for value_key in VALUE_KEYS:
             # A mapping is a rule, whose result is checked when the workload is planned.
@@ -100,17 +100,17 @@ def _list_declaration_mistakes(declared: Fields) -> Iterator[Finding]:
             yield from validation.find_schema_faults(
                 validator, parameter[value_key], f"parameters.{name}.{value_key}"
             )
-    yield from _list_placeholder_mistakes(declared)
-    yield from _list_condition_mistakes(declared)
-    yield from _list_role_mistakes(declared)
+    yield from _list_placeholder_mistakes(declaration)
+    yield from _list_condition_mistakes(declaration)
+    yield from _list_role_mistakes(declaration)
 
 
-def _list_question_mistakes(declared: Fields) -> Iterator[Finding]:
+def _list_question_mistakes(declaration: Fields) -> Iterator[Finding]:
     """Yield a mistake if the question is neither a name of the table nor ends with "?".
 
     schemas/constants/questions.json lists the names.  A workload needs no question.
     """
-    question = declared.get("question")
+    question = declaration.get("question")
     if question is None or question.rstrip().endswith("?"):
         return
     names = constants.read_constants("questions")
@@ -118,28 +118,28 @@ def _list_question_mistakes(declared: Fields) -> Iterator[Finding]:
         yield key, f"{sentence} (a question of its own ends with a question mark)"
 
 
-def _list_role_mistakes(declared: Fields) -> Iterator[Finding]:
+def _list_role_mistakes(declaration: Fields) -> Iterator[Finding]:
     """Yield a mistake for each port that is not in exactly one role, if there are roles."""
-    roles = declared.get("roles", {}).get("ports", {})
+    roles = declaration.get("roles", {}).get("ports", {})
     if not roles:
         return
     ports_of_roles = [port for ports in roles.values() for port in ports]
-    for port in declared.get("ports", []):
+    for port in declaration.get("ports", []):
         count = ports_of_roles.count(port)
         if count != 1:
             yield "roles.ports", f"'{port}' is in {count} roles; each port must be in one"
 
 
-def _list_placeholder_mistakes(declared: Fields) -> Iterator[Finding]:
+def _list_placeholder_mistakes(declaration: Fields) -> Iterator[Finding]:
     """Yield a mistake for each ``{name}`` in a command that is unknown, or only a part of a word.
 
-    declared: the content of workload.yaml.
+    declaration: the content of workload.yaml.
     A cell replaces only whole words (measure/arguments.py): by parameters, and by the names in
     BUILT_IN.
     """
-    parameters = declared.get("parameters", {})
-    roles = declared.get("roles", {}).get("ports", {})
-    for key, argv in _iterate_commands(declared):
+    parameters = declaration.get("parameters", {})
+    roles = declaration.get("roles", {}).get("ports", {})
+    for key, argv in _iterate_commands(declaration):
         built_in = [*BUILT_IN, *(f"address.{role}" for role in roles)]
         if key == "data.argv":
             # The data set is made once for all systems, and in none of them.
@@ -151,51 +151,51 @@ def _list_placeholder_mistakes(declared: Fields) -> Iterator[Finding]:
                 yield key, f"'{word}' contains a parameter; a parameter must be a whole word"
 
 
-def _list_condition_mistakes(declared: Fields) -> Iterator[Finding]:
+def _list_condition_mistakes(declaration: Fields) -> Iterator[Finding]:
     """Yield a mistake for each condition (``when``) that can never be fulfilled.
 
     Such a condition has a value that breaks the schema for the items of the list parameter.
-    declared: the content of workload.yaml.
+    declaration: the content of workload.yaml.
     """
-    for key, step in _iterate_steps(declared):
+    for key, step in _iterate_steps(declaration):
         for name, value in step.get("when", {}).items():
-            item_schema = declared["parameters"][name]["schema"].get("items", {})
+            item_schema = declaration["parameters"][name]["schema"].get("items", {})
             yield from validation.find_schema_faults(
                 validation.build_validator(item_schema), value, f"{key}.when.{name}"
             )
 
 
-def list_step_sections(declared: Fields) -> list[tuple[str, list[Any]]]:
+def list_step_sections(declaration: Fields) -> list[tuple[str, list[Any]]]:
     """Return the (section, steps) of a workload's declaration in the order of their execution.
 
     Logs, records and fingerprints hold the names of the sections, as the steps' `step`.
     """
     # Only a warm-up has keys besides its steps.
     return [
-        ("prepare", declared.get("prepare", [])),
-        ("warmup", declared.get("warmup", {}).get("steps", [])),
-        ("run", declared.get("run", [])),
+        ("prepare", declaration.get("prepare", [])),
+        ("warmup", declaration.get("warmup", {}).get("steps", [])),
+        ("run", declaration.get("run", [])),
     ]
 
 
-def _iterate_commands(declared: Fields) -> Iterator[tuple[str, list[str]]]:
+def _iterate_commands(declaration: Fields) -> Iterator[tuple[str, list[str]]]:
     """Yield the (key, argv) of every command in a workload's declaration.
 
     The key is the place of the argv in workload.yaml, such as ``run.0.steps.1.argv``.
     """
-    for key, step in _iterate_steps(declared):
+    for key, step in _iterate_steps(declaration):
         if "argv" in step:
             yield f"{key}.argv", step["argv"]
-    if "data" in declared:
-        yield "data.argv", declared["data"]["argv"]
-    for number, server in enumerate(declared.get("servers", [])):
+    if "data" in declaration:
+        yield "data.argv", declaration["data"]["argv"]
+    for number, server in enumerate(declaration.get("servers", [])):
         yield f"servers.{number}.argv", server["argv"]
         yield f"servers.{number}.ready.argv", server["ready"]["argv"]
 
 
-def _iterate_steps(declared: Fields) -> Iterator[tuple[str, Step]]:
+def _iterate_steps(declaration: Fields) -> Iterator[tuple[str, Step]]:
     """Yield the (key, step) of every step and group of steps in a workload's declaration."""
-    for section, steps in list_step_sections(declared):
+    for section, steps in list_step_sections(declaration):
         key = f"{section}.steps" if section == "warmup" else section
         yield from _iterate_nested_steps(key, steps)
 
@@ -225,12 +225,12 @@ def list_image_needs(name: str) -> list[str]:
     `serve`.  The programs of a portable workload are not needs: they are copied into any image.
     An example of the result is ["servers", "nginx"]; it has no repetitions.
     """
-    declared = read_declaration(name)
-    needs = ["servers"] if "servers" in declared else []
+    declaration = read_declaration(name)
+    needs = ["servers"] if "servers" in declaration else []
     if is_portable(name):
         return needs
-    needs += declared["packages"]
-    for _, argv in _iterate_commands(declared):
+    needs += declaration["packages"]
+    for _, argv in _iterate_commands(declaration):
         program = argv[0]
         if not parse_placeholder(program) and ("/" not in program or program.startswith(STRATA)):
             needs.append(program)
@@ -298,25 +298,25 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
     schemas/plan.schema.json describes the keys, under ``workloads``; the analysis in R reads them.
     Raises UserError if the parameters do not fit the machine.
     """
-    declared = read_declaration(name)
+    declaration = read_declaration(name)
     parameters, notes = resolve_parameters(name, overrides, scale, machine)
     optional_keys = ("question", "figures", "headline", "storage")
     # The parameter that `more_metrics` names holds patterns; each declares a metric.
-    patterns = parameters.get(declared.get("more_metrics", ""), ())
+    patterns = parameters.get(declaration.get("more_metrics", ""), ())
     metrics_of_patterns = dict(map(parse_metric_pattern, patterns))
     headline = {}
     if metrics_of_patterns:
         headline["headline"] = [{"metric": key} for key in metrics_of_patterns]
     return {
-        **{key: declared[key] for key in ("title", "about")},
-        "metrics": {**declared["metrics"], **metrics_of_patterns},
+        **{key: declaration[key] for key in ("title", "about")},
+        "metrics": {**declaration["metrics"], **metrics_of_patterns},
         "parameters": parameters,
         "notes": notes,
-        "warmup": declared["warmup"]["about"],
+        "warmup": declaration["warmup"]["about"],
         "cell": plan_cell(name, scale),
         **_describe_memory(name, parameters),
         # If such a key is missing, the analysis makes its own choice.
-        **{key: declared[key] for key in optional_keys if key in declared},
+        **{key: declaration[key] for key in optional_keys if key in declaration},
         # It replaces a declared headline.
         **headline,
     }
@@ -331,8 +331,8 @@ def parse_metric_pattern(text: str) -> tuple[str, Fields]:
     workloads/command/parse.py splits the string in the same way: change both together.
     Raises UserError unless the expression is valid and has exactly one group.
     """
-    declared, _, regex = text.partition("=")
-    name, *settings = declared.split(":")
+    declaration, _, regex = text.partition("=")
+    name, *settings = declaration.split(":")
     unit = settings[0] if settings else "units"
     better = settings[1] if len(settings) > 1 else "higher"
     try:
@@ -357,8 +357,10 @@ def plan_small_sizes(name: str, overrides: Fields, machine: HostFacts) -> Fields
     parameter declares a need of memory.
     Parameters that depend on the scale have the tiny value, even if the configuration sets them.
     """
-    declared = read_declaration(name)["parameters"]
-    fixed_overrides = {key: value for key, value in overrides.items() if "value" in declared[key]}
+    declaration = read_declaration(name)["parameters"]
+    fixed_overrides = {
+        key: value for key, value in overrides.items() if "value" in declaration[key]
+    }
     parameters, _ = resolve_parameters(name, fixed_overrides, blocks.SMALL_SCALE, machine)
     tiny_cell = plan_cell(name, blocks.SMALL_SCALE)
     return {"parameters": parameters, "cell": tiny_cell, **_describe_memory(name, parameters)}
@@ -388,13 +390,13 @@ def resolve_parameters(
     here.  Several equal systems share the machine's memory evenly.
     Raises UserError if a value needs more memory than the machine has, or breaks its schema.
     """
-    declared = read_declaration(name)
+    declaration = read_declaration(name)
     values: dict[str, Any] = {}
-    for key, parameter in declared["parameters"].items():
+    for key, parameter in declaration["parameters"].items():
         default = parameter["value"] if "value" in parameter else parameter[scale]
         values[key] = overrides.get(key, default)
-    _check_roles(name, declared, values)
-    systems = values[declared["systems"]] if "systems" in declared else 1
+    _check_roles(name, declaration, values)
+    systems = values[declaration["systems"]] if "systems" in declaration else 1
     share = sizes.compute_machine_share(dict(machine), systems)
     notes: list[str] = []
     default_keys = [key for key in values if key not in overrides]
@@ -406,9 +408,9 @@ def resolve_parameters(
     for key, value in values.items():
         if isinstance(value, dict) and value["rule"] == sizing.SMALLEST:
             size = sizes.find_smallest_valid_size(
-                declared, key, values, share, value["at_least"], value["multiple"]
+                declaration, key, values, share, value["at_least"], value["multiple"]
             )
-            is_list = declared["parameters"][key]["schema"]["type"] == "array"
+            is_list = declaration["parameters"][key]["schema"]["type"] == "array"
             # Only a value is replaced, and no key added, while the mapping is iterated.
             values[key] = [size] if is_list else size
     for key in default_keys:
@@ -435,16 +437,16 @@ def _check_memory(name: str, values: Fields, systems: int, machine_bytes: int) -
             )
 
 
-def _check_roles(name: str, declared: Fields, values: Fields) -> None:
+def _check_roles(name: str, declaration: Fields, values: Fields) -> None:
     """Raise UserError unless the parameter that assigns roles to systems names each role once.
 
-    declared: the declaration of the workload; one without roles passes.
+    declaration: the declaration of the workload; one without roles passes.
     values: the parameters by name.  The parameter is a list with a string ROLE+ROLE for each
     system.
     """
-    if "roles" not in declared:
+    if "roles" not in declaration:
         return
-    key, roles = declared["roles"]["parameter"], list(declared["roles"]["ports"])
+    key, roles = declaration["roles"]["parameter"], list(declaration["roles"]["ports"])
     assigned_roles = [role for group in values[key] for role in str(group).split("+")]
     if sorted(assigned_roles) != sorted(roles):
         role_names = ", ".join(map(str, values[key]))
@@ -462,10 +464,10 @@ def _check_value_of_rule(name: str, parameter: str, value: Any, scale: str) -> N
     A value that is a mapping is not checked: it is a rule that only the cell can resolve.
     """
     if not isinstance(value, dict):
-        declared = read_declaration(name)["parameters"][parameter]
-        key = f"parameters.{parameter}.{'value' if 'value' in declared else scale}"
+        declaration = read_declaration(name)["parameters"][parameter]
+        key = f"parameters.{parameter}.{'value' if 'value' in declaration else scale}"
         mistakes = validation.find_schema_faults(
-            validation.build_validator(declared["schema"]), value, key
+            validation.build_validator(declaration["schema"]), value, key
         )
         validation.raise_for_findings(f"{FOLDER}/{name}/workload.yaml", mistakes)
 
@@ -475,12 +477,14 @@ def _list_memory_needs(name: str, values: Fields) -> list[tuple[str, int]]:
 
     values: the workload's parameters by name; the largest value of a list counts.
     """
-    declared = read_declaration(name)["parameters"]
+    declaration = read_declaration(name)["parameters"]
     needs = []
     for key, value in values.items():
-        if "memory" in declared[key] and isinstance(value, (int, list)):
+        if "memory" in declaration[key] and isinstance(value, (int, list)):
             largest = max(convert_to_list(value), default=0)
-            needs.append((key, int(sizes.compute_memory_bytes(declared[key]["memory"], largest))))
+            needs.append(
+                (key, int(sizes.compute_memory_bytes(declaration[key]["memory"], largest)))
+            )
     return needs
 
 
@@ -501,7 +505,7 @@ def plan_cell(name: str, scale: str) -> Fields:
     - further keys of AS_DECLARED.
     The fingerprints of cells hash the steps.
     """
-    declared = read_declaration(name)
+    declaration = read_declaration(name)
 
     def plan_step(section: str, step: Fields) -> Fields:
         """Return a step with its section and time limit added, also to its inner steps."""
@@ -517,16 +521,18 @@ def plan_cell(name: str, scale: str) -> Fields:
         return {**command, "timeout": sizing.select_value_at_scale(command["timeout"], scale)}
 
     steps = []
-    for section, declared_steps in list_step_sections(declared):
+    for section, declared_steps in list_step_sections(declaration):
         steps += [plan_step(section, step) for step in declared_steps]
     servers = []
-    for server in declared.get("servers", []):
+    for server in declaration.get("servers", []):
         probes = {key: resolve_time_limit(server[key]) for key in ("ready", "stop")}
         servers.append({"exits": [0], **server, **probes})
     return {
         "steps": steps,
-        "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
-        **{key: declared[key] for key in AS_DECLARED if key in declared},
+        "files": [
+            key for key, parameter in declaration["parameters"].items() if "file" in parameter
+        ],
+        **{key: declaration[key] for key in AS_DECLARED if key in declaration},
         **({"servers": servers} if servers else {}),
-        **({"data": resolve_time_limit(declared["data"])} if "data" in declared else {}),
+        **({"data": resolve_time_limit(declaration["data"])} if "data" in declaration else {}),
     }

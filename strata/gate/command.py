@@ -125,7 +125,7 @@ def _check_baseline_scale(budget: Budget, baselines: Mapping[str, str], scale: s
 
 
 def _check_baseline_runs(budget: Budget, baselines: Mapping[str, str]) -> None:
-    """Raise UserError if a session of a budget's baseline lacks runs that the budget compares.
+    """Raise UserError if a session of a budget's baseline has not all runs for the comparison.
 
     It needs a run of the workload in the budget's environment and in its reference.
     baselines: the path of a session → its folder of results.
@@ -150,7 +150,7 @@ def _remove_reports(out: str) -> None:
     remedy = "so the gate cannot write its reports there; name another folder with --to"
     folder = paths.find_nearest_existing_path(os.path.abspath(out))
     if not os.path.isdir(folder):
-        raise UserError(f"{folder}: is no folder, {remedy}")
+        raise UserError(f"{folder}: is not a folder, {remedy}")
     if obstacle := access.explain_denied_write(folder):
         raise UserError(f"{obstacle}, {remedy}")
     for name in _REPORTS:

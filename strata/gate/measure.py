@@ -158,13 +158,13 @@ def _list_versions(record: Fields) -> Any:
     Their order and form must stay: the gate finds stored sessions with the same versions by a hash
     of the string that `str` makes of the list.
     """
-    observed = record["observed"]
+    observations = record["observed"]
     docker_facts = record["system"].get("docker") or {}
     versions = {key: docker_facts.get(key) for key in ("engine", "containerd", "runc", "sandbox")}
     return [
         record["environment"],
-        observed["inside"].get("kernel"),
-        observed["host"]["static"].get("kernel"),
+        observations["inside"].get("kernel"),
+        observations["host"]["static"].get("kernel"),
         record["system"]["layers"],
         versions,
         (record.get("image") or {}).get("recipe"),

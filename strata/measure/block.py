@@ -46,8 +46,8 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
     workload: the name of its workload.
     repetition: the number of its repetition, from 1.
     Called once in a process, by the rule that measures a cell.  Holds the lock of the machine
-    meanwhile, and builds the image if the cache lacks it.  Changes the state in which this process
-    starts programs, and its handling of signals.
+    meanwhile, and builds the image if it is not in the cache.  Changes the state in which this
+    process starts programs, and its handling of signals.
     Raises UserError for a cell that is not planned, and CellFailed with the reason and the command
     that measures the cell again.  After a failed measurement the output so far is in
     results/failed, and results/raw is unchanged.
@@ -91,7 +91,7 @@ def list_measured_cpus(experiment: Plan) -> set[int]:
 
 
 def _ensure_image(cell: Cell) -> None:
-    """Build the cell's image, and the disk of its virtual machine, if the cache lacks them.
+    """Build the cell's image, and the disk of its virtual machine, if they are not in the cache.
 
     Nothing is built for a cell whose layers use no image.
     Raises CellFailed if the build fails.

@@ -22,7 +22,7 @@ PATH_IN_SYSTEM = "/data/prepared"
 def ensure_data_set(
     workload: str, planned: PlannedWorkload, seed: int, image: Image | None
 ) -> str | None:
-    """Return the path of a workload's data set, which is created if the cache lacks it.
+    """Return the path of a workload's data set, and create the file if it is not in the cache.
 
     Returns None if the workload declares no data set.
     workload: the name of the workload.

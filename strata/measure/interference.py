@@ -141,7 +141,8 @@ def _count_swapped_bytes() -> int | None:
 def compute_cpu_seconds(before: Reading, after: Reading) -> dict[tuple[int, str], float] | None:
     """Return the CPU time, in seconds, that each process used between two readings.
 
-    before, after: the two readings, in the order of time.
+    before: the first reading.
+    after: the second reading.
     The keys are (process ID, start time) of each process in the second reading.  A process's time
     includes the time of child processes that it waited for.  Returns None if processes are hidden
     in one of the readings.
@@ -232,10 +233,11 @@ def list_foreign_processes(
 ) -> list[Fields] | None:
     """Return ``[{name, share}]`` of the processes outside of this run, the busiest first.
 
-    before, after: the readings at the two ends of the judged time.
+    before: the reading at the beginning of the judged time.
+    after: the reading at its end.
     daemons: the names of daemons that also serve other users, and count as part of this run.
     measuring: whether a run is measured.  Then this run's processes are the systems, this process
-    and its descendants; otherwise also those of the Snakemake run.
+    and its descendants; otherwise also the processes of the Snakemake run.
     The shares of processes with the same name are summed, and rounded to four digits.  A share of 1
     is one CPU in full use.  Unprintable characters of names are replaced.  Returns None if some
     processes are hidden.
@@ -264,7 +266,8 @@ def compare_readings(
 
     The facts are shares of CPU time, the five busiest foreign processes, the bytes swapped, and how
     often heat throttled the CPUs; any of them may be "not available".
-    before, after: the readings at the two ends of the time.
+    before: the reading at the beginning of the time.
+    after: the reading at its end.
     daemons: the names of daemons that count as part of this run.
     measuring: whether a run is measured; see :func:`list_foreign_processes`.
     The record keeps the result in `observed.host`; :func:`flag_exceeded_thresholds` and
@@ -470,7 +473,7 @@ class InterferenceMonitor:
         :func:`strata.host.observe.observe_current_load`.
         daemons: the names of daemons that count as part of this run.
         judged: the names of the thresholds that flag nothing.
-        The facts are those of :func:`compare_readings`.
+        Returns the facts that :func:`compare_readings` describes.
         Adds the flags to `report`.  The next call begins with the reading of this one.
         """
         before = self._reading

@@ -89,7 +89,7 @@ class _ForeignCounters:
             ):
                 continue
             group = observe.read_file(f"/proc/{pid}/cgroup") or ""
-            # In version 2, `_all_groups` lacks the root group, "0::/".
+            # In version 2, `_all_groups` does not include the root group, "0::/".
             is_counted = self._usage == _USAGE_V1 or group.rstrip() != "0::/"
             name = observe.read_file(f"/proc/{pid}/comm") or ""
             is_helper = not is_thread or name.startswith("vhost")
@@ -149,7 +149,7 @@ class LapMonitor:
     :func:`strata.measure.costs.compute_run_costs` returns them, with `lap` and `how`.
     judged: the names of the thresholds that could be applied on this machine so far.
 
-    The keys of `laps` and `costs` are those of the record (schemas/record.schema.json), which
+    The record has `laps` and `costs` with the same keys (schemas/record.schema.json), which
     analysis/costs.R and analysis/statistics.R read.
     """
 

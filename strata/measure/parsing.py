@@ -200,7 +200,9 @@ def _parse_run(
 
     lines: the lines of the run.
     way: `slices` or `whole`; only a run in slices must have a line with the times of its slices.
-    record, metrics, parse: see :func:`parse_log`.
+    record: the record of the cell.
+    metrics: the metrics of the workload by name, as in the plan.
+    parse: the parser, as from :func:`load_parser`.
     Raises BrokenLogError with the reason.
     """
     has_slices = any(line.startswith(log_sections.SLICES) for line in lines)

@@ -50,14 +50,16 @@ def _list_unpaired_environments(records: Mapping[str, Fields]) -> list[str]:
     """Return the environments of a block whose runs form no pair with native's run.
 
     records: environment → its record in the block; empty if the cell is due.
-    The list is empty for a block of which no cell is measured yet, and for one that was measured on
+    The list is empty if no cell of the block is measured yet, or if the block was measured on
     several nodes.
     """
-    measured = [record for record in records.values() if record]
-    if not measured or len(set(map(node.find_node_name, measured))) > 1:
+    measured_records = [record for record in records.values() if record]
+    if not measured_records or len(set(map(node.find_node_name, measured_records))) > 1:
         return []
     # The time of all cells of the block; a due cell is expected to take the mean of measured ones.
-    seconds = sum(record["seconds"] for record in measured) * len(records) / len(measured)
+    seconds = (
+        sum(record["seconds"] for record in measured_records) * len(records) / len(measured_records)
+    )
     native = records[REFERENCE]
     return [
         name

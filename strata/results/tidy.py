@@ -260,13 +260,13 @@ def _find_blocks_on_several_nodes(records: dict[blocks.Cell, Fields]) -> set[blo
 
 
 def list_unplanned_logs(cells: Iterable[blocks.Cell]) -> list[str]:
-    """Return the logs in results/raw whose cells are not in the plan, so that tables lack them.
+    """Return the logs in results/raw whose cells are not in the plan; tables leave them out.
 
     cells: all planned cells.
     The paths are sorted, and relative to the working directory.
     """
-    planned = {paths.get_cell_path("raw", *cell, "log") for cell in cells}
-    return sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned)
+    planned_logs = {paths.get_cell_path("raw", *cell, "log") for cell in cells}
+    return sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned_logs)
 
 
 def _print_unplanned_logs(cells: Iterable[blocks.Cell]) -> None:

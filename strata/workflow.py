@@ -143,6 +143,8 @@ class Experiment:
     def compute_cell_fingerprint(self, environment: str, workload: str, repetition: str) -> str:
         """Return the hash of everything that decides a cell's result; a change makes the cell due.
 
+        environment: the name of the cell's environment.
+        workload: the name of its workload.
         repetition: a string of digits, as Snakemake passes wildcards.
         If the cell needs KVM, and KVM was not tried yet, this method boots a guest to try KVM, and
         builds the plan again, unless this is a dry run.

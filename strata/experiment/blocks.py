@@ -426,7 +426,7 @@ class Order:
         return list(self.places)
 
     def explain_missing_cell(self, environment: str, workload: str, repetition: int) -> str:
-        """Return a clause that says why a cell is not in the plan, to end an error's message.
+        """Return a clause that says why a cell is not in the plan, for the end of a message.
 
         The caller has checked that the cell is not planned.  An example is "there is no repetition
         9 of docker · stream: 5 are planned".

@@ -73,6 +73,8 @@ def compute_cell_seed(plan: Plan, workload: str, repetition: int) -> int:
 def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
     """Return a hash of everything that decides the result of a cell, and how it is measured.
 
+    environment: the name of the cell's environment.
+    workload: the name of its workload; all repetitions have the same fingerprint.
     The hash has 16 hexadecimal digits.  A cell is measured again when it changes.  The hash of an
     unchanged cell must therefore stay: a new key may be added only for plans that use a new
     feature.
@@ -82,7 +84,7 @@ def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
     planned_workload = select_workload(plan, environment, workload)
     cell = planned_workload["cell"]
     # The keys and their values are hashed: none may be renamed.
-    deciding = {
+    inputs = {
         "seed": plan["seed"],
         "scale": select_scale(plan, environment),
         "image": plan["image"]["recipe"],
@@ -95,23 +97,23 @@ def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
         servers = cell.get("servers", [])
         commands = [server["argv"] for server in servers]
         probes = [[server["ready"].get("argv"), server["stop"].get("argv")] for server in servers]
-        deciding["servers"] = [commands, probes]
-        deciding["data"] = cell.get("data", {}).get("argv")
+        inputs["servers"] = [commands, probes]
+        inputs["data"] = cell.get("data", {}).get("argv")
     if has_client_commands(cell):
-        deciding["client"] = plan["client"]
+        inputs["client"] = plan["client"]
     if mask := plan["machine"]["mask"]:
-        deciding["mask"] = mask
+        inputs["mask"] = mask
     if count_systems(planned_workload) > 1:
-        deciding["systems"] = count_systems(planned_workload)
+        inputs["systems"] = count_systems(planned_workload)
     laps = count_laps(plan, environment, workload)
     if laps > 1:
-        deciding["laps"] = laps
+        inputs["laps"] = laps
     if seconds := find_slice_seconds(plan, environment, workload):
         ways = list_run_ways(plan, environment, workload)
-        deciding["ways"] = ways
+        inputs["ways"] = ways
         if SLICES in ways:
-            deciding["slice"] = seconds
-    return sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
+            inputs["slice"] = seconds
+    return sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _list_deciding_parts(step: Step) -> list[Any]:

@@ -93,6 +93,8 @@ def _build_plan(config: Fields, machine: HostFacts) -> Plan:
 def _plan_workloads(config: Fields, machine: HostFacts) -> dict[str, Fields]:
     """Return ``{name: planned workload}`` for the configured workloads, in their order.
 
+    config: the checked configuration.
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
     Raises UserError with the mistakes of all workloads.
     """
     workloads: dict[str, Fields] = {}

@@ -144,7 +144,10 @@ def _collect_quantities(
 ) -> dict[str, float | None]:
     """Return the number for each name that size rules use; None if it is unknown.
 
-    The parameters are described at :func:`evaluate_size_rules`.
+    declaration: a mapping with the keys ``sizes`` and ``facts``.
+    values: parameter → value.
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
+    metrics: (name, value) of each metric.
     The largest number of a list counts, and the smallest value of a metric.  If names are equal, a
     parameter wins over a metric, and a declared fact over both.
     """

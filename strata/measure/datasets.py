@@ -56,8 +56,10 @@ def _create_data_set(
     """Create a data set by a command in the native system of an image.
 
     path: the path of the file on this host, which exists only once the file is complete.
+    workload: the name of the workload, for messages and the journal.
     argv: the command, which leaves the file at PATH_IN_SYSTEM.
     timeout: the limit of the command in seconds.
+    image: the image whose native system executes the command.
     Raises CellFailed with the last lines of a command that failed.
     """
     os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -160,7 +160,10 @@ class LapMonitor:
         daemons: Collection[str],
         judges: bool = True,
     ) -> None:
-        """Open the kernel's files, which :meth:`close` closes, and take a first reading."""
+        """Open the kernel's files, and take a first reading.
+
+        The parameters are described at the class.  :meth:`close_and_judge_laps` closes the files.
+        """
         self._thresholds = {key: thresholds.get(key) for key in ("steal", "busy")}
         systems = [group for spender in spenders.values() for group in spender.groups]
         self._counters = _ForeignCounters(systems, daemons)

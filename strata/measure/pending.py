@@ -39,6 +39,8 @@ def is_measured(experiment: Plan, cell: blocks.Cell) -> bool:
 def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
     """Return whether a cell has pending results of this node, with the plan's fingerprint.
 
+    experiment: the plan.
+    cell: (environment, workload, repetition).
     The results of an interleaved cell count only if those of the first cell of its block exist,
     whose job started the measurement: a block is measured as a whole, and on one node.
     """
@@ -158,7 +160,9 @@ def move_file(source: str, target: str) -> None:
 def _copy_file(source: str, target: str) -> None:
     """Copy a file atomically and flush the copy to disk.
 
-    An existing target is replaced only once the copy is complete.
+    source: the path of the file.
+    target: the path of the copy, whose folders are created.  An existing file there is replaced
+    only once the copy is complete; after an error it is unchanged.
     Raises UserError if the target cannot be written.
     """
     partial_copy = f"{target}.{os.getpid()}.part"

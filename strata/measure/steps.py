@@ -60,7 +60,10 @@ class Steps:
         add_system: Callable[[int], System],
         waits: bool = False,
     ) -> None:
-        """Create the objects of the servers and empty records; nothing is executed yet."""
+        """Create the objects of the servers and empty records; nothing is executed yet.
+
+        The parameters are described at the class; `waits` has an effect only with one system.
+        """
         self.inputs, self.log, self.watch = inputs, log, watch
         self.restart_system = restart_system
         self.add_system = add_system

@@ -99,8 +99,8 @@ def _print_missing_permissions(experiment: Plan, due_cells: list[blocks.Cell]) -
 def _print_required_builds(experiment: Plan, due_cells: list[blocks.Cell]) -> None:
     """Print what must be built before the due cells are measured.
 
-    This may be the image and the disk of virtual machines.  The times that are printed are those of
-    usual machines.
+    This may be the image and the disk of virtual machines.  The printed durations are typical
+    values, and not measured here.
     """
     # The forms of the image that the layers need, for example "disk".
     forms: set[str] = set()

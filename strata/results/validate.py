@@ -122,6 +122,8 @@ def find_record_faults(
 def _read_manifest_digest(experiment: Plan, folder: str) -> str | None:
     """Return the SHA-256 of the published image's manifest; None if no image was published.
 
+    experiment: the plan.
+    folder: the folder that holds `results`.
     The published image is the one that results/image.json describes.
     Raises UserError if the published image is not the plan's.
     """
@@ -201,7 +203,9 @@ def _compare_with_records(
 
     shared: the values that records must share, with the file that each comes from.  If the record
     has no contradiction, this function adds the record's values.
+    experiment: the plan.
     cell: the cell of the record.
+    record: the record, which matches its schema and the plan.
     name: the path of the record's file, which later messages give.
     The SHA-256 of the image's manifest must be equal in all records, and the parameters that follow
     from rules in all records of an environment and workload.

@@ -198,13 +198,13 @@ def _convert_own_claim(path: str, content: Fields) -> Fields:
     path: the path of the claim's file, whose name becomes the claim's ID; other characters than
     letters, digits, dots and hyphens become hyphens.
     content: the content of the file, which matches schemas/claim.schema.json.
-    analysis/claims.R reads the same keys of the result as of published claims.
+    analysis/claims.R reads the same keys as for published claims.
     """
     name = re.sub("[^A-Za-z0-9.-]+", "-", os.path.splitext(os.path.basename(path))[0])
     value = content.get("value")
     tolerance = {"low": content.get("low"), "high": content.get("high")}
-    # Without limits the tolerance is a margin of SMALLEST_DIFFERENCE around the logarithm of the
-    # value.
+    # Without limits the tolerance is SMALLEST_DIFFERENCE on each side of the value, symmetric on a
+    # logarithmic scale.
     if tolerance == {"low": None, "high": None} and value is not None:
         tolerance = {
             "low": value * (1 - SMALLEST_DIFFERENCE),

@@ -20,8 +20,8 @@ from strata.util.data_types import Fields
 
 # The number of blocks that a verdict takes: VERDICT_BLOCKS of analysis/statistics.R.
 VERDICT_BLOCKS = 5
-# With fewer blocks a run mostly ends where a width is too small by chance, so that intervals cover
-# too little.
+# With fewer blocks, measuring mostly ends where a width is too small by chance, and intervals then
+# cover the true ratio too rarely.
 FIRST_STAGE = 10
 # A workload whose intervals are wider than the target gets blocks until a width of this share of
 # the target is expected.
@@ -45,13 +45,15 @@ class Precision(NamedTuple):
     """How far the measurement of a workload, or of a published claim, has come.
 
     counted: the number of blocks that count.
-    again: the number of disturbed or torn blocks in whose place others are measured.
-    room: how many further blocks are allowed.
+    again: the number of disturbed or torn blocks that are replaced.
+    room: how many further blocks the plan allows.
     half_width: the largest relative half-width of an interval; infinite if there is none yet.
     seconds: the expected duration of one more block.
     ratios: how many ratios the workload measures.
-    Only for a claim: `target` (the half-width that decides it), `environments` (of its blocks) and
-    `claim` (its name).  If a claim has several ratios, the one farthest from its target counts.
+    target: only for a claim: the half-width that decides it.  If a claim has several ratios, the
+    ratio farthest from its target counts.
+    environments: the environments that further blocks hold.
+    claim: only for a claim: its ID.
     """
 
     counted: int

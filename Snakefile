@@ -28,4 +28,6 @@ rule cells:
 
 # A workflow that imports this one has targets that are unknown here.
 if os.path.samefile(workflow.main_snakefile, f"{PROJECT}/Snakefile"):
-    call_or_exit(check_targets, sys.argv[1:], workflow.rules, experiment.check_cell)
+    call_or_exit(
+        check_targets, sys.argv[1:], workflow.rules, experiment.check_cell_is_planned
+    )

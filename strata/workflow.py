@@ -1,4 +1,4 @@
-"""The experiment for Snakemake's rules: cells and their order, inputs of products, and runs."""
+"""Provide the experiment to Snakemake's rules: the order of cells, inputs of rules, and runs."""
 
 import contextlib
 import fcntl
@@ -27,10 +27,11 @@ from strata.util.errors import UserError
 from strata.util.files import read_json
 from strata.vm import acceleration
 
-# The priority of a cell is this number less its position in the plan: cells run in the order of the
-# plan, after checkpoints, whose priority is higher (rules/measure.smk).
+# The priority of a cell is this number minus its position in the plan: cells run in the order of
+# the plan, after checkpoints, whose priority is higher (rules/measure.smk).  No plan has as many
+# cells.
 MAX_CELLS = 10**7
-# How many failed cells are listed at the end of a run.
+# How many failed cells are listed at the end of a run; results/failed has all of them.
 MAX_SHOWN = 5
 # Snakemake's triggers without which results would not follow: "params" for cells, "mtime" for all
 # that is made of them.
@@ -41,7 +42,7 @@ _experiments: list["Experiment"] = []
 
 
 def start_run() -> None:
-    """Start the run of the last experiment that was read.
+    """Start the run of the experiment that this process read last.
 
     The `onstart` of a workflow that imports this one calls it (docs/snakemake.md).
     Raises UserError as :meth:`Experiment.start_run` does.
@@ -85,8 +86,8 @@ class Experiment:
         files = [*map(os.path.relpath, names)]
         self.settings: dict[str, Any] = config.read_config(config.Overrides(overrides, files))
         self.partial: bool = self.settings["partial"]
-        # The torn blocks, and the state of the decisions that they were found for.
-        self._torn: tuple[Any, pairs.Torn] = (None, {})
+        # The state of the decisions, and the torn blocks that were found for it.
+        self._torn_cache: tuple[Any, pairs.Torn] = (None, {})
         # The open file whose lock the run holds; None before the run starts.
         self._lock: int | None = None
         self.get_triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
@@ -110,10 +111,11 @@ class Experiment:
     def compute_cell_priority(self, environment: str, workload: str, repetition: str) -> int:
         """Return the priority of a cell, which is higher the earlier the cell is in the plan.
 
+        repetition: a string of digits, as Snakemake passes wildcards.
         On several nodes, a cell that failed has the lowest priority, 0.  The job of a block ends
         with its first failing cell, which would otherwise delay the cells after it in every run.
         A cell that is not planned has the priority 0, too: its own rule reports it
-        (:meth:`check_cell`).
+        (:meth:`check_cell_is_planned`).
         """
         cell = (environment, workload, int(repetition))
         if self.plan.get("spread") and os.path.exists(paths.get_cell_path("failed", *cell, "json")):
@@ -123,10 +125,11 @@ class Experiment:
         position, _ = self.order.places[cell]
         return MAX_CELLS - position
 
-    def check_cell(self, environment: str, workload: str, repetition: str) -> None:
-        """Raise UserError unless a cell is planned.
+    def check_cell_is_planned(self, environment: str, workload: str, repetition: str) -> None:
+        """Raise UserError unless a cell is planned; the message names its log and the reason.
 
-        repetition: a text of digits, since it is a wildcard of Snakemake.
+        repetition: a string of digits, as Snakemake passes wildcards; others raise ValueError.
+        A cell that a decision added since the order was read is planned, too.
         """
         cell = (environment, workload, int(repetition))
         if cell in self.order.places:
@@ -140,12 +143,14 @@ class Experiment:
     def compute_cell_fingerprint(self, environment: str, workload: str, repetition: str) -> str:
         """Return the hash of everything that decides a cell's result; a change makes the cell due.
 
-        If the cell needs KVM, and KVM was not tried yet, KVM is tried and the plan is built again,
-        unless this is a dry run.
-        repetition: a text of digits, since it is a wildcard of Snakemake.
+        environment: the name of the cell's environment.
+        workload: the name of its workload.
+        repetition: a string of digits, as Snakemake passes wildcards.
+        If the cell needs KVM, and KVM was not tried yet, this method boots a guest to try KVM, and
+        builds the plan again, unless this is a dry run.
         Raises UserError unless the cell is planned.
         """
-        self.check_cell(environment, workload, repetition)
+        self.check_cell_is_planned(environment, workload, repetition)
         if self._makes_files() and kvm_trial.is_kvm_trial_needed(self.plan, [environment]):
             # A cell that is its own target does not depend on the checkpoint `machine`.  The
             # new plan follows from the answer that the trial keeps.
@@ -161,16 +166,18 @@ class Experiment:
     def resolve_order(self, checkpoints: Any) -> blocks.Order:
         """Return the order of all cells once their number is decided, and set ``order`` to it.
 
-        Before that, an exception of Snakemake is raised; Snakemake then runs the missing checkpoint
-        and calls this method again.
-        checkpoints: the checkpoints of the workflow, `machine` and `decide` (rules/measure.smk).
+        checkpoints: the object `checkpoints` of the workflow, with `machine` and `decide`
+        (rules/measure.smk).
+        Until the number is decided, `get` of a checkpoint raises an exception of Snakemake.
+        Snakemake then runs this checkpoint and calls the method again.
+        If KVM has been tried meanwhile, the plan is built again; during a run it is also written.
         Raises UserError if an option of Snakemake would keep results of other parameters or logs.
         """
-        missing = set(TRIGGERS) - set(self.get_triggers())
-        if missing:
+        missing_triggers = set(TRIGGERS) - set(self.get_triggers())
+        if missing_triggers:
             raise UserError(
-                f"rerun-triggers: leaves out {' and '.join(sorted(missing))}, so that results of "
-                "other parameters or logs would stay: run without this option, or say "
+                f"rerun-triggers: leaves out {' and '.join(sorted(missing_triggers))}, so that "
+                "results of other parameters or logs would stay: run without this option, or say "
                 f"`--rerun-triggers {' '.join(TRIGGERS)}`"
             )
         if kvm_trial.is_kvm_trial_needed(self.plan, blocks.list_available_environments(self.plan)):
@@ -193,27 +200,34 @@ class Experiment:
         return self.partial or (order.decided and not self._find_torn_blocks(order))
 
     def _find_torn_blocks(self, order: blocks.Order) -> pairs.Torn:
-        """Return the torn blocks that must be replaced, kept until the next decision.
+        """Return the torn blocks that must be replaced, as :func:`pairs.find_torn_blocks` does.
 
-        Snakemake calls this often, and finding them reads the records of all cells.
+        The result is cached in `_torn_cache` until the next decision: Snakemake calls this method
+        often, and finding torn blocks reads the records of all cells.
         """
         path = get_result_path("precision", round=order.last)
-        changed = os.stat(path).st_mtime_ns if os.path.exists(path) else None
-        decision = (self.rests_on, order.last, changed)
-        known_decision, torn = self._torn
-        if decision != known_decision:
+        modification_time = os.stat(path).st_mtime_ns if os.path.exists(path) else None
+        decision_state = (self.rests_on, order.last, modification_time)
+        cached_state, torn = self._torn_cache
+        if decision_state != cached_state:
             torn = pairs.find_torn_blocks(self.plan, order)
-            self._torn = (decision, torn)
+            self._torn_cache = (decision_state, torn)
         return torn
 
     def list_logs(self, checkpoints: Any) -> list[str]:
-        """Return the paths of all cells' logs; in a partial run, of the existing logs."""
+        """Return the paths of all cells' logs; in a partial run, of the existing logs.
+
+        checkpoints: the workflow's, for :meth:`resolve_order`, whose exceptions this method raises.
+        """
         cells = self.resolve_order(checkpoints).list_cells()
         logs = [paths.get_cell_path("raw", *cell, "log") for cell in cells]
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
 
     def list_measurement_files(self, checkpoints: Any) -> list[str]:
-        """Return the paths of all logs, records and decisions on further blocks."""
+        """Return the paths of all logs, records and decisions on further blocks.
+
+        checkpoints: the workflow's, for :meth:`resolve_order`, whose exceptions this method raises.
+        """
         logs = self.list_logs(checkpoints)
         return [*logs, *_list_records(logs), *outputs.list_decision_paths(self.plan)]
 
@@ -222,7 +236,8 @@ class Experiment:
 
         The list is empty after the decision, so that later changes of logs do not repeat it.  The
         last decision, which added no block, is made again if a block was torn since.
-        round_number: the number, as a text, of the round after which the decision is due.
+        round_number: the round after which the decision is due, a string of digits, as Snakemake
+        passes wildcards.
         """
         order = blocks.Order(self.plan)
         if self._is_decided(order) or int(round_number) < order.last:
@@ -231,15 +246,16 @@ class Experiment:
         return [*logs, *_list_records(logs)]
 
     def describe_basis(self, round_number: str) -> str:
-        """Return a hash of the part of the plan on which a decision rests, or would if made now.
+        """Return a hash of the part of the plan on which the decision after a round depends.
 
-        A decision is made again when it changes.
-        round_number: of the round after which the decision is due.
+        round_number: the number of the round, a string of digits, as Snakemake passes wildcards.
+        Without a valid decision after the round, the result is the hash for a decision made now.
+        The hash is a parameter of the rule `decide`, so a decision is made again when it changes.
         """
         return blocks.Order(self.plan).bases.get(int(round_number), self.rests_on)
 
     def list_log_folders(self) -> list[str]:
-        """Return the folders of all logs, and create those that are missing.
+        """Create the missing folders of all logs, and return the paths of all of them.
 
         In a dry run, no folder is created, and only existing folders are returned.
         The folders are inputs of tables: removing a log makes its folder newer than the tables, so
@@ -256,21 +272,35 @@ class Experiment:
     def list_archive_inputs(self, papers: bool = True) -> list[str]:
         """Return the paths of the tables, and of the papers if requested, for an archive.
 
-        Raises UserError if making them would measure cells and the key `measure` is not set.
+        papers: whether the archive contains the papers.
+        Raises UserError if making them would measure cells, unless the key `measure` is set or the
+        run is partial.
         """
         order = blocks.Order(self.plan)
         torn = pairs.find_torn_blocks(self.plan, order)
         order.add_replacements(torn)
-        due = sum(pending.is_due(self.plan, cell) for cell in order.list_cells())
+        due_count = sum(pending.is_due(self.plan, cell) for cell in order.list_cells())
         is_trial_needed = kvm_trial.is_kvm_trial_needed(
             self.plan, blocks.list_available_environments(self.plan)
         )
-        is_complete = not due and order.decided and not is_trial_needed
+        is_complete = not due_count and order.decided and not is_trial_needed
         if is_complete or self.partial or self.settings.get("measure"):
             return [*self.tables, *(outputs.PAPERS if papers else ())]
+        raise UserError(self._explain_incomplete_archive(order, torn, due_count))
+
+    def _explain_incomplete_archive(
+        self, order: blocks.Order, torn: pairs.Torn, due_count: int
+    ) -> str:
+        """Return why an archive would be incomplete, and which command completes it.
+
+        order: the order of cells, with the blocks that replace torn ones.
+        torn: the torn blocks.
+        due_count: the number of cells that are not measured; if it is 0, and no decision is due,
+        the reason is that KVM was not tried.
+        """
         remedy = "measures them"
-        if due:
-            reason = f"{due} of {len(order.list_cells())} cells are not measured"
+        if due_count:
+            reason = f"{due_count} of {len(order.list_cells())} cells are not measured"
             if not order.decided:
                 reason += " so far"
         elif not order.decided:
@@ -289,7 +319,7 @@ class Experiment:
                 f"; the last run had another configuration ({', '.join(last_names)}): repeat its "
                 "--configfile and --config to archive that"
             )
-        raise UserError(
+        return (
             f"{reason}; `{run.format_target_command('cells')}` {remedy}, "
             "and partial=true (--config) archives the cells that exist"
         )
@@ -305,17 +335,19 @@ class Experiment:
         return [paths.IMAGE, paths.MANIFEST] if registry.collect_image_forms(layer_names) else []
 
     def format_kvm_circumstances(self) -> str:
-        """Return, as JSON, the circumstances in which a test of KVM is valid.
+        """Return the circumstances in which a test of KVM is valid, as a string of JSON.
 
-        The text is a parameter of the rule `machine`, which runs again if it changes.
+        The string is a parameter of the rule `machine`, which runs again if it changes.  An example
+        is ``{"boot": "0f3c…", "device": true}``; see
+        :func:`strata.vm.acceleration.read_trial_conditions`.
         """
         return json.dumps(acceleration.read_trial_conditions())
 
     def hash_project_source(self) -> str:
-        """Return a hash of the project's source, or an empty text if git does not list its files.
+        """Return a hash of the project's source, or "" if git does not list its files.
 
-        Without the list, the command that makes the archive reports the reason.  The hash is a
-        parameter of the archive's rules, which run again if it changes.
+        A UserError of git is ignored here: the command that makes the archive reports it.  The hash
+        is a parameter of the archive's rules, which run again if it changes.
         """
         from strata.archive import source as project_source
 
@@ -324,7 +356,7 @@ class Experiment:
         return ""
 
     def get_published_results(self) -> tuple[str, str]:
-        """Return the folder of the published raw results, and a hash of the files in it.
+        """Return ``(folder, hash)``: the path of published raw results, and a hash of its files.
 
         Raises UserError if the folder does not exist.
         """
@@ -336,9 +368,32 @@ class Experiment:
     def start_run(self) -> None:
         """Lock the project's folder for this run, check the image, and write the plan.
 
-        The kernel releases the lock when this process ends.  Prints torn blocks, and a note if R is
-        missing.  Snakemake calls it through `onstart`, and not in a dry run.
+        Prints torn blocks, and a note if R is missing.  Snakemake calls it through `onstart`, and
+        not in a dry run.
         Raises UserError if another run is active in the folder, or if the image was changed.
+        """
+        self._lock_project_folder()
+        image = cache.find_image(self.plan["image"]["recipe"]) if self.list_image_files() else None
+        if image:
+            cache.require_unchanged_tree(image)
+        self._write_plan()
+        # Filled when Snakemake asked for the inputs of its rules; empty if no rule needed torn
+        # blocks.
+        _, torn = self._torn_cache
+        for sentence in pairs.describe_torn_blocks(torn):
+            progress.print_topic_message("plan", sentence)
+        if shutil.which("Rscript") is None and not self.makes_environments():
+            progress.print_topic_message(
+                "setup",
+                "R is missing, which decisions on more blocks, tables and papers need: "
+                "run `make setup`",
+            )
+
+    def _lock_project_folder(self) -> None:
+        """Lock the project's folder for this run, and set `_lock`, the file that holds the lock.
+
+        Creates results/tmp.  The kernel releases the lock when this process ends.
+        Raises UserError if another run is active in the folder, or if `clean` removed the file.
         """
         os.makedirs("results/tmp", exist_ok=True)
         # Network file systems refuse the lock of a file that is not open for writing.
@@ -353,19 +408,6 @@ class Experiment:
         # `clean` may have removed the file after it was opened; its lock then has no effect.
         if not os.fstat(self._lock).st_nlink:
             raise UserError("`python3 -m strata clean` was at work in this folder: run again")
-        image = cache.find_image(self.plan["image"]["recipe"]) if self.list_image_files() else None
-        if image:
-            cache.require_unchanged_tree(image)
-        self._write_plan()
-        _, torn = self._torn
-        for sentence in pairs.describe_torn_blocks(torn):
-            progress.print_topic_message("plan", sentence)
-        if shutil.which("Rscript") is None and not self.makes_environments():
-            progress.print_topic_message(
-                "setup",
-                "R is missing, which decisions on more blocks, tables and papers need: "
-                "run `make setup`",
-            )
 
     def _write_plan(self) -> None:
         """Write the plan, with its source and seal, and the settings of the connection to a client.
@@ -373,9 +415,9 @@ class Experiment:
         Also records how many cells are measured already, from which later messages count.
         """
         complete: Plan = {**self.plan, "source": plan.read_source_revision(os.getcwd())}
-        sealed = seal.read_seal(self.plan)
-        if sealed:
-            complete["sealed"] = sealed
+        seal_entry = seal.read_seal(self.plan)
+        if seal_entry:
+            complete["sealed"] = seal_entry
         plan.write_plan(complete)
         client.write_client_connection(self.settings["client"])
         cells = blocks.Order(self.plan).list_cells()
@@ -384,9 +426,9 @@ class Experiment:
     def finish_run(self, is_good: bool) -> None:
         """Clean up after the run, and print the cells that failed if not all jobs succeeded.
 
+        is_good: whether all jobs succeeded.
         Removes systems that killed cells left, and pending results whose copies are in results/raw.
         Also prints the torn blocks that the next run for tables replaces.
-        is_good: whether all jobs succeeded.
         """
         lifecycle.clean_up_after_run(run.identify_run_process())
         cells = self.order.list_cells()
@@ -397,29 +439,40 @@ class Experiment:
                 progress.print_topic_message(
                     "plan", f"{sentence} by the next run for tables or papers"
                 )
-        failures = []
-        for cell in cells if not is_good else ():
-            # measure/block.py writes these records, with the reason as `error`.
-            if record := read_json(paths.get_cell_path("failed", *cell, "json")):
-                failures.append(f"{' · '.join(map(str, cell))}: {record['error']}")
-        if not failures:
-            return
-        lines = failures[:MAX_SHOWN]
-        if len(failures) > MAX_SHOWN:
-            lines.append(f"and {len(failures) - MAX_SHOWN} more: see results/failed")
-        progress.print_message(
-            f"strata: {len(failures)} of {len(cells)} cells failed; once the causes are gone, the "
-            "same command measures them again:\n  " + "\n  ".join(lines)
-        )
+        if not is_good:
+            _print_failed_cells(cells)
+
+
+def _print_failed_cells(cells: Sequence[blocks.Cell]) -> None:
+    """Print up to MAX_SHOWN cells that failed, with their reasons; nothing if no cell failed.
+
+    cells: all planned cells.
+    A line is, for example, "docker · stream · 2: its server ended before it was ready".
+    """
+    failures = []
+    for cell in cells:
+        # measure/block.py writes these records, with the reason as `error`.
+        if record := read_json(paths.get_cell_path("failed", *cell, "json")):
+            failures.append(f"{' · '.join(map(str, cell))}: {record['error']}")
+    if not failures:
+        return
+    lines = failures[:MAX_SHOWN]
+    if len(failures) > MAX_SHOWN:
+        lines.append(f"and {len(failures) - MAX_SHOWN} more: see results/failed")
+    progress.print_message(
+        f"strata: {len(failures)} of {len(cells)} cells failed; once the causes are gone, the "
+        "same command measures them again:\n  " + "\n  ".join(lines)
+    )
 
 
 def _prepare_process(project: str) -> None:
     """Prepare this process, which is Snakemake's, for the commands of the rules.
 
+    project: the path of the project's folder.
     Sets PATH and PYTHONPATH, and the variables that identify the run (util/run.py); the commands
     inherit all of them.
-    project: the path of the project's folder.
-    Raises UserError if Snakemake could not work in this folder.
+    Raises UserError if the path contains braces, if the project is not the working directory, or if
+    it cannot be written.
     """
     run.remove_steering_variables()
     signals.restore_child_signal()
@@ -441,12 +494,15 @@ def _prepare_process(project: str) -> None:
 
 
 def _list_records(logs: Iterable[str]) -> list[str]:
-    """Return the paths of the records that belong to some logs."""
+    """Return the paths of the records that belong to some logs, in the same order."""
     return [log.removesuffix("log") + "json" for log in logs]
 
 
 def _list_plan_names(experiment: Any) -> list[str]:
-    """Return the names of the environments and workloads of a plan, even one of another format."""
+    """Return the names of the environments of a plan, and then of its workloads.
+
+    experiment: a mapping; a plan of another format may have neither key.
+    """
     return [*experiment.get("environments", ()), *experiment.get("workloads", ())]
 
 

@@ -1,4 +1,4 @@
-"""The order of cells: blocks of compared environments, and rounds of blocks.
+"""Determine the order of cells: blocks of compared environments, and rounds of blocks.
 
 A block is one workload, once in each environment that is compared, one right after the other in
 random order: a slow drift of the machine affects all of them, and runs of one block are paired.
@@ -15,7 +15,7 @@ stay, and a new decision follows them.
 
 A decision also adds a whole block in place of one that was disturbed, which is set aside, and of
 one that is torn: some of its runs were not measured together with native's (results/pairs.py), and
-form no ratio to it.  The other pairs of a torn block, and the levels of its runs, still count.
+form no ratio to it.  The other pairs of a torn block, and the values of its runs, still count.
 
 Emulated machines are compared with no published number.  They measure each of their workloads
 once, in the first round, at the smallest scale, and so does native beside them.  An environment
@@ -67,8 +67,9 @@ def is_unpaired(environment: PlannedEnvironment) -> bool:
 def hash_decision_basis(plan: Plan) -> str:
     """Return a hash of everything in a plan that decides how many blocks there are.
 
-    Stored decisions on further blocks contain it, and are valid only for a plan with the same hash:
-    any change of the computation makes all of them invalid.  Decisions hold it as `rests_on`.
+    The hash has 16 hexadecimal digits.  Stored decisions on further blocks contain it as
+    `rests_on`, and are valid only for a plan with the same hash: any change of the computation
+    makes all of them invalid.
     """
     basis = [
         plan.get("precision"),
@@ -88,10 +89,11 @@ def adds_blocks(plan: Plan) -> bool:
 
 
 def hash_block_basis(plan: Plan) -> str:
-    """Return a hash of everything in a plan that its measured blocks rest on.
+    """Return a hash of everything in a plan on which its measured blocks depend.
 
-    It is equal for plans that measure the same cells in the same first rounds, whatever their
-    targets and budgets are.  Decisions hold it as `blocks_rest_on`.
+    The hash has 16 hexadecimal digits.  It is equal for plans that measure the same cells in the
+    same first rounds, whatever their targets and budgets are.  Stored decisions contain it as
+    `blocks_rest_on`: any change of the computation makes their blocks invalid.
     """
     settings: Fields = {key: plan.get(key) for key in ("seed", "scale", "leave_out", "client")}
     workloads = plan["workloads"].items()
@@ -118,15 +120,16 @@ class Order:
     The order must stay for a given plan and given decisions: the records of cells hold rounds, and
     results/plan.csv holds positions.
 
-    places: the position (from 1) and the round of every cell, in the planned order.
+    places: cell → (position from 1, round), in the planned order.
     last: the number of the last round.
     decision_rounds: the rounds after which a decision on further blocks is due or possible.
-    decided: whether no decision is missing, unless a block is torn.
-    bases: round → what the decision after it rests on, for each decision that stands.
-    blocks: the number of blocks of each workload.
+    decided: whether no decision is missing; torn blocks are not considered.
+    bases: round → the `rests_on` of the decision after it, for each decision that is valid.
+    blocks: workload → the number of its blocks.
     disturbed: the blocks that were disturbed and are set aside.
     replacements: disturbed or torn block → the number of the block that is measured in its place.
-    earlier_tries: for a block that replaces another one, how many were measured before it.
+    earlier_tries: a block that replaces another one → how many blocks were measured before it in
+    its place.
     paired: the environments that are in blocks.
     emulated: the environments that are in no block.
     emulated_workloads: the workloads that emulated machines measure.
@@ -135,7 +138,9 @@ class Order:
     def __init__(self, plan: Plan, results: str = "results") -> None:
         """Read the decisions and compute the order.
 
-        results: the folder of results, with the decisions and the records of impossible cells.
+        plan: the plan, which the object keeps.
+        results: the path of the folder of results, with the decisions and the records of impossible
+        cells.
         Raises UserError if the file of a decision is unreadable.
         """
         self.plan = plan
@@ -146,6 +151,7 @@ class Order:
         self.paired = [name for name in names if name not in self.emulated]
         not_emulated = plan.get("not_emulated", [])
         self.emulated_workloads = [name for name in plan["workloads"] if name not in not_emulated]
+        # The (environment, workload) pairs that the configuration leaves out.
         self._left_out = {
             (name, workload)
             for name, workloads in plan.get("leave_out", {}).items()
@@ -160,34 +166,44 @@ class Order:
         self.earlier_tries: dict[Block, int] = {}
         self.bases: dict[int, str] = {}
         first_count = _count_first_blocks(plan)
-        self._add_blocks(
-            {
-                workload: [self._list_compared_environments(workload)] * first_count
-                for workload in self.blocks
-            }
-        )
+        first_blocks = {
+            workload: [self._list_compared_environments(workload)] * first_count
+            for workload in self.blocks
+        }
+        self._add_blocks(first_blocks)
+        # Without `precision`, the first blocks are all, unless decisions replace torn ones.
         self.decided = "precision" not in plan
         if self.sequential:
             self.places = self._order_sequentially(first_count)
-            return
+        else:
+            self._apply_stored_decisions()
+
+    def _apply_stored_decisions(self) -> None:
+        """Read the decision after each round where one is due, and add its blocks to the order.
+
+        Sets `decision_rounds`, `bases` and `decided`.  Ends after a round without a decision, or
+        with a decision that adds no block.
+        """
         # A decision that adds blocks adds rounds.  After the last of them the next one is due.
         while self.last not in self.decision_rounds:
             decision_round = self.last
             self.decision_rounds.append(decision_round)
-            if decision := self._read_decision(decision_round):
-                # Of a decision for other targets or budgets only the blocks stay.
-                is_current = decision["rests_on"] == self._basis
-                self._apply_decision(decision["workloads"], is_current)
-                is_last = self.last == decision_round
-                if is_current or not is_last:
-                    self.bases[decision_round] = decision["rests_on"]
-                self.decided = "precision" not in plan or (is_current and is_last)
+            decision = self._read_decision(decision_round)
+            if decision is None:
+                continue
+            # A decision for other targets or budgets adds its blocks, but decides nothing else.
+            is_current = decision["rests_on"] == self._basis
+            self._apply_decision(decision["workloads"], is_current)
+            is_last = self.last == decision_round
+            if is_current or not is_last:
+                self.bases[decision_round] = decision["rests_on"]
+            self.decided = "precision" not in self.plan or (is_current and is_last)
 
     def _order_sequentially(self, repetitions: int) -> dict[Cell, tuple[int, int]]:
         """Return ``{cell: (position, round)}`` for all cells, one environment after the other.
 
-        The round is the repetition.
         repetitions: the number of repetitions of each cell; emulated machines have only one.
+        The round is the repetition.
         """
         cells: list[Cell] = []
         for name in list_available_environments(self.plan):
@@ -196,26 +212,28 @@ class Order:
             if name in self.emulated:
                 workloads = self.emulated_workloads
                 count = 1
-            measured = [
+            included_workloads = [
                 workload for workload in workloads if (name, workload) not in self._left_out
             ]
             for number in range(1, count + 1):
-                cells += [(name, workload, number) for workload in measured]
+                cells += [(name, workload, number) for workload in included_workloads]
         return {cell: (position, cell[2]) for position, cell in enumerate(cells, 1)}
 
     @functools.cached_property
     def _basis(self) -> str:
-        """The basis of a decision that is made now."""
+        """The `rests_on` of a decision that is made now; see :func:`hash_decision_basis`."""
         return hash_decision_basis(self.plan)
 
     @functools.cached_property
     def _block_basis(self) -> str:
-        """The basis of the measured blocks."""
+        """The `blocks_rest_on` of a decision that is made now; see :func:`hash_block_basis`."""
         return hash_block_basis(self.plan)
 
     def _read_decision(self, round_number: int) -> Fields | None:
-        """Return the decision after a round; None if there is none whose blocks this plan has.
+        """Return the stored decision after a round; None if there is none for this plan.
 
+        A decision is for this plan if it was made for the same settings, or for the same blocks
+        under other targets or budgets.
         Raises UserError if the decision's file is unreadable.
         """
         path = os.path.join(self.results, "precision", f"{round_number}.json")
@@ -229,36 +247,41 @@ class Order:
         if decision.get("rests_on") == self._basis:
             return decision
         # Without both keys it was made by an earlier version, or by hand.
-        has_bases = "rests_on" in decision and "blocks_rest_on" in decision
-        return decision if has_bases and decision["blocks_rest_on"] == self._block_basis else None
+        if "rests_on" not in decision or "blocks_rest_on" not in decision:
+            return None
+        return decision if decision["blocks_rest_on"] == self._block_basis else None
 
     def _apply_decision(self, states: Fields, is_current: bool = True) -> None:
         """Add the blocks of a decision to the order: first those that replace others.
 
         states: ``{workload: {again, torn, more, environments}}`` of the decision, as
-        results/decide.py writes it: numbers of disturbed and of torn blocks, how many blocks are
-        added, and their environments (None: all).
+        results/decide.py writes it: the numbers of the disturbed blocks and of the torn blocks, how
+        many blocks are added, and their environments (None means all).
         is_current: whether the decision is for the present settings; see :meth:`_withdraw_rounds`.
+        Changes `places`, `blocks`, `last`, `replacements`, `earlier_tries` and `disturbed`.
         """
-        added: dict[str, list[list[str]]] = {workload: [] for workload in self.blocks}
+        # Workload → the environments of each of its new blocks.
+        new_blocks: dict[str, list[list[str]]] = {workload: [] for workload in self.blocks}
         decision_round = self.last
-        # (Workload, number) of the new block → the number of the one that it replaces.
-        replacing: dict[Block, int] = {}
+        # (Workload, number) of the new block → the number of the block that it replaces.
+        replaced_numbers: dict[Block, int] = {}
         for workload, state in states.items():
-            replaced = [*state["again"], *state.get("torn", ())]
-            for new_number, number in enumerate(replaced, self.blocks[workload] + 1):
-                replacing[workload, new_number] = number
-            possible = self.list_environments_of_next_block(workload)
-            for number in replaced:
+            possible_names = self.list_environments_of_next_block(workload)
+            # Replacements come first; `_add_blocks` numbers the new blocks in this order.
+            numbers = [*state["again"], *state.get("torn", ())]
+            for new_number, number in enumerate(numbers, self.blocks[workload] + 1):
+                replaced_numbers[workload, new_number] = number
                 # A replacement holds the environments of the block that it replaces.
-                names = [name for name in possible if (name, workload, number) in self.places]
-                added[workload].append(names)
-            chosen = state.get("environments") or possible
-            further = [name for name in possible if name in chosen]
-            added[workload] += [further] * state["more"]
-        self._add_blocks(added)
+                new_blocks[workload].append(
+                    [name for name in possible_names if (name, workload, number) in self.places]
+                )
+            chosen_names = state.get("environments") or possible_names
+            names = [name for name in possible_names if name in chosen_names]
+            new_blocks[workload] += [names] * state["more"]
+        self._add_blocks(new_blocks)
         self._withdraw_rounds(decision_round, is_current)
-        for (workload, new_number), number in replacing.items():
+        for (workload, new_number), number in replaced_numbers.items():
+            # The block was withdrawn again.
             if new_number > self.blocks[workload]:
                 continue
             self.replacements[workload, number] = new_number
@@ -271,31 +294,44 @@ class Order:
     def _withdraw_rounds(self, decision_round: int, is_current: bool) -> None:
         """Take rounds that the last decision no longer adds out of the order.
 
-        Its rounds end where a later decision follows, or else, unless it is for the present
-        settings, with the last one of which a cell is measured.
-        decision_round: the round after which it was made.
+        decision_round: the round after which the decision was made.
+        is_current: whether the decision is for the present settings.
+        The decision's rounds end where a later decision follows.  Without a later one, all rounds
+        of a current decision stay; of another decision, those up to the last round in which a cell
+        is measured.
+        Changes `last`, `places` and `blocks`.
         """
-        begun = [
+        last_round = self.last
+        if not is_current:
+            last_round = self._find_last_measured_round(decision_round)
+        for number in range(decision_round + 1, self.last + 1):
+            # A decision without the key is of an earlier version, which did not remove decisions
+            # that had been replaced.
+            later_decision = self._read_decision(number)
+            if later_decision is not None and "blocks_rest_on" in later_decision:
+                last_round = number
+                break
+        self.last = last_round
+        withdrawn_cells = {cell for cell, (_, number) in self.places.items() if number > self.last}
+        for cell in withdrawn_cells:
+            del self.places[cell]
+        for workload, _ in {cell[1:] for cell in withdrawn_cells}:
+            self.blocks[workload] -= 1
+
+    def _find_last_measured_round(self, first_round: int) -> int:
+        """Return the number of the last round in which a cell has a log.
+
+        first_round: the number of the first candidate, which is returned if no later round has one.
+        """
+        rounds = [
             number
             for (environment, workload, repetition), (_, number) in self.places.items()
-            if number > decision_round
-            and not is_current
+            if number > first_round
             and os.path.exists(
                 os.path.join(self.results, "raw", environment, workload, f"{repetition}.log")
             )
         ]
-        end = self.last if is_current else max(begun, default=decision_round)
-        for number in range(decision_round + 1, self.last + 1):
-            # Earlier versions left decisions behind that had been replaced.
-            if "blocks_rest_on" in (self._read_decision(number) or {}):
-                end = number
-                break
-        self.last = end
-        withdrawn = {cell for cell, (_, number) in self.places.items() if number > self.last}
-        for cell in withdrawn:
-            del self.places[cell]
-        for workload, _ in {cell[1:] for cell in withdrawn}:
-            self.blocks[workload] -= 1
+        return max(rounds, default=first_round)
 
     def add_replacements(self, torn: Iterable[Block]) -> None:
         """Add to the order the blocks that the next decision adds in place of torn ones.
@@ -313,7 +349,8 @@ class Order:
     def _add_blocks(self, environments_of_blocks: dict[str, list[list[str]]]) -> None:
         """Append blocks, spread evenly over the rounds that the workload with most of them needs.
 
-        environments_of_blocks: for each workload, the environments of each of its new blocks.
+        environments_of_blocks: workload → the environments of each of its new blocks.
+        Changes `places`, `blocks` and `last`.
         The random order follows from the plan's seed and the round.  The number and sequence of
         random draws must stay: a change would reorder the cells of every plan.
         """
@@ -389,18 +426,17 @@ class Order:
         return list(self.places)
 
     def explain_missing_cell(self, environment: str, workload: str, repetition: int) -> str:
-        """Return a clause that says why a cell is not in the plan, to end an error's message.
+        """Return a clause that says why a cell is not in the plan, for the end of a message.
 
-        The caller has checked that the cell is not planned.
+        The caller has checked that the cell is not planned.  An example is "there is no repetition
+        9 of docker · stream: 5 are planned".
         """
         environments = self.plan["environments"]
-        planned = {
-            "environment": (environment, [*environments]),
-            "workload": (workload, [*self.plan["workloads"]]),
-        }
-        for kind, (name, names) in planned.items():
-            if name not in names:
-                return f"there is no {kind} '{name}'; there are {', '.join(names)}"
+        if environment not in environments:
+            return f"there is no environment '{environment}'; there are {', '.join(environments)}"
+        workloads = self.plan["workloads"]
+        if workload not in workloads:
+            return f"there is no workload '{workload}'; there are {', '.join(workloads)}"
         if reason := environments[environment].get("reason"):
             return f"environment '{environment}' is not available here: {reason}"
         planned_count = sum(cell[:2] == (environment, workload) for cell in self.places)

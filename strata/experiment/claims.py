@@ -67,30 +67,36 @@ def _check_claims(path: str, content: Any) -> None:
 def _append_claim_id(key: str, content: Fields) -> str:
     """Return a key with the ID of its claim appended, by which people find the claim in its file.
 
-    key: with dots between its steps, such as ``claims.3.workload``; a key of another section is
-    returned as it is.
-    content: the content of the file of claims, perhaps invalid.
+    key: the steps of the key with dots between them, such as ``claims.3.workload``, which becomes
+    ``claims.3.workload (ibm-pxz-kvm-22pct)``.  A key of another section, or of a claim without an
+    ID, is returned as it is.
+    content: the content of the file of claims, which may be invalid.
     """
     section, *steps = key.split(".")
     if section != "claims" or not steps:
         return key
     claim = content["claims"][int(steps[0])]
-    return f"{key} ({claim['id']})" if isinstance(claim, dict) and "id" in claim else key
+    if not isinstance(claim, dict) or "id" not in claim:
+        return key
+    return f"{key} ({claim['id']})"
 
 
 def _list_claim_mistakes(content: Fields) -> Iterator[Finding]:
-    """Yield the mistakes that the schema of the claims cannot express.
+    """Yield (key, sentence) for each mistake that the schema of the claims cannot express.
 
+    content: the content of the file of claims, which matches the schema.
     These are an ID that two claims have, a tolerance whose high limit is below the low one, and a
     metric that the workload does not declare.
     """
-    numbers: dict[str, int] = {}
-    for number, claim in enumerate(content["claims"]):
-        key = f"claims.{number}"
-        first = numbers.setdefault(claim["id"], number)
-        if first != number:
-            yield f"{key}.id", f"is the id of claims.{first} too; each claim needs its own"
-        low, high = (claim.get("tolerance", {}).get(limit) for limit in ("low", "high"))
+    # ID → the index of the first claim with it.
+    first_indices: dict[str, int] = {}
+    for index, claim in enumerate(content["claims"]):
+        key = f"claims.{index}"
+        first_index = first_indices.setdefault(claim["id"], index)
+        if first_index != index:
+            yield f"{key}.id", f"is the id of claims.{first_index} too; each claim needs its own"
+        tolerance = claim.get("tolerance", {})
+        low, high = tolerance.get("low"), tolerance.get("high")
         if low is not None and high is not None and high < low:
             yield f"{key}.tolerance.high", f"is {high}; must be at least low, {low}"
         if "pairs" not in claim or "metrics" not in claim:
@@ -107,21 +113,24 @@ def _list_unknown_metrics(
     """Yield a mistake for each metric that no workload of a group declares.
 
     key: the key of the list of metrics, for messages.
+    metrics: the names of the metrics.
     group: the name of the group, or of its only workload, for messages.
     workloads: the names of the workloads of the group.
     """
-    declared: set[str] = set()
+    group_metrics: set[str] = set()
     for name in workloads:
-        declared.update(workload.read_declaration(name)["metrics"])
-    for position, metric in enumerate(metrics):
-        yield from find_unknown_name(f"{key}.{position}", metric, declared, f"metric of {group}")
+        group_metrics.update(workload.read_declaration(name)["metrics"])
+    for index, metric in enumerate(metrics):
+        yield from find_unknown_name(f"{key}.{index}", metric, group_metrics, f"metric of {group}")
 
 
 def read_claim(id_or_path: str, environments: Fields) -> Fields:
     """Return one claim in the form of published/claims.json.
 
-    id_or_path: the ID of a published claim, or the path of a user's own file (docs/claims.md).
-    environments: the configuration's environments, which a user's own file may name.
+    id_or_path: the ID of a published claim, or the path of a user's own file (docs/claims.md).  A
+    string with a slash, or with the ending of such a file, is a path even if no file exists there.
+    environments: the configuration's environments by name, which a user's own file may name.
+    The result holds the whole content of the file, with only this claim in `claims`.
     Raises UserError with all mistakes; for an unknown ID it suggests similar ones.
     """
     contents = {path: _read_claims_file(path) for path in list_claim_files()}
@@ -133,11 +142,12 @@ def read_claim(id_or_path: str, environments: Fields) -> Fields:
             raise UserError(f"{id_or_path}: has the name of a published claim: rename the file")
         return own_claim
     if id_or_path not in ids:
-        similar = [known for known in ids if id_or_path in known]
-        similar = similar or difflib.get_close_matches(id_or_path, ids)
+        similar_ids = [claim_id for claim_id in ids if id_or_path in claim_id]
+        if not similar_ids:
+            similar_ids = difflib.get_close_matches(id_or_path, ids)
         hint = f"{' and '.join(FILES)} list the IDs"
-        if similar:
-            hint = f"did you mean {' or '.join(similar[:5])}?"
+        if similar_ids:
+            hint = f"did you mean {' or '.join(similar_ids[:5])}?"
         raise UserError(f"{id_or_path!r} is neither a published claim nor a file; {hint}")
     content = contents[ids[id_or_path]]
     _check_claims(ids[id_or_path], content)
@@ -148,8 +158,9 @@ def read_claim(id_or_path: str, environments: Fields) -> Fields:
 
 
 def _read_own_claim(path: str, environments: Fields) -> Fields:
-    """Return the claim of a user's own file, as :func:`read_claim` does.
+    """Return the claim of a user's own file in the form of published/claims.json.
 
+    path: the path of the file, in YAML or JSON.
     environments: the configuration's environments by name.
     Raises UserError with all mistakes.
     """
@@ -184,21 +195,23 @@ def _read_own_claim(path: str, environments: Fields) -> Fields:
 def _convert_own_claim(path: str, content: Fields) -> Fields:
     """Return a user's own claim as an entry of ``claims`` in published/claims.json.
 
-    path: its file, whose name becomes the claim's ID.
-    content: the content of the file, checked (schemas/claim.schema.json).
-    analysis/claims.R reads the keys of the result, as those of published claims.
+    path: the path of the claim's file, whose name becomes the claim's ID; other characters than
+    letters, digits, dots and hyphens become hyphens.
+    content: the content of the file, which matches schemas/claim.schema.json.
+    analysis/claims.R reads the same keys as for published claims.
     """
     name = re.sub("[^A-Za-z0-9.-]+", "-", os.path.splitext(os.path.basename(path))[0])
     value = content.get("value")
     tolerance = {"low": content.get("low"), "high": content.get("high")}
-    # Without limits the tolerance is a margin of SMALLEST_DIFFERENCE, symmetric for logarithms.
+    # Without limits the tolerance is SMALLEST_DIFFERENCE on each side of the value, symmetric on a
+    # logarithmic scale.
     if tolerance == {"low": None, "high": None} and value is not None:
         tolerance = {
             "low": value * (1 - SMALLEST_DIFFERENCE),
             "high": value / (1 - SMALLEST_DIFFERENCE),
         }
-    # The others are compared with the last environment.
-    *compared, reference = content["environments"]
+    # The last environment is the one that the others are compared with.
+    *compared_names, reference = content["environments"]
     claim: Fields = {
         "id": name.strip("-.") or "claim",
         "publication": "own",
@@ -206,7 +219,7 @@ def _convert_own_claim(path: str, content: Fields) -> Fields:
         "statement": content["statement"],
         "workload": content["workload"],
         "metrics": convert_to_list(content["metric"]),
-        "pairs": [[environment, reference] for environment in compared],
+        "pairs": [[environment, reference] for environment in compared_names],
         "tolerance": tolerance,
     }
     for key in ("factors", "sockets", "processors", "performance", "note"):
@@ -218,11 +231,11 @@ def _convert_own_claim(path: str, content: Fields) -> Fields:
 
 
 def _list_own_claim_mistakes(content: Fields) -> Iterator[Finding]:
-    """Yield the mistakes of a user's claim that the schema cannot find.
+    """Yield (key, sentence) for each mistake of a user's claim that the schema cannot express.
 
-    They are unknown metrics, and bounds and a value that contradict one another.  Only the first
-    contradiction is reported.
     content: the content of the claim's file, which matches the schema.
+    The mistakes are unknown metrics, and limits and a value that contradict one another.  Only the
+    first contradiction is reported.
     """
     name, metric = content["workload"], content["metric"]
     # A single metric is not in a list, and so its key has no position.
@@ -238,9 +251,9 @@ def _list_own_claim_mistakes(content: Fields) -> Iterator[Finding]:
 
 
 def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[list[str], list[str]]:
-    """Return the environments of the plan that test a claim, and the reasons why others cannot.
+    """Return ``(environments, reasons)``: which environments test a claim, and why others cannot.
 
-    published: a claim of :func:`read_claim`.
+    published: the claim, as from :func:`read_claim`.
     plan: the plan of the whole configuration.
     sockets: how many sockets this machine has.
     A pair of the claim counts only if an environment stands for each side.  If no environment is
@@ -248,14 +261,15 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
     results: change both together.
     """
     claim = published["claims"][0]
-    for hardware, available in (("sockets", sockets), ("processors", plan["machine"]["cpus"])):
-        if claim.get(hardware, 0) > available:
-            needed = claim[hardware]
-            return [], [f"it needs {needed} {hardware}, and this machine has {available}"]
+    machine_counts = {"sockets": sockets, "processors": plan["machine"]["cpus"]}
+    for key, machine_count in machine_counts.items():
+        needed_count = claim.get(key, 0)
+        if needed_count > machine_count:
+            return [], [f"it needs {needed_count} {key}, and this machine has {machine_count}"]
     if plan["scale"] == "tiny":
         return [], ["sizes of the scale tiny test no claim: set scale to standard"]
-    # The keys are a set that keeps its order.
-    chosen: dict[str, None] = {}
+    # The keys of these mappings are sets that keep their order.
+    environments: dict[str, None] = {}
     reasons: dict[str, None] = {}
     for pair in claim["pairs"]:
         stand_ins = []
@@ -265,14 +279,15 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
             if reason:
                 reasons[reason] = None
         if all(stand_ins):
-            chosen |= dict.fromkeys(stand_ins)
-    return [*chosen], [*reasons]
+            environments |= dict.fromkeys(stand_ins)
+    return [*environments], [*reasons]
 
 
 def count_testable_claims(plan: Plan) -> dict[str, int]:
     """Return ``{workload: number}``: how many published claims a plan can test with each workload.
 
-    Claims that need more than one socket are not counted.
+    Claims that need more than one socket are not counted, since the plan does not hold the number
+    of sockets.
     """
     published = _read_claims_file(plan.get("claims", FILE))
     counts = dict.fromkeys(plan["workloads"], 0)

@@ -1,4 +1,4 @@
-"""Read config.yaml and the values that replace its own, and check them."""
+"""Read and check the configuration: config.yaml, and the values that replace its own."""
 
 import contextlib
 import copy
@@ -21,17 +21,19 @@ DESCRIPTIONS = ("title", "question", "about", "claims")
 
 
 def merge_mappings(base: Fields, overrides: Fields) -> Fields:
-    """Return a copy of `base` in which values of `overrides` replace its values at every level.
+    """Return a copy of `base` in which values of `overrides` replace its values, at any depth.
 
-    Only mappings are merged; a list replaces the whole list.  Neither argument is changed.
+    Only mappings are merged; a list replaces the whole list.  Neither argument is changed, but the
+    result shares nested values with both.
     Snakemake merges the values of --config in the same way.
     """
     merged = copy.copy(base)
     for key, value in overrides.items():
-        inner = merged.get(key)
-        if isinstance(value, dict) and isinstance(inner, dict):
-            value = merge_mappings(inner, value)
-        merged[key] = value
+        base_value = merged.get(key)
+        if isinstance(value, dict) and isinstance(base_value, dict):
+            merged[key] = merge_mappings(base_value, value)
+        else:
+            merged[key] = value
     return merged
 
 
@@ -50,8 +52,8 @@ class Overrides(dict[str, Any]):
 
     files: the paths of these files; later files win.  Values of --config, which win over all files,
     come from none of them.
-    options: the options of Snakemake that give the same values, as words of a command line; known
-    only for commands of Strata.
+    options: the options of Snakemake that give the same values, as words of a command line; empty
+    unless a command of Strata read them.
     """
 
     def __init__(self, values: Fields, files: Sequence[str], options: Sequence[str] = ()) -> None:
@@ -65,35 +67,47 @@ def read_overrides(files: Sequence[str], assignments: Sequence[str]) -> Override
     """Return configuration files and the values of --config, merged into one mapping.
 
     files: the paths of the files; later ones win.
-    assignments: texts ``KEY=VALUE``, which win over the files.
+    assignments: strings ``KEY=VALUE``, which win over the files; VALUE is YAML.
     Raises UserError that names the file and its line, or the assignment.
     """
     mappings: list[Fields] = [*map(yaml_files.read_yaml_mapping, files)]
     keys: set[str] = set()
     for assignment in assignments:
-        key, equals, text = assignment.partition("=")
-        if not equals:
-            raise UserError(
-                f"--config: {assignment[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in "
-                "quotes if it has spaces"
-            )
-        first, *inner = key.split(".")
-        if inner:
-            value = text if len(text) < 60 else "VALUE"
-            nested = "".join(f"{{{step}: " for step in inner) + value + "}" * len(inner)
-            raise UserError(
-                f"--config: {key}: a key has no points: write '{first}={nested}', in quotes"
-            )
+        key, value = _parse_assignment(assignment)
         if key in keys:
             raise UserError(f"--config: {key}: is given twice: keep one")
         keys.add(key)
-        mappings.append({key: yaml_files.parse_yaml(f"--config {key}", text)})
+        mappings.append({key: value})
     options: list[str] = []
     if files:
         options += ["--configfile", *files]
     if assignments:
         options += ["--config", *assignments]
     return Overrides(functools.reduce(merge_mappings, mappings, {}), files, options)
+
+
+def _parse_assignment(assignment: str) -> tuple[str, Any]:
+    """Return ``(key, value)`` of a string ``KEY=VALUE``, with the value parsed as YAML.
+
+    Raises UserError if there is no equals sign, the key has points, or the value is not YAML.
+    """
+    key, equals, text = assignment.partition("=")
+    # Messages show at most 60 characters of what the user wrote.
+    if not equals:
+        raise UserError(
+            f"--config: {assignment[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in quotes "
+            "if it has spaces"
+        )
+    first_step, *inner_steps = key.split(".")
+    if inner_steps:
+        # a.b=1 should be written a={b: 1}.
+        shown_value = text if len(text) < 60 else "VALUE"
+        opening = "".join(f"{{{step}: " for step in inner_steps)
+        nested = opening + shown_value + "}" * len(inner_steps)
+        raise UserError(
+            f"--config: {key}: a key has no points: write '{first_step}={nested}', in quotes"
+        )
+    return key, yaml_files.parse_yaml(f"--config {key}", text)
 
 
 def _create_source_finder(path: str, overrides: Fields) -> Callable[[str], str]:
@@ -103,6 +117,7 @@ def _create_source_finder(path: str, overrides: Fields) -> Callable[[str], str]:
     path: the path of config.yaml.
     overrides: the values that replace values of config.yaml.  If they are a plain mapping, their
     files are not known, and the function always returns `path`.
+    All files are read now; the function keeps their contents.
     """
     if not isinstance(overrides, Overrides):
         return lambda key: path
@@ -129,9 +144,11 @@ def _create_source_finder(path: str, overrides: Fields) -> Callable[[str], str]:
 
 
 def _resolve_key(value: Any, steps: Sequence[str]) -> tuple[int, Any]:
-    """Follow the steps of a key through nested mappings and lists.
+    """Follow the steps of a key through nested mappings and lists; return ``(depth, value)``.
 
-    Returns ``(depth, value)``: how many steps exist, and the value at the last one that does.
+    value: the outermost mapping or list.
+    steps: the steps of the key; a step into a list is its index, a string of digits.
+    depth: how many steps exist; the returned value is at the last of them.
     """
     for depth, step in enumerate(steps):
         if isinstance(value, dict) and step in value:
@@ -147,7 +164,8 @@ def read_config(overrides: Fields | None = None, path: str = FILE) -> Fields:
     """Read the configuration file, apply replacing values, check the result and fill in defaults.
 
     overrides: values of some keys, or a whole configuration that contains these values, such as
-    Snakemake's ``config``.  Numbers and booleans may be texts, as on the command line.
+    Snakemake's ``config``.  Numbers and booleans may be strings, as on the command line.
+    path: the path of the configuration file.
     Returns the keys of config.yaml, with layers as ``[{name: options}, …]``, workloads as
     ``{name: {parameter: value}}``, and ``source``: the function that maps a key to its file.
     Raises UserError with one line for each mistake: its file, its key, and what is accepted.
@@ -195,25 +213,26 @@ def _check_and_normalize_settings(
     """Check the merged configuration and the workloads that it names, and complete environments.
 
     Changes each environment of `settings`: adds its label, and normalizes its layers.
+    settings: the merged configuration, as the user wrote it.
     schema: the validator for schemas/config.schema.json.
-    source: a function that maps a key to its file.
+    source: a function that maps a key to its file, from :func:`_create_source_finder`.
     Raises UserError with one line for each mistake.
     """
     workloads = settings.get("workloads")
     # For a folder without a declaration, `read_declaration` reports the missing file.
-    present = [
+    names_with_folder = [
         name
         for name in (workloads if isinstance(workloads, dict) else {})
         if os.path.lexists(f"{workload.FOLDER}/{name}")
     ]
     # The keyword `known` of the schema refers to names by these keys.
     names = {
-        "declared": [*workload.list_workloads(), *present],
+        "declared": [*workload.list_workloads(), *names_with_folder],
         "kinds": registry.list_layer_names(),
     }
     # Without `names` the second call leaves out unknown workloads and layers.
     mistakes = validation.find_schema_faults(schema, settings, names=names)
-    # With wrong types or missing keys, no further check can read the settings.
+    # With wrong types or missing keys, no further check can read the settings: stop here.
     if mistakes and validation.find_schema_faults(schema, settings):
         validation.raise_for_findings(source, mistakes)
     for name, environment in settings["environments"].items():
@@ -224,7 +243,7 @@ def _check_and_normalize_settings(
         lambda: validation.raise_for_findings(
             source, [*mistakes, *_list_config_mistakes(settings)]
         ),
-        *(functools.partial(workload.read_declaration, name) for name in present),
+        *(functools.partial(workload.read_declaration, name) for name in names_with_folder),
     )
 
 
@@ -242,8 +261,11 @@ def _list_packages_of_layers(environments: Fields) -> list[str]:
 
 
 def _add_defaults(schema: Fields, values: Fields) -> Fields:
-    """Return a copy of a mapping with its schema's defaults for missing keys."""
-    # Only the first level: a schema's own defaults of nested keys are not read.
+    """Return a copy of a mapping with its schema's defaults for missing keys.
+
+    schema: the JSON schema of the mapping.
+    Only the first level gets defaults; those of nested keys in the schema are not read.
+    """
     definitions = schema["properties"].items()
     defaults = {key: entry["default"] for key, entry in definitions if "default" in entry}
     return defaults | values
@@ -256,8 +278,9 @@ def plan_interference(
 
     interference_settings: the value of `interference` in config.yaml.
     retries_by_default: whether disturbed blocks are measured again if the settings have no action.
-    Thresholds are shares, bytes, degrees Celsius or seconds; None means that a quantity is not
-    judged.  measure/interference.py reads the keys, and decide.py repeats blocks by their flags.
+    Thresholds are numbers: shares, bytes, degrees Celsius or seconds.  None means that a quantity
+    is not judged.  strata/measure/interference.py reads the keys, and strata/results/decide.py
+    repeats blocks that it flags.
     """
     schema = validation.load_schema("config").schema["properties"]["interference"]
     if retries_by_default:
@@ -273,7 +296,7 @@ def plan_interference(
 def _normalize_layer(layer: str | Fields) -> Fields:
     """Return a layer as ``{name: options}``, with options converted to the types of their schema.
 
-    layer: only the name, or a mapping of the name to its options.
+    layer: only the name, or a mapping of the name to its options, which may be None.
     The options of an unknown layer stay as they are: the schema reports its name.
     """
     mapping = {layer: {}} if isinstance(layer, str) else layer
@@ -281,8 +304,8 @@ def _normalize_layer(layer: str | Fields) -> Fields:
     options = {} if options is None else options
     if name not in registry.list_layer_names():
         return {name: options}
-    accepted = validation.build_validator(registry.load_layer_class(name).options_schema)
-    return {name: validation.convert_text_values(accepted, options)}
+    validator = validation.build_validator(registry.load_layer_class(name).options_schema)
+    return {name: validation.convert_text_values(validator, options)}
 
 
 def _list_config_mistakes(settings: Fields) -> Iterator[Finding]:
@@ -321,36 +344,44 @@ def _list_image_mistakes(image: Fields) -> Iterator[Finding]:
     if "docker" not in image:
         return
     for key, value in image.items():
-        # `distribution: host` is the default, and says nothing.
+        # `distribution: host` is the default, so it contradicts nothing.
         if key != "docker" and (key, value) != ("distribution", "host"):
             yield f"image.{key}", f"is of the image that Strata builds; leave {key} or docker out"
 
 
 def _list_path_mistakes(settings: Fields) -> Iterator[Finding]:
-    """Yield a mistake for each key that names a missing file or folder of this host."""
+    """Yield a mistake for each key that names a missing file or folder of this host.
+
+    settings: the merged configuration, which matches the schema.
+    """
+    # `client` is a mapping, or "namespace".
     client = settings.get("client")
-    ssh_config = client.get("ssh_config") if isinstance(client, dict) else None
-    if ssh_config and (os.path.isdir(ssh_config) or not os.access(ssh_config, os.R_OK)):
-        yield "client.ssh_config", f"is {describe_value(ssh_config)}; there is no such file to read"
-    # The group is the path of a mirror on this host, without the prefix that makes it a URL.
-    local_mirror = re.fullmatch(
-        "(?:file|copy):/*(/.*)", settings.get("image", {}).get("mirror", "")
-    )
-    folders = {
-        "image.mirror": local_mirror and local_mirror[1],
-        "published_raw": settings.get("published_raw"),
-    }
+    if isinstance(client, dict) and "ssh_config" in client:
+        ssh_config = client["ssh_config"]
+        if os.path.isdir(ssh_config) or not os.access(ssh_config, os.R_OK):
+            problem = f"is {describe_value(ssh_config)}; must be a readable file"
+            yield "client.ssh_config", problem
+    # Key → the path of the folder that it names.
+    folders: dict[str, str] = {}
+    # A mirror on this host is a URL such as "file:/srv/mirror"; other mirrors are not checked.
+    mirror = settings.get("image", {}).get("mirror", "")
+    if match := re.fullmatch("(?:file|copy):/*(/.*)", mirror):
+        folders["image.mirror"] = match[1]
+    if settings.get("published_raw"):
+        folders["published_raw"] = settings["published_raw"]
     for key, folder in folders.items():
-        if folder and not os.path.isdir(folder):
+        if not os.path.isdir(folder):
             yield key, f"is {describe_value(folder)}; there is no such folder"
 
 
 def _list_stack_mistakes(key: str, stack: Stack, settings: Fields) -> Iterator[Finding]:
     """Yield the mistakes in the options and the order of an environment's layers.
 
-    key: the key of the layers, for messages.  A layer of an unknown name is skipped: the schema
-    reports it.
+    key: the key of the layers, for messages, such as ``environments.docker.layers``.
+    stack: ``[{name: options}, …]`` from the lowest layer up; one of an unknown name is skipped,
+    since the schema reports it.
     settings: the merged configuration, whose profiles of virtual machines options may name.
+    Options are checked further only if they match their schema.
     """
     profiles = settings.get("vm", {"profiles": {"default": {}}})
     below = "host"
@@ -360,8 +391,10 @@ def _list_stack_mistakes(key: str, stack: Stack, settings: Fields) -> Iterator[F
             continue
         layer_key = f"{key}.{number}"
         layer_class = registry.load_layer_class(name)
-        accepted = validation.build_validator(layer_class.options_schema)
-        mistakes = validation.find_schema_faults(accepted, options, f"{layer_key}.{name}", profiles)
+        validator = validation.build_validator(layer_class.options_schema)
+        mistakes = validation.find_schema_faults(
+            validator, options, f"{layer_key}.{name}", profiles
+        )
         if not mistakes:
             mistakes = [
                 (f"{layer_key}.{name}.{option}", sentence)

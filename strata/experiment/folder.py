@@ -1,8 +1,8 @@
-"""The folder of a separate experiment: another configuration with the project's code.
+"""Prepare the folder of a separate experiment: another configuration with the project's code.
 
-Snakemake and the commands of Strata work in that folder as in the project.  What the experiment
-shares with the project are links; it has its own config.yaml, results and papers, and its own
-claims if it tests other ones than the project.
+Snakemake and the commands of Strata work in that folder as in the project.  Links lead to the files
+that the experiment shares with the project.  It has its own config.yaml, results and papers, and
+its own claims if it tests other claims than the project.
 """
 
 import json
@@ -17,7 +17,8 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import write_if_changed
 
-# What every experiment shares with the project, besides the files of paper/ and published/.
+# The paths that every experiment shares with the project, besides the files of paper/ and
+# published/.
 SHARED = (
     "Snakefile", "rules", "schemas", "strata", "analysis", "profiles", "envs", "packer", "vagrant",
     "scripts", "workloads", "CITATION.cff", ".venv",
@@ -68,8 +69,11 @@ def prepare_experiment_folder(
 def format_folder_name(text: str, default: str, length: int = 40) -> str:
     """Return a name for the folder of an experiment, formed from a text such as a file's name.
 
-    default: the name if no letter of the text can be kept.
-    length: the largest number of characters.
+    text: a string; its letters become lower-case, and other characters than a-z, 0-9, "_", "." and
+    "-" become hyphens.
+    default: the name if nothing of the string can be kept.
+    length: the largest number of characters; a longer name is cut.
+    For example, "My Test.yaml" becomes "my-test.yaml".
     """
     name = re.sub("[^a-z0-9._-]+", "-", text.lower()).strip("-.")
     return (name or default)[:length]
@@ -87,9 +91,9 @@ def check_experiment_name(name: str) -> None:
 def check_repetitions(repetitions: Fields, options: dict[str, str]) -> None:
     """Raise UserError unless `repetitions` is valid in the configuration of an experiment.
 
-    repetitions: the value of that key, in part from the command line.
-    options: key → the option that gave its value, which the error names.  Keys that no option
-    gave must be valid.
+    repetitions: the mapping under this key, whose values come in part from the command line.
+    options: key of the mapping → the option that gave its value, which the error names.  Keys that
+    no option gave must be valid.
     """
     schema = validation.load_schema("config").schema["properties"]["repetitions"]
     mistakes = validation.find_schema_faults(validation.build_validator(schema), repetitions)
@@ -100,9 +104,10 @@ def check_repetitions(repetitions: Fields, options: dict[str, str]) -> None:
 def _link_shared_path(path: str, folder: str) -> None:
     """Link a file or folder of the project into an experiment's folder.
 
+    path: the path of the file or folder, relative to the project.
+    folder: the path of the experiment's folder.
     Nothing is linked if the experiment already has the path, or the project does not.  The link is
     relative, so that both folders can be moved together; its parent folders are created.
-    path: relative to the project.
     """
     link = os.path.join(folder, path)
     target = os.path.join(paths.PROJECT, path)

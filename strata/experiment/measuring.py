@@ -1,4 +1,4 @@
-"""Run Snakemake in an experiment's folder, and show on one line how far it is."""
+"""Run Snakemake in an experiment's folder, and show its progress on one line."""
 
 import contextlib
 import ctypes
@@ -19,9 +19,9 @@ from strata.util.signals import Interrupted
 
 # What Snakemake and the cells print, below an experiment's folder.
 LOG = "results/logs/measured.log"
-# How many of its last lines a message repeats.
-_SHOWN = 12
-# With this Snakemake begins to carry out jobs, and to report a rule that failed.
+# How many of the log's last lines a message repeats.
+_SHOWN_LINES = 12
+# The lines with which Snakemake begins to execute jobs, and to report a rule that failed.
 _START = re.compile(r"(?m)^Execute \d+ jobs\.\.\.$")
 _REPORT = "\nRuleException:"
 # The lines of a cell that begins or ends (util/progress.py), and of a decision
@@ -35,7 +35,7 @@ SECONDS_TO_END = 60.0
 
 
 class ProgressLine:
-    """Write a line at the end of a terminal again and again, and messages above it.
+    """Show a line that changes at the end of a terminal, and messages above it.
 
     Without a terminal only the messages are written.
     """
@@ -84,10 +84,14 @@ def run_snakemake(
 ) -> bool:
     """Make targets in an experiment's folder with Snakemake, and return whether all were made.
 
-    What Snakemake prints is appended to :data:`LOG`.  If a cell waits for a lock, this is printed.
-    options: more options of Snakemake.
+    folder: the path of the experiment's folder.
+    targets: the files or rules that Snakemake makes.
+    options: further options of Snakemake.
     line: the line that shows the progress; the caller clears it.
-    describe_round: returns a description of the results after the round with this number.
+    describe_round: a function that takes the number of a round, and returns a description of the
+    results after it.
+    The output of Snakemake is appended to :data:`LOG`.  If a cell waits for a lock, this is
+    printed.
     This process sleeps until Snakemake prints something, so that it does not disturb a lap.
     Raises Interrupted after a signal, once Snakemake has ended with all that it started.
     """
@@ -106,10 +110,11 @@ def run_snakemake(
                 elif match := _CELL.search(text):
                     line.show(f"block {match[4]}, {match[3]} … {results_so_far}")
                 elif _TOPIC.fullmatch(text.strip()):
+                    message = text.strip()
                     # A wait for another process may be long, and nothing else would say why.
-                    if text.strip().endswith(locks.WAITING):
-                        line.print_once(text.strip())
-                    line.show(text.strip())
+                    if message.endswith(locks.WAITING):
+                        line.print_once(message)
+                    line.show(message)
             return process.wait() == 0
         except Interrupted:
             line.show("ending what runs …")
@@ -124,7 +129,9 @@ def run_snakemake(
 def make_targets(folder: str, targets: Sequence[str], *options: str) -> None:
     """Make targets in an experiment's folder with Snakemake, or raise an error.
 
-    options: more options of Snakemake.
+    folder: the path of the experiment's folder.
+    targets: the files or rules that Snakemake makes.
+    options: further options of Snakemake.
     Raises Interrupted if a signal came, and MachineError with the end of what Snakemake printed if
     a target was not made.
     """
@@ -145,22 +152,24 @@ def make_targets(folder: str, targets: Sequence[str], *options: str) -> None:
 def read_last_log_lines(folder: str) -> list[str]:
     """Return the last lines that the cells of an experiment, or Snakemake, printed.
 
-    If a cell failed, these are the last lines before Snakemake's report of the failure, which are
-    those of the cell.
+    If a cell failed, these are the lines before Snakemake's report of the failure, which the cell
+    printed.
     """
     with open(os.path.join(folder, LOG), encoding="utf-8", errors="replace") as file:
         text = file.read()
     before_report, report, _ = text.rpartition(_REPORT)
     printed = _START.split(before_report if report else text)[-1]
-    return printed.strip().splitlines()[-_SHOWN:]
+    return printed.strip().splitlines()[-_SHOWN_LINES:]
 
 
 def list_pairs_of_cells(folder: str, kind: str, since: float = 0.0) -> set[tuple[str, str]]:
     """Return the (environment, workload) pairs of an experiment's measured or failed cells.
 
-    kind: "raw" for measured cells, "failed" for failed ones, the folders of results.  A pair may
-    have cells of both kinds.
-    since: cells that ended before this moment, in seconds of time.time(), do not count.
+    folder: the path of the experiment's folder.
+    kind: "raw" for measured cells, "failed" for failed ones; these are folders in results.  A pair
+    may have cells of both kinds.
+    since: a timestamp in seconds of time.time().  Cells whose records were written before do not
+    count.
     """
     pattern = os.path.join(glob.escape(folder), "results", kind, "*/*/*.json")
     pairs = set()
@@ -177,14 +186,16 @@ def read_records(results: str) -> list[Fields]:
     Files that are not valid JSON are skipped without a message.
     """
     pattern = os.path.join(glob.escape(results), "raw/*/*/*.json")
-    return [record for path in sorted(glob.glob(pattern)) if (record := read_json(path))]
+    records = [read_json(path) for path in sorted(glob.glob(pattern))]
+    return [record for record in records if record]
 
 
 def _start_snakemake(folder: str, arguments: Sequence[str]) -> "subprocess.Popen[str]":
     """Start Snakemake in an experiment's folder, as the leader of its own process group.
 
-    arguments: its options and targets.
-    Its output and errors come through one pipe, `stdout` of the result, which the caller closes.
+    folder: the path of the experiment's folder.
+    arguments: Snakemake's options and targets.
+    Output and errors come through one pipe, `stdout` of the result, which the caller closes.
     If this process is killed, the kernel sends Snakemake SIGTERM.
     """
     command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
@@ -211,13 +222,14 @@ def _end_with_parent() -> None:
 def _end_snakemake(process: "subprocess.Popen[str]") -> None:
     """Ask Snakemake and its cells to end, and wait until they have ended.
 
-    Their process group gets SIGTERM, and SIGKILL after SECONDS_TO_END.  SIGINT would not do:
-    programs that a shell started in the background ignore it.
     process: as from :func:`_start_snakemake`; it may have ended.
+    The process group gets SIGTERM, and SIGKILL after SECONDS_TO_END.  SIGINT would not suffice:
+    programs that a shell started in the background ignore it.
     """
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
+        # The group may have ended, or its only process left may be a program of root.
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
+            os.killpg(process.pid, signal_number)
         if wait_for_process(process.pid, SECONDS_TO_END):
             break
     process.wait()

@@ -1,4 +1,4 @@
-"""The plan in results/: facts of its cells, and how it is written, read and checked."""
+"""Read, write and check the plan in results/, and compute facts of its cells."""
 
 import json
 import math
@@ -18,9 +18,10 @@ FORMAT = 11
 # How a run of a lap is taken: in slices, with the runs of other environments frozen meanwhile, or
 # whole, without an interruption.
 SLICES, WHOLE = "slices", "whole"
-# The most systems that run one workload at the same time (schemas/workload.schema.json).
+# The largest number of systems that run one workload at the same time; schemas/workload.schema.json
+# has the same number.
 MAX_SYSTEMS = 64
-LAST_PORT = 65535
+MAX_PORT = 65535
 
 
 def list_daemons(plan: Plan) -> set[str]:
@@ -36,17 +37,18 @@ def list_daemons(plan: Plan) -> set[str]:
 def select_workload(plan: Plan, environment: str, workload: str) -> PlannedWorkload:
     """Return a workload of the plan with its sizes in an environment.
 
-    Emulated machines, and native for comparison with them, have sizes of their own (``small``).
+    Emulated machines, and native for comparison with them, have the sizes in ``small``, which
+    replace the workload's keys.
     """
-    planned = plan["workloads"][workload]
+    planned_workload = plan["workloads"][workload]
     if not blocks.is_unpaired(plan["environments"][environment]):
-        return planned
-    small: Any = planned.get("small", {})
-    return {**planned, **small}
+        return planned_workload
+    small: Any = planned_workload.get("small", {})
+    return {**planned_workload, **small}
 
 
 def select_scale(plan: Plan, environment: str) -> str:
-    """Return the scale of the sizes in an environment: `tiny` if it is in no block.
+    """Return the scale of the sizes in an environment: `tiny` if the environment is in no block.
 
     The scale is a part of the fingerprint, and the record keeps it as `scale`.
     """
@@ -58,54 +60,60 @@ def select_scale(plan: Plan, environment: str) -> str:
 def compute_cell_seed(plan: Plan, workload: str, repetition: int) -> int:
     """Return the seed of a cell, an integer from 0 to below 2^31.
 
-    It is the same in every environment, so that all environments do equal work.  The formula must
-    stay: the fingerprints of cells would not change with it, so old and new results would mix.
-    repetition: from 1; 0 gives the seed of the workload's data set.
+    workload: the name of the workload.
+    repetition: the number of the repetition, from 1; 0 gives the seed of the workload's data set.
+    The seed is the same in every environment, so that all environments do equal work.  The formula
+    must stay: the fingerprints of cells would not change with it, so old and new results would mix.
     """
     text = f"{plan['seed']}/{workload}/{repetition}"
+    # The first 31 bits of the hash: programs take the seed as a signed integer of 32 bits.
     return int.from_bytes(sha256(text.encode()).digest()[:4], "big") >> 1
 
 
 def compute_fingerprint(plan: Plan, environment: str, workload: str) -> str:
     """Return a hash of everything that decides the result of a cell, and how it is measured.
 
-    A cell is measured again when its fingerprint changes.  So the hash of an unchanged cell must
-    stay: a new key may be added only for plans that use a new feature.
-    The rule `cell` has it as a parameter, and each record keeps it (measure/pending.py compares).
+    environment: the name of the cell's environment.
+    workload: the name of its workload; all repetitions have the same fingerprint.
+    The hash has 16 hexadecimal digits.  A cell is measured again when it changes.  The hash of an
+    unchanged cell must therefore stay: a new key may be added only for plans that use a new
+    feature.
+    The rule `cell` has the hash as a parameter, and each record keeps it as `fingerprint`;
+    measure/pending.py compares both.
     """
-    planned = select_workload(plan, environment, workload)
-    cell = planned["cell"]
+    planned_workload = select_workload(plan, environment, workload)
+    cell = planned_workload["cell"]
     # The keys and their values are hashed: none may be renamed.
-    deciding = {
+    inputs = {
         "seed": plan["seed"],
         "scale": select_scale(plan, environment),
         "image": plan["image"]["recipe"],
         "layers": plan["environments"][environment]["layers"],
-        "parameters": planned["parameters"],
+        "parameters": planned_workload["parameters"],
         "steps": [_list_deciding_parts(step) for step in cell["steps"]],
     }
+    # All further keys are only in the hash where they differ from the usual case.
     if "servers" in cell or "data" in cell:
         servers = cell.get("servers", [])
         commands = [server["argv"] for server in servers]
         probes = [[server["ready"].get("argv"), server["stop"].get("argv")] for server in servers]
-        deciding["servers"] = [commands, probes]
-        deciding["data"] = cell.get("data", {}).get("argv")
-    # The keys from here on are only in the hash where they differ from the usual case.
+        inputs["servers"] = [commands, probes]
+        inputs["data"] = cell.get("data", {}).get("argv")
     if has_client_commands(cell):
-        deciding["client"] = plan["client"]
+        inputs["client"] = plan["client"]
     if mask := plan["machine"]["mask"]:
-        deciding["mask"] = mask
-    if count_systems(planned) > 1:
-        deciding["systems"] = count_systems(planned)
+        inputs["mask"] = mask
+    if count_systems(planned_workload) > 1:
+        inputs["systems"] = count_systems(planned_workload)
     laps = count_laps(plan, environment, workload)
     if laps > 1:
-        deciding["laps"] = laps
+        inputs["laps"] = laps
     if seconds := find_slice_seconds(plan, environment, workload):
         ways = list_run_ways(plan, environment, workload)
-        deciding["ways"] = ways
+        inputs["ways"] = ways
         if SLICES in ways:
-            deciding["slice"] = seconds
-    return sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
+            inputs["slice"] = seconds
+    return sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _list_deciding_parts(step: Step) -> list[Any]:
@@ -121,9 +129,9 @@ def _list_deciding_parts(step: Step) -> list[Any]:
     if "observe" in step:
         return [step["step"], {"observe": step["observe"]}]
     # A group of steps has a condition, or runs once for each value of a parameter.
-    inner = [_list_deciding_parts(inner_step) for inner_step in step["steps"]]
+    inner_parts = [_list_deciding_parts(inner_step) for inner_step in step["steps"]]
     group = {"when": step["when"]} if "when" in step else {"for": step["for"]}
-    return [step["step"], {**group, "steps": inner}]
+    return [step["step"], {**group, "steps": inner_parts}]
 
 
 def has_client_commands(cell: CellWork) -> bool:
@@ -139,23 +147,23 @@ def has_client_step(steps: list[Step]) -> bool:
     )
 
 
-def count_systems(planned: PlannedWorkload) -> int:
+def count_systems(planned_workload: PlannedWorkload) -> int:
     """Return how many systems under test run a workload at the same time.
 
     These are equal systems, or several equal groups of systems with roles.
     """
-    parameter = planned["cell"].get("systems")
-    groups = 1 if parameter is None else int(planned["parameters"][parameter])
-    return groups * len(list_role_groups(planned["cell"], planned["parameters"]))
+    parameter = planned_workload["cell"].get("systems")
+    groups = 1 if parameter is None else int(planned_workload["parameters"][parameter])
+    return groups * len(list_role_groups(planned_workload["cell"], planned_workload["parameters"]))
 
 
 def count_laps(plan: Plan, environment: str, workload: str) -> int:
     """Return how many laps a cell has; always one in an environment without blocks."""
-    planned = select_workload(plan, environment, workload)
-    parameter = planned["cell"].get("laps")
+    planned_workload = select_workload(plan, environment, workload)
+    parameter = planned_workload["cell"].get("laps")
     if parameter is None or blocks.is_unpaired(plan["environments"][environment]):
         return 1
-    return int(planned["parameters"][parameter])
+    return int(planned_workload["parameters"][parameter])
 
 
 def find_slice_seconds(plan: Plan, environment: str, workload: str) -> float | None:
@@ -165,10 +173,10 @@ def find_slice_seconds(plan: Plan, environment: str, workload: str) -> float | N
     not sliced if the workload declares no slices, if several systems run it at the same time, or if
     the environment is in no block.
     """
-    planned = select_workload(plan, environment, workload)
-    if count_systems(planned) > 1 or blocks.is_unpaired(plan["environments"][environment]):
+    planned_workload = select_workload(plan, environment, workload)
+    if count_systems(planned_workload) > 1 or blocks.is_unpaired(plan["environments"][environment]):
         return None
-    return planned["cell"].get("slice")
+    return planned_workload["cell"].get("slice")
 
 
 def list_run_ways(plan: Plan, environment: str, workload: str) -> list[str]:
@@ -201,19 +209,21 @@ def list_role_groups(cell: CellWork, values: Fields) -> list[list[str]]:
     return [group.split("+") for group in values[cell["roles"]["parameter"]]]
 
 
-def list_ports(planned: PlannedWorkload) -> list[tuple[str, int]]:
+def list_ports(planned_workload: PlannedWorkload) -> list[tuple[str, int]]:
     """Return (parameter, port) for every port of a planned workload."""
     return [
         (name, port)
-        for name in planned["cell"].get("ports", [])
-        for port in convert_to_list(planned["parameters"][name])
+        for name in planned_workload["cell"].get("ports", [])
+        for port in convert_to_list(planned_workload["parameters"][name])
     ]
 
 
 def add_port_offset(ports: int | list[int], offset: int) -> int | list[int]:
     """Return a port, or each port of a list, increased by an offset.
 
-    offset: for one of several equal systems it is the number of the system, from 0.
+    ports: a port, or a list of ports.
+    offset: the number that is added; for one of several equal systems, the system's number from 0.
+    Whether the result is a valid port is not checked here; see :func:`list_port_mistakes`.
     """
     return [port + offset for port in ports] if isinstance(ports, list) else ports + offset
 
@@ -227,7 +237,8 @@ def compute_port_offset(ports: list[int]) -> int:
     """
     if not ports:
         return 0
-    # The span of the ports, rounded up to a multiple of MAX_SYSTEMS, and room for equal systems.
+    # The span of the ports, rounded up to a multiple of MAX_SYSTEMS, plus one port for each of the
+    # equal systems of a cell.
     span = ports[-1] - ports[0]
     return math.ceil(span / MAX_SYSTEMS) * MAX_SYSTEMS + MAX_SYSTEMS
 
@@ -238,80 +249,91 @@ def list_port_mistakes(workloads: Fields, up_together: int) -> Iterator[tuple[st
     workloads: the planned workloads by name.
     up_together: how many environments are up at the same time for a workload with several laps.
     """
-    for name, planned in workloads.items():
-        cell = planned["cell"]
-        systems = count_systems(planned)
-        ports = list_ports(planned)
-        has_laps = "laps" in cell and planned["parameters"][cell["laps"]] > 1
-        neighbours = max(up_together - 1, 0) if has_laps else 0
-        # How far the ports of the last system are from those of the first one.
-        largest_offset = (
-            neighbours * compute_port_offset(sorted(port for _, port in ports)) + systems - 1
-        )
-        for position, (parameter, port) in enumerate(ports):
+    for name, planned_workload in workloads.items():
+        system_count = count_systems(planned_workload)
+        ports = list_ports(planned_workload)
+        max_offset = _compute_max_port_offset(planned_workload, up_together)
+        for index, (parameter, port) in enumerate(ports):
             key = f"workloads.{name}.{parameter}"
-            for other_parameter, other_port in ports[:position]:
+            for other_parameter, other_port in ports[:index]:
                 # Two parameters may name the same port.
-                if 0 < abs(other_port - port) < systems:
+                if 0 < abs(other_port - port) < system_count:
                     yield (
                         key,
-                        f"{port} is too close to {other_port} of {other_parameter}: {systems} "
-                        f"systems have {systems} ports in a row; choose another",
+                        f"{port} is too close to {other_port} of {other_parameter}: "
+                        f"{system_count} systems have {system_count} ports in a row; choose "
+                        "another",
                     )
             if port < 1:
                 yield key, f"is {port}; a port must be at least 1"
-            if port + largest_offset > LAST_PORT:
+            if port + max_offset > MAX_PORT:
                 yield (
                     key,
-                    f"port {port} becomes {port + largest_offset} in the last of the systems that "
-                    f"are up together; must be at most {LAST_PORT - largest_offset}",
+                    f"port {port} becomes {port + max_offset} in the last of the systems that "
+                    f"are up together; must be at most {MAX_PORT - max_offset}",
                 )
+
+
+def _compute_max_port_offset(planned_workload: PlannedWorkload, up_together: int) -> int:
+    """Return how far the ports of the last system are above those of the first one.
+
+    planned_workload: the workload in the plan.
+    up_together: how many environments are up at the same time for a workload with several laps.
+    """
+    cell = planned_workload["cell"]
+    has_laps = "laps" in cell and planned_workload["parameters"][cell["laps"]] > 1
+    other_cell_count = max(up_together - 1, 0) if has_laps else 0
+    distance = compute_port_offset(sorted(port for _, port in list_ports(planned_workload)))
+    return other_cell_count * distance + count_systems(planned_workload) - 1
 
 
 def read_source_revision(project: str) -> Source:
     """Return ``{revision, changed}`` of the project's source.
 
-    project: its folder.  A folder whose Snakefile is a link has the source of the link's project.
-    revision: the ID of the commit.
+    project: the path of the project's folder.  A folder whose Snakefile is a link has the source of
+    the project to which the link leads.
+    revision: the ID of the commit, 40 hexadecimal digits.
     changed: whether files that git tracks differ from the commit.
-    Both are None if no git repository tracks the project.  If git refuses to read a repository that
-    exists there, its message is printed to standard error.  The plan and its seal keep the result.
+    Both values are None if no git repository tracks the project.  If git refuses to read a
+    repository that exists there, its message is printed to standard error.  The plan and its seal
+    keep the result.
     """
     from strata.util import programs, progress
 
     project = os.path.dirname(os.path.realpath(os.path.join(project, "Snakefile")))
-    # What git prints: the commit, followed by "-dirty" if tracked files are changed.
+    # The output of git: the commit, followed by "-dirty" if tracked files are changed.
     description = ""
-    refusal = ""
+    git_error = ""
     try:
-        # The commit of a repository around the project that does not track it is another source's.
-        tracked = programs.run_git(project, "ls-files", "--error-unmatch", "--", "Snakefile")
-        if tracked.returncode == 0:
+        # A repository around the project that does not track it has commits of another source.
+        listing = programs.run_git(project, "ls-files", "--error-unmatch", "--", "Snakefile")
+        if listing.returncode == 0:
             options = ["--exclude=*", "--always", "--abbrev=40", "--dirty"]
             description = programs.run_git(project, "describe", *options).stdout.strip()
-        elif tracked.returncode > 1:
+        elif listing.returncode > 1:
             # The status of an untracked file is 1.
-            refusal = tracked.stderr.strip()
+            git_error = listing.stderr.strip()
     except UserError as error:
-        refusal = str(error)
-    if refusal and os.path.lexists(os.path.join(project, ".git")):
-        progress.print_topic_message("source", f"the commit is not known: {refusal}")
+        # Git is not installed, for example; the project is measured all the same.
+        git_error = str(error)
+    if git_error and os.path.lexists(os.path.join(project, ".git")):
+        progress.print_topic_message("source", f"the commit is not known: {git_error}")
     if not description:
         return {"revision": None, "changed": None}
-    revision, _, change = description.partition("-")
-    return {"revision": revision, "changed": bool(change)}
+    revision, _, suffix = description.partition("-")
+    return {"revision": revision, "changed": bool(suffix)}
 
 
-def _is_list_of_texts(value: object) -> bool:
-    """Return whether a value is a non-empty list of texts."""
+def _is_list_of_strings(value: object) -> bool:
+    """Return whether a value is a non-empty list of strings."""
     return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
 
 
 def find_plan_mistakes(plan: Plan) -> list[str]:
     """Return a sentence, with file and key, for each mistake in a plan (schemas/plan.schema.json).
 
-    A plan of another format gives a single sentence.
     plan: any value of JSON; the plan of an archive may have been written by anyone.
+    A plan of another format gives a single sentence.
     """
     from strata.util import validation
 
@@ -331,25 +353,26 @@ def find_plan_mistakes(plan: Plan) -> list[str]:
 def _list_parameter_mistakes(workloads: dict[str, PlannedWorkload]) -> Iterator[tuple[str, str]]:
     """Yield (key, mistake) for each parameter whose value its cell cannot use.
 
-    These are the numbers of systems and laps, and the roles: the schema does not know their names.
     workloads: the planned workloads by name, which match the plan's schema.
+    The checked parameters are the numbers of systems and laps, and the roles: the schema does not
+    know their names.
     """
-    for workload, planned in workloads.items():
-        cell, values = planned["cell"], planned["parameters"]
+    for workload, planned_workload in workloads.items():
+        cell, values = planned_workload["cell"], planned_workload["parameters"]
         key = f"workloads.{workload}.parameters"
         for name in [cell.get("systems"), cell.get("laps")]:
             # The type of True is not int, although True is an instance of it.
             if name is not None and (type(values.get(name)) is not int or values[name] < 1):
-                yield f"{key}.{name}", "missing, or no whole number above 0"
+                yield f"{key}.{name}", "missing, or not a whole number above 0"
         roles = cell.get("roles")
-        if roles and not _is_list_of_texts(values.get(roles["parameter"])):
-            yield f"{key}.{roles['parameter']}", "missing, or no list of texts"
+        if roles and not _is_list_of_strings(values.get(roles["parameter"])):
+            yield f"{key}.{roles['parameter']}", "missing, or not a list of strings"
 
 
 def write_plan(plan: Plan) -> None:
     """Write results/plan.json and results/plan.csv, each only if its content changed.
 
-    plan: complete, with its `source`, and with `sealed` if it was sealed.
+    plan: the complete plan, with `source`, and with `sealed` if it was sealed.
     The cells, the analysis in R and archives read these files.
     """
     write_cell_order(plan)
@@ -366,7 +389,7 @@ def write_cell_order(plan: Plan) -> None:
 
 
 def read_plan() -> Plan:
-    """Return the plan in results/, of which only the format number is checked.
+    """Return the plan in results/ after a check of its format number alone.
 
     Every cell reads the plan, and a check against the schema would take its time;
     :func:`read_checked_plan` makes this check.

@@ -1,4 +1,4 @@
-"""Make the plan of an experiment from its checked configuration, for this machine."""
+"""Build the plan of an experiment from its checked configuration, for this machine."""
 
 import functools
 import math
@@ -46,33 +46,26 @@ def build_plan(config: Fields, machine: HostFacts) -> Plan:
 def _build_plan(config: Fields, machine: HostFacts) -> Plan:
     """Return the plan of a checked configuration; every error message names the file config.yaml.
 
-    config, machine: as :func:`build_plan` takes them; it corrects the file in the messages.
+    config: the checked configuration, as for :func:`build_plan`, which corrects the file in the
+    messages.
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
     """
-    workloads: dict[str, Fields] = {}
-
-    def add_workload(name: str) -> None:
-        """Add a planned workload to `workloads`, or raise UserError."""
-        workloads[name] = workload.plan_workload(
-            name, config["workloads"][name], config["scale"], machine
-        )
-
-    validation.run_all_checks(
-        *(functools.partial(add_workload, name) for name in config["workloads"])
-    )
+    workloads = _plan_workloads(config, machine)
     # The layer vm reads `takes`: the memory of machines whose profile says "needed".
     config = {**config, "takes": max(entry.get("memory_bytes", 0) for entry in workloads.values())}
     environments = {
         name: _plan_environment(entry, config, machine)
         for name, entry in config["environments"].items()
     }
-    available = [name for name, entry in environments.items() if entry["available"]]
-    if not available:
+    available_names = [name for name, entry in environments.items() if entry["available"]]
+    if not available_names:
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
     _add_small_sizes(config, machine, environments, workloads)
-    up_together = (
-        1 if config["order"] == "sequential" else _count_interleaved_environments(environments)
-    )
+    # In the sequential order only one environment is up.
+    up_together = 1
+    if config["order"] != "sequential":
+        up_together = _count_interleaved_environments(environments)
     validation.raise_for_findings(FILE, [*plan.list_port_mistakes(workloads, up_together)])
     described = recipe.describe_image(config["image"])
     experiment: Any = {
@@ -87,13 +80,35 @@ def _build_plan(config: Fields, machine: HostFacts) -> Plan:
         },
         "machine": machine,
         "environments": environments,
-        **_plan_omissions(config, available, workloads),
+        **_plan_omissions(config, available_names, workloads),
+        # These two keys are only in plans that use them, so that the hashes of others stay.
         **({"spread": True} if config.get("spread") else {}),
         **({"ways": "both"} if config["ways"] == "both" else {}),
         "workloads": workloads,
     }
     validation.raise_for_findings(FILE, [*_list_plan_mistakes(experiment, config["image"])])
     return cast(Plan, experiment)
+
+
+def _plan_workloads(config: Fields, machine: HostFacts) -> dict[str, Fields]:
+    """Return ``{name: planned workload}`` for the configured workloads, in their order.
+
+    config: the checked configuration.
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
+    Raises UserError with the mistakes of all workloads.
+    """
+    workloads: dict[str, Fields] = {}
+
+    def add_workload(name: str) -> None:
+        """Add a planned workload to `workloads`, or raise UserError."""
+        workloads[name] = workload.plan_workload(
+            name, config["workloads"][name], config["scale"], machine
+        )
+
+    validation.run_all_checks(
+        *(functools.partial(add_workload, name) for name in config["workloads"])
+    )
+    return workloads
 
 
 def _list_plan_mistakes(experiment: Plan, image: Fields) -> Iterator[Finding]:
@@ -111,20 +126,22 @@ def _list_plan_mistakes(experiment: Plan, image: Fields) -> Iterator[Finding]:
 def _list_memory_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
     """Yield a mistake for each VM profile whose memory does not fit the host or a workload.
 
+    experiment: the plan, which is not written yet.
     pairs: the (environment, workload) of all cells.
     """
-    # Profile and its memory → the bytes that workloads need there, and these workloads.
+    # (Profile, its memory such as "4GiB") → (needed bytes, workload) of each workload there.
     needs: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for environment, workload_name in pairs:
         for layer in experiment["environments"][environment]["layers"]:
             memory = layer.get("vm", {}).get("settings", {}).get("memory")
-            # A machine with memory "host" takes as much as the host has.
+            # A machine with memory "host" takes as much as the host has.  None: no virtual machine.
             if memory not in (None, "host"):
                 planned = plan.select_workload(experiment, environment, workload_name)
                 need = (planned.get("memory_bytes", 0), workload_name)
                 needs.setdefault((layer["vm"]["profile"], memory), []).append(need)
     host_bytes = experiment["machine"]["memory_bytes"]
     for (profile, memory), profile_needs in needs.items():
+        # The largest need; of equal needs, that of the last name in alphabetical order.
         needed_bytes, workload_name = max(profile_needs)
         key = f"vm.profiles.{profile}.memory"
         if parse_size(memory) > host_bytes:
@@ -158,23 +175,25 @@ def _list_image_mistakes(image: Fields, pairs: list[tuple[str, str]]) -> Iterato
 def _list_layer_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
     """Yield a mistake for each (environment, workload) whose layers do not suit the workload.
 
-    A workload with a client or a data set needs a layer that uses the image.  One with a RAM disk
-    needs layers whose /data is a folder of the host.
+    A workload with a client or a data set needs a layer that uses the image.  A workload with a RAM
+    disk needs layers whose /data is a folder of the host.
+    experiment: the plan, which is not written yet.
     pairs: the (environment, workload) of all cells.
     """
     for environment, workload_name in pairs:
         cell = experiment["workloads"][workload_name]["cell"]
         needs_image = plan.has_client_commands(cell) or "data" in cell
         layer_names: list[str] = []
-        keeps_data = True
+        has_data_on_host = True
         for layer in experiment["environments"][environment]["layers"]:
             layer_names += layer
             for name, resolved in layer.items():
-                keeps_data &= registry.load_layer_class(name).has_data_on_host(resolved)
-        if "ram_disk" in cell and not keeps_data:
+                layer_class = registry.load_layer_class(name)
+                has_data_on_host &= layer_class.has_data_on_host(resolved)
+        if "ram_disk" in cell and not has_data_on_host:
             yield (
                 f"environments.{environment}.layers",
-                f"is [{', '.join(layer_names)}], whose /data is no folder of the host, and "
+                f"is [{', '.join(layer_names)}], whose /data is not a folder of the host, and "
                 f"{workload_name} measures a RAM disk of the host: leave the workload out "
                 f"(leave_out: {{{environment}: [{workload_name}]}})",
             )
@@ -188,17 +207,20 @@ def _list_layer_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iter
         )
 
 
-def _plan_omissions(config: Fields, available: list[str], workloads: Fields) -> Fields:
+def _plan_omissions(config: Fields, available_names: list[str], workloads: Fields) -> Fields:
     """Return the plan's ``not_emulated`` and ``leave_out``; a key without entries is missing.
 
-    available: the names of the environments that can be measured here.
-    workloads: the planned workloads by name; names of other workloads are dropped.
+    config: the checked configuration.
+    available_names: the names of the environments that can be measured here.
+    workloads: the planned workloads by name.  Names of other workloads in `leave_out` and
+    `not_emulated` are dropped without a message.
     Raises UserError if every available environment leaves a workload out.
     """
     leave_out: dict[str, list[str]] = {}
     for environment in config["environments"]:
-        left_out = config.get("leave_out", {}).get(environment, [])
-        if names := [name for name in left_out if name in workloads]:
+        configured_names = config.get("leave_out", {}).get(environment, [])
+        names = [name for name in configured_names if name in workloads]
+        if names:
             leave_out[environment] = names
     sentence = (
         "every environment that can be measured here leaves it out: measure it in one, "
@@ -207,7 +229,7 @@ def _plan_omissions(config: Fields, available: list[str], workloads: Fields) -> 
     mistakes = [
         (f"leave_out.{name}", sentence)
         for name in workloads
-        if all(name in leave_out.get(environment, ()) for environment in available)
+        if all(name in leave_out.get(environment, ()) for environment in available_names)
     ]
     validation.raise_for_findings(FILE, mistakes)
     not_emulated = [name for name in config.get("not_emulated", []) if name in workloads]
@@ -219,8 +241,9 @@ def _count_interleaved_environments(environments: Fields) -> int:
     """Return how many environments may be up at the same time, idle while another is measured.
 
     environments: the planned environments by name.
-    Each of their systems needs its own ports, which
-    :func:`strata.experiment.plan.list_port_mistakes` checks with this number.
+    Only environments in blocks count whose layers use no CPU time between commands.  Each of their
+    systems needs its own ports, which :func:`strata.experiment.plan.list_port_mistakes` checks with
+    this number.
     """
     count = 0
     for environment in environments.values():
@@ -239,7 +262,11 @@ def _add_small_sizes(
 ) -> None:
     """Add the small sizes of emulated machines, and a native environment with these sizes.
 
-    Changes `environments` and `workloads`, unless no machine is emulated or all sizes are small.
+    config: the checked configuration.
+    machine: the facts of the host.
+    environments: the planned environments by name; the native one is added.
+    workloads: the planned workloads by name; each gets `small`.
+    Nothing is changed if no machine is emulated, or if the scale is the small one.
     :func:`strata.experiment.plan.select_workload` reads the key `small` that workloads get.
     """
     has_emulated = any(
@@ -262,12 +289,12 @@ def _add_small_sizes(
 def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -> Fields:
     """Return an environment as the plan holds it: its resolved layers and its availability.
 
-    The keys are the keys of ``environments`` in schemas/plan.schema.json.
+    schemas/plan.schema.json describes the keys, under ``environments``.
     environment: the value in the configuration's `environments`.
     config: the whole configuration.
     machine: the facts of the host.
     An environment that cannot be measured here stays in the plan, since papers list it.  Its
-    `reason` is the first that a layer gives.
+    `reason` is the first that a layer gives, from the lowest layer up.
     """
     reason: str | None = None
     stack: Stack = []
@@ -278,18 +305,18 @@ def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -
     for layer in environment["layers"]:
         ((name, options),) = layer.items()
         if name == "host" and len(environment["layers"]) > 1:
-            # It is at the bottom of every stack.
+            # The host is at the bottom of every stack, and adds nothing to others.
             continue
         layer_class = registry.load_layer_class(name)
         resolved = layer_class.add_observations(layer_class.resolve_options(options, config), below)
-        if "docker" in config["image"]:
-            reason = reason or layer_class.refuses_own_images
-        reason = (
-            reason
-            or layer_class.explain_unavailability()
-            or layer_class.explain_refusal(resolved, below, machine)
-        )
-        # The next layer sees the machine that this one leaves it.
+        if "docker" in config["image"] and not reason:
+            reason = layer_class.refuses_own_images
+        # Some of these tests take long: none is made once there is a reason.
+        if not reason:
+            reason = layer_class.explain_unavailability()
+        if not reason:
+            reason = layer_class.explain_refusal(resolved, below, machine)
+        # The next layer runs on the machine that this layer provides.
         machine = layer_class.describe_machine_above(resolved, machine)
         below = name
         stack.append({name: resolved})
@@ -300,7 +327,7 @@ def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -
     is_emulated = facts.get("accelerator") == "tcg"
     if is_emulated and not config["emulation"] and reason is None:
         reason = "KVM runs no guest here, and emulation is switched off (emulation: false)"
-    # A layer of virtual machines describes itself by `shown`, which is not a key of the plan.
+    # `shown` is the name of the kind of virtual machine; it is not a key of the plan.
     label = environment["label"].replace("{vm}", facts.pop("shown", "VM"))
     if "otherwise" in facts:
         label = f"{label} ({facts['otherwise']})"
@@ -319,8 +346,9 @@ def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -
 def _plan_repetitions(config: Fields) -> Fields:
     """Return the plan's ``repetitions`` and, if the number of blocks is open, ``precision``.
 
-    `repetitions` is the largest number of blocks.  The number is open if a precision is the target,
-    or if disturbed blocks are measured again.
+    config: the checked configuration.
+    `repetitions` is the largest number of blocks.  The number is open if the configuration gives a
+    range, or if disturbed blocks are measured again.
     experiment/blocks.py and results/decide.py read the keys of `precision`; the analysis in R reads
     `margin`, `looks` and `target`.
     """

@@ -1,7 +1,7 @@
-"""How many further blocks each workload gets, only by widths of intervals and costs.
+"""Allot further blocks to workloads, only by the widths of intervals and costs.
 
 Differences between environments never decide it, unless the configuration names a margin: then
-they are tested after planned numbers of blocks (:data:`LOOKS`), which share the error rate.
+they are tested in planned interim analyses (:data:`LOOKS`), which share the error rate.
 
 First every workload gets the blocks that a verdict takes.  By widths, every workload then gets the
 blocks of the first stage, whatever its widths are (Stein 1945).  After that those with wide
@@ -20,23 +20,24 @@ from strata.util.data_types import Fields
 
 # The number of blocks that a verdict takes: VERDICT_BLOCKS of analysis/statistics.R.
 VERDICT_BLOCKS = 5
-# With fewer blocks a run mostly ends where a width is too small by chance, so that intervals cover
-# too little.
+# With fewer blocks, measuring mostly ends where a width is too small by chance, and intervals then
+# cover the true ratio too rarely.
 FIRST_STAGE = 10
 # A workload whose intervals are wider than the target gets blocks until a width of this share of
 # the target is expected.
-AIM = 0.9
+TARGET_SHARE = 0.9
 # One decision multiplies the blocks of a workload by at most this factor.
-GROWTH = 2
+MAX_GROWTH = 2
 # A claim gets blocks only if the remaining time is at least this many times their expected time.
-TO_SPARE = 1.2
-# The numbers of blocks after which differences are tested, where a margin decides.
+TIME_RESERVE = 1.2
+# The numbers of blocks of the planned interim analyses, after which differences are tested if the
+# plan names a margin.  studies/looks.R has the same numbers, and simulates their error rate.
 LOOKS = (5, 8, 12, 20, 32, 50, 80, 128)
-# The level of the intervals whose widths decide.
+# The confidence level of the intervals whose widths decide.
 LEVEL = 0.95
-# The smallest relative difference that counts, MARGIN of analysis/statistics.R: a published value
-# without limits tolerates it, one that is nearer to its limit counts as so far from it, and a
-# replication shows no smaller change.
+# The smallest relative difference that matters; MARGIN of analysis/statistics.R has the same value.
+# It is the tolerance of a published value without limits, the smallest assumed distance of a
+# published value from its limit, and the smallest change that a replication shows.
 SMALLEST_DIFFERENCE = 0.02
 
 
@@ -44,13 +45,15 @@ class Precision(NamedTuple):
     """How far the measurement of a workload, or of a published claim, has come.
 
     counted: the number of blocks that count.
-    again: the number of disturbed or torn blocks in whose place others are measured.
-    room: how many further blocks are allowed.
+    again: the number of disturbed or torn blocks that are replaced.
+    room: how many further blocks the plan allows.
     half_width: the largest relative half-width of an interval; infinite if there is none yet.
     seconds: the expected duration of one more block.
     ratios: how many ratios the workload measures.
-    Only for a claim: `target` (the half-width that decides it), `environments` (of its blocks) and
-    `claim` (its name).  If a claim has several ratios, the one farthest from its target counts.
+    target: only for a claim: the half-width that decides it.  If a claim has several ratios, the
+    ratio farthest from its target counts.
+    environments: the environments that further blocks hold.
+    claim: only for a claim: its ID.
     """
 
     counted: int
@@ -96,26 +99,33 @@ def allot_blocks_after_verdicts(
 ) -> dict[str, int]:
     """Return how many further blocks each workload gets: first for its verdict, then by widths.
 
-    states: the state of each workload.
-    missing_blocks, verdict_counts: as :func:`allot_blocks_to_verdicts` takes them.
-    target, budget, seconds_left: as :func:`allot_blocks` takes them.
-    A workload gets no block if the time does not suffice for its verdict.
+    states: workload → its state.
+    missing_blocks: workload → how many blocks it still needs for its verdicts; others are missing.
+    verdict_counts: workload → how many verdicts its blocks give.
+    target: the relative half-width to reach.
+    budget: the seconds of the whole measurement; None means no limit.
+    seconds_left: the remaining seconds of the budget; infinite without a budget.
+    A workload gets no block if the time is too short for its verdicts.
     """
     seconds = {name: state.seconds for name, state in states.items()}
-    first = allot_blocks_to_verdicts(missing_blocks, seconds, verdict_counts, seconds_left)
-    allotted = dict.fromkeys(states, 0) | first
-    if any(first.values()) and not all(first.values()):
-        # The others wait: the next decision has better estimates of the time.
-        return allotted
-    others = {}
+    verdict_blocks = allot_blocks_to_verdicts(missing_blocks, seconds, verdict_counts, seconds_left)
+    block_counts = dict.fromkeys(states, 0) | verdict_blocks
+    if any(verdict_blocks.values()) and not all(verdict_blocks.values()):
+        # The time is too short for some workloads.  The next decision has better estimates of it.
+        return block_counts
+    # The states as they will be once the blocks for verdicts are measured.
+    later_states = {}
     for name, state in states.items():
-        if first.get(name) != 0:
-            seconds_left -= allotted[name] * state.seconds
-            again, room = state.again + allotted[name], state.room - allotted[name]
-            others[name] = state._replace(again=again, room=room)
-    for name, number in allot_blocks(others, target, budget, seconds_left).items():
-        allotted[name] += number
-    return allotted
+        if name in verdict_blocks and verdict_blocks[name] == 0:
+            # The time is too short for its verdicts.
+            continue
+        seconds_left -= block_counts[name] * state.seconds
+        later_states[name] = state._replace(
+            again=state.again + block_counts[name], room=state.room - block_counts[name]
+        )
+    for name, count in allot_blocks(later_states, target, budget, seconds_left).items():
+        block_counts[name] += count
+    return block_counts
 
 
 def allot_blocks_to_verdicts(
@@ -126,24 +136,25 @@ def allot_blocks_to_verdicts(
 ) -> dict[str, int]:
     """Return how many further blocks each workload with too few blocks for a verdict gets.
 
-    missing_blocks: how many blocks each of these workloads still needs for its verdicts.
-    seconds: the expected duration of a block of each workload.
-    verdict_counts: how many verdicts the blocks of each workload give.
-    seconds_left: the seconds that can still be spent.
+    missing_blocks: workload → how many blocks it still needs for its verdicts, above 0.
+    seconds: workload → the expected duration of one of its blocks.
+    verdict_counts: workload → how many verdicts its blocks give.
+    seconds_left: the remaining seconds of the budget; infinite without a budget.
     A workload gets all of its missing blocks, or none, since fewer give no verdict.  Workloads with
-    the most verdicts for their time come first.
+    the most verdicts for their time come first, and those without a verdict last.
     """
-    costs = {name: number * seconds[name] for name, number in missing_blocks.items()}
-    prices = {
-        name: cost / verdict_counts[name] if verdict_counts[name] else math.inf
-        for name, cost in costs.items()
-    }
-    allotted = dict.fromkeys(missing_blocks, 0)
+    costs = {name: count * seconds[name] for name, count in missing_blocks.items()}
+    # The seconds that each verdict of a workload costs.
+    prices = {}
+    for name, cost in costs.items():
+        prices[name] = cost / verdict_counts[name] if verdict_counts[name] else math.inf
+    block_counts = dict.fromkeys(missing_blocks, 0)
+    # By price, and by name if prices are equal.
     for name in sorted(missing_blocks, key=lambda name: (prices[name], name)):
         if costs[name] <= seconds_left:
-            allotted[name] = missing_blocks[name]
+            block_counts[name] = missing_blocks[name]
             seconds_left -= costs[name]
-    return allotted
+    return block_counts
 
 
 def allot_blocks(
@@ -151,39 +162,41 @@ def allot_blocks(
 ) -> dict[str, int]:
     """Return how many further blocks each workload gets, by the widths of its intervals.
 
-    states: the state of each workload.
+    states: workload → its state.
     target: the relative half-width to reach.
     budget: the seconds of the whole measurement; None means no limit.
-    seconds_left: the seconds that can still be spent; infinite without a budget.
-    The order of workloads in `states` decides between equal prices.
+    seconds_left: the remaining seconds of the budget; infinite without a budget.
+    Blocks with the lowest price come first; see :func:`_list_block_prices`.  A workload that could
+    not be measured at all gets no block.  The order of workloads in `states` decides between equal
+    prices.
     """
-    # A workload that could not be measured at all gets no further block.
-    measured = {workload: state for workload, state in states.items() if state.kept}
-    candidates = [
-        (price, workload)
-        for workload, state in measured.items()
-        for price in _list_block_prices(state, target)
-    ]
-    # After the first stage a decision spends half of what is left, or all of it once that is less
-    # than a tenth of the budget, or than two blocks of every candidate.
-    in_first_stage = any(state.kept < FIRST_STAGE and state.room for state in measured.values())
-    seconds_of_one_each = sum(
-        states[workload].seconds for workload in {workload for _, workload in candidates}
+    measured_states = {workload: state for workload, state in states.items() if state.kept}
+    candidates = []
+    for workload, state in measured_states.items():
+        for price in _list_block_prices(state, target):
+            candidates.append((price, workload))
+    is_first_stage = any(
+        state.kept < FIRST_STAGE and state.room for state in measured_states.values()
     )
-    is_long = budget is not None and seconds_left >= max(budget / 10, 2 * seconds_of_one_each)
-    if is_long and not in_first_stage:
-        seconds_left /= 2
-    allotted = dict.fromkeys(states, 0)
+    if budget is not None and not is_first_stage:
+        # After the first stage a decision spends half of the remaining time, since later decisions
+        # know the widths better.  It spends all of it once that is less than a tenth of the budget,
+        # or than two blocks of every candidate.
+        candidate_workloads = {workload for _, workload in candidates}
+        seconds_of_one_each = sum(states[workload].seconds for workload in candidate_workloads)
+        if seconds_left >= max(budget / 10, 2 * seconds_of_one_each):
+            seconds_left /= 2
+    block_counts = dict.fromkeys(states, 0)
     too_expensive = set()
     # Sorting is stable: among equal prices the order of workloads in `states` decides.
     for _, workload in sorted(candidates, key=lambda candidate: candidate[0]):
         if workload not in too_expensive and states[workload].seconds <= seconds_left:
-            allotted[workload] += 1
+            block_counts[workload] += 1
             seconds_left -= states[workload].seconds
         else:
             # A block of another workload may still fit.
             too_expensive.add(workload)
-    return allotted
+    return block_counts
 
 
 def _list_block_prices(state: Precision, target: float) -> list[float]:
@@ -192,7 +205,8 @@ def _list_block_prices(state: Precision, target: float) -> list[float]:
     Prices have a meaning only in comparison: the cheapest blocks of all workloads are measured
     first.  A block of the first stage counts as if it removed a full target.  After the first
     stage, the list ends where the target is expected to be reached.
-    target: the relative half-width to reach.
+    state: the state of the workload.
+    target: the relative half-width to reach, above 0.
     """
     prices = []
     for number in range(state.kept, state.kept + state.room):
@@ -200,8 +214,10 @@ def _list_block_prices(state: Precision, target: float) -> list[float]:
         expected_width = state.width * math.sqrt(max(state.counted, 1) / number) / target
         if number < FIRST_STAGE:
             expected_width = 1.0
-        elif state.half_width <= target or expected_width <= AIM or number >= GROWTH * state.kept:
-            break
+        else:
+            is_reached = state.half_width <= target or expected_width <= TARGET_SHARE
+            if is_reached or number >= MAX_GROWTH * state.kept:
+                break
         # The next block shrinks a half-width by a share of 1/(2 n).
         prices.append(number * state.seconds / (state.ratios * expected_width))
     return prices
@@ -211,9 +227,9 @@ def count_blocks_to_next_test(measured: int, seconds: float, seconds_left: float
     """Return how many blocks lead to the next test of differences; fewer if time is short.
 
     measured: the number of blocks so far.
-    seconds: the expected duration of one more block.
-    seconds_left: the seconds that can still be spent.
-    The number is 0 after the last planned test, or if no duration is known yet.
+    seconds: the expected duration of one more block; 0 if it is not known yet.
+    seconds_left: the remaining seconds of the budget, finite; negative if the time is up.
+    The number is 0 after the last planned test, if no duration is known, or if the time is up.
     """
     if seconds <= 0:
         return 0
@@ -226,27 +242,32 @@ def allot_blocks_to_claims(
 ) -> dict[str, tuple[int, Precision]]:
     """Return ``{workload: (blocks, claim)}``: how many further blocks would decide which claim.
 
-    claims: (workload, state) of each undecided claim.
-    seconds_left: the seconds that can still be spent.
+    claims: (workload, state) of each undecided claim; `target` of a state is above 0.
+    seconds_left: the remaining seconds of the budget; infinite without a budget.
     Claims that need the least time come first; a workload gets blocks for one claim only.  A claim
-    gets none if the remaining time or the allowed number of blocks does not suffice to decide it.
+    gets no blocks if the remaining time, or the allowed number of blocks, is too small to decide
+    it.
     """
     candidates: list[tuple[float, str, int, Precision]] = []
     for workload, claim in claims:
         # Half-widths shrink with the square root of the number of blocks.
-        expected = math.ceil(claim.counted * (claim.width / (AIM * claim.target)) ** 2)
-        needed = max(expected, VERDICT_BLOCKS) - claim.kept
+        width_ratio = claim.width / (TARGET_SHARE * claim.target)
+        deciding_count = math.ceil(claim.counted * width_ratio**2)
+        missing_count = max(deciding_count, VERDICT_BLOCKS) - claim.kept
         is_open = claim.width > claim.target or claim.kept < VERDICT_BLOCKS
-        if 0 < needed <= claim.room and is_open:
-            candidates.append((needed * claim.seconds, workload, needed, claim))
-    allotted: dict[str, tuple[int, Precision]] = {}
+        if 0 < missing_count <= claim.room and is_open:
+            candidates.append((missing_count * claim.seconds, workload, missing_count, claim))
+    allotments: dict[str, tuple[int, Precision]] = {}
     # By seconds, and by the workload's name if these are equal.
-    for seconds, workload, needed, claim in sorted(candidates, key=lambda candidate: candidate[:2]):
-        if workload not in allotted and TO_SPARE * seconds <= seconds_left:
+    candidates.sort(key=lambda candidate: candidate[:2])
+    for seconds, workload, missing_count, claim in candidates:
+        if workload not in allotments and TIME_RESERVE * seconds <= seconds_left:
+            # The time of all missing blocks is reserved, although MAX_GROWTH limits how many of
+            # them this decision adds; the next decision adds the rest.
             seconds_left -= seconds
-            # GROWTH limits a decision: the next one adds what is still missing.
-            allotted[workload] = (min(needed, (GROWTH - 1) * claim.kept), claim)
-    return allotted
+            added_count = min(missing_count, (MAX_GROWTH - 1) * claim.kept)
+            allotments[workload] = (added_count, claim)
+    return allotments
 
 
 def compute_deciding_half_width(
@@ -258,9 +279,12 @@ def compute_deciding_half_width(
     (Julious 2004).  This assumes a true ratio of 1, or in the middle of a tolerance that excludes
     1.  For a tolerance with one limit (the other is None), it assumes the published ratio, but at
     least the distance SMALLEST_DIFFERENCE from the limit.
-    low, high, published: the limits of the tolerance and the published value, as ratios.
+    low: the lower limit of the tolerance, a positive ratio; None means no limit.
+    high: the upper limit, in the same form.
+    published: the published ratio; None, or 0, if it is unknown, which counts as the limit itself.
     Raises ValueError if the tolerance has no limit.
     """
+    # The standard normal quantile of a probability.
     find_quantile = statistics.NormalDist().inv_cdf
     width_quantile = find_quantile((1 + LEVEL) / 2)
     # The claim's interval at 90 % leaves 5 % beyond each end.

@@ -1,4 +1,4 @@
-"""The recipe of the image: all that decides its content, and the hash that names it.
+"""Compute the recipe of the image: the hash of everything that decides its content.
 
 Comments do not count: editing one neither builds an image nor reruns a cell.
 """
@@ -33,15 +33,17 @@ KERNELS = {
     "hardware": {"debian": "linux-image-amd64", "ubuntu": "linux-image-generic"},
 }
 BASE_SCRIPT = "packer/base.sh"
-# Texts and characters in C, which may contain "//", and comments.
+# Strings and characters in C, which may contain "//", and comments.
 _C_TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 def strip_comments(name: str, content: bytes) -> bytes:
     """Return the content of a file without comments and blank lines, which cannot change the image.
 
-    name: the name of the file, whose ending shows its language.  Only files in C, shell, Ruby and
-    HCL are shortened.
+    name: the name of the file, whose ending shows its language.  Files in other languages than C,
+    shell, Ruby and HCL are returned as they are.
+    In these languages, trailing spaces go, too.  In shell, Ruby and HCL, only whole lines are
+    comments.
     The result is hashed: if it changes for an unchanged file, all images are built again.
     """
     kind = os.path.splitext(name)[1]
@@ -52,7 +54,7 @@ def strip_comments(name: str, content: bytes) -> bytes:
         text = _C_TOKENS.sub(lambda token: " " if token[0].startswith("/") else token[0], text)
     lines = [line.rstrip() for line in text.splitlines()]
     if kind in (".sh", ".hcl", ".rb"):
-        # The first line of a script, which begins with "#!", is not a comment.
+        # A line that begins with "#!", such as a script's first line, is not a comment.
         lines = [line for line in lines if not re.match(r"\s*#(?!!)", line)]
     return "\n".join(filter(None, lines)).encode(errors="surrogateescape")
 
@@ -61,12 +63,12 @@ def list_workloads_in_image(image: Fields) -> list[str]:
     """Return the names of the workloads that the image contains.
 
     They are all workloads except those that declare ``image: planned`` and are not in the plan.
-    image: the value of `image` from :func:`strata.experiment.config.read_config`, whose `workloads`
-    are those of the plan.
+    image: the value of `image` from :func:`strata.experiment.config.read_config`; its `workloads`
+    lists the names of the workloads in the plan.
     """
     names = workload.list_workloads()
-    planned = image.get("workloads", [])
-    return [name for name in names if name in planned or not _is_optional_workload(name)]
+    planned_names = image.get("workloads", [])
+    return [name for name in names if name in planned_names or not _is_optional_workload(name)]
 
 
 def _is_optional_workload(name: str) -> bool:
@@ -80,9 +82,9 @@ def _is_optional_workload(name: str) -> bool:
 def list_image_files(image: Fields) -> list[str]:
     """Return the sorted paths, relative to the project, of the files that the build uses.
 
+    image: the value of `image` in the configuration; see :func:`list_workloads_in_image`.
     Files that git ignores (.gitignore) are left out; outside a git repository every file counts.
     For the user's own image the result holds only the files of portable workloads.
-    image: see :func:`list_workloads_in_image`.
     The recipe hashes the files in this order, and image/build.py copies them.
     """
     if "docker" in image:
@@ -108,7 +110,8 @@ def list_image_files(image: Fields) -> list[str]:
 def _list_workload_files(folders: list[str]) -> list[str]:
     """Return the sorted paths, relative to the project, of workloads' files in the image.
 
-    folders: paths relative to the folder of workloads.
+    folders: the folders of the workloads, as paths relative to workloads/.
+    Documentation (.md) and the names in NOT_IN_IMAGE are left out.
     """
     return sorted(
         f"workloads/{path}"
@@ -118,29 +121,33 @@ def _list_workload_files(folders: list[str]) -> list[str]:
 
 
 def _list_source_files(folder: str, subfolders: list[str]) -> list[str]:
-    """Return the files in subfolders of a folder, as paths relative to the folder, in any order.
+    """Return the paths of all files in subfolders, relative to their parent folder, unsorted.
 
-    If git tracks any of these files, files that git ignores are left out.  Otherwise all files
-    count.
-    subfolders: paths relative to the folder.
+    folder: the path of the folder.
+    subfolders: the paths of the subfolders, relative to the folder.
+    If git tracks any of these files, files that git ignores are left out, and so are tracked files
+    that are deleted.  Otherwise all files count.
     """
     root = os.path.realpath(folder)
     options = ["-z", "-t", "--cached", "--others", "--exclude-standard", "--", *subfolders]
     try:
-        rows = programs.run_git(root, "ls-files", *options).stdout.split("\0")
+        # Each row is "TAG PATH"; git ends every row, the last one too, with a NUL character.
+        output = programs.run_git(root, "ls-files", *options).stdout
     except UserError:
-        rows = []
+        # Without git, or where git refuses to read the repository, all files count.
+        output = ""
+    rows = output.removesuffix("\0").split("\0")
     # "H" marks a tracked file.  A repository that tracks no file here is not the project's own.
     if any(row.startswith("H ") for row in rows):
-        names = {row[2:] for row in rows}
-        return [name for name in names if os.path.isfile(os.path.join(root, name))]
-    names_walked: list[str] = []
+        # A set, since git lists a file with a merge conflict several times.
+        tracked_and_new = {row.partition(" ")[2] for row in rows}
+        return [path for path in tracked_and_new if os.path.isfile(os.path.join(root, path))]
+    paths_in_folder: list[str] = []
     for subfolder in subfolders:
         for parent, _, file_names in os.walk(os.path.join(root, subfolder)):
-            names_walked += [
-                os.path.relpath(os.path.join(parent, name), root) for name in file_names
-            ]
-    return names_walked
+            for name in file_names:
+                paths_in_folder.append(os.path.relpath(os.path.join(parent, name), root))
+    return paths_in_folder
 
 
 def _read_bytes(path: str) -> bytes:
@@ -150,10 +157,11 @@ def _read_bytes(path: str) -> bytes:
 
 
 def _hash_files(files: list[str]) -> list[str]:
-    """Return a line "PATH MODE HASH" for each file, whose comments do not count.
+    """Return a line for each file, such as "packer/base.sh x 5feceb66…", without a line feed.
 
-    MODE is x if the file is executable, and - otherwise.  The format must stay: it is hashed in the
-    recipes of images.
+    files: the paths of the files, relative to the working directory.
+    The second field is x if the file is executable, and - otherwise.  The third is the SHA-256 of
+    the content without comments.  The format must stay: it is hashed in the recipes of images.
     """
     lines = []
     for path in files:
@@ -166,7 +174,8 @@ def _hash_files(files: list[str]) -> list[str]:
 def list_packages(image: Fields) -> list[str]:
     """Return the sorted names of the packages that the workloads and the build need.
 
-    image: see :func:`list_workloads_in_image`; its key `packages` adds further ones.
+    image: the value of `image` in the configuration; see :func:`list_workloads_in_image`.  Its key
+    `packages` adds further names.
     """
     names = {*BASE_PACKAGES, *image.get("packages", [])}
     for name in list_workloads_in_image(image):
@@ -177,9 +186,9 @@ def list_packages(image: Fields) -> list[str]:
 def list_base_packages(image: Fields, chosen_release: Chosen) -> list[str]:
     """Return the sorted names of all packages in the base root filesystem.
 
-    Their dependencies are not listed.  The base's hash contains the list.
-    image: see :func:`list_workloads_in_image`.
+    image: the value of `image` in the configuration; see :func:`list_workloads_in_image`.
     chosen_release: ``{distribution, release}`` of the image.
+    Dependencies of the packages are not listed.  The base's hash contains the list.
     """
     names = {*list_packages(image), *MACHINE_PACKAGES}
     names.add(KERNELS[image.get("kernel", "machines")][chosen_release["distribution"]])
@@ -193,52 +202,63 @@ def list_base_packages(image: Fields, chosen_release: Chosen) -> list[str]:
 def list_portable_workloads(image: Fields) -> list[str]:
     """Return the names of the plan's workloads whose programs run in any image.
 
-    image: see :func:`list_workloads_in_image`.
+    image: the value of `image` in the configuration; see :func:`list_workloads_in_image`.
     """
     return [name for name in image.get("workloads", []) if workload.is_portable(name)]
 
 
 def _describe_own_image(image: Fields) -> Described:
-    """Return the description of the user's own Docker image, as :func:`describe_image` does.
+    """Return ``{recipe, base, distribution, release}`` of the user's own Docker image.
 
-    The recipe is a hash of the image's ID and of the files of portable workloads.  If Docker does
-    not have the image any more, the recipe is that of the plan in results/, if that plan has the
-    same image: papers are made without the image.
-    Raises UserError if that plan is missing or has another image.
+    image: the value of `image` in the configuration, with the image's name as `docker`.
+    The recipe is a hash of the image's ID and of the files of portable workloads.  `base` is "".
+    If Docker no longer has the image, the recipe is copied from the plan in results/, because
+    papers are made without the image.
+    Raises UserError if Docker does not have the image, and that plan is missing or has another one.
     """
     reference = image["docker"]
     described = {"base": "", "distribution": "docker", "release": reference}
     try:
         # The format must stay: another one would change the recipe.
-        hashed = ["docker", docker.inspect_image(reference)["Id"]]
-        hashed += _hash_files(list_image_files(image))
-        identity = json.dumps(hashed)
+        inputs = ["docker", docker.inspect_image(reference)["Id"]]
+        inputs += _hash_files(list_image_files(image))
     except UserError:
-        planned = (read_json(paths.PLAN) or {}).get("image", {})
-        if (planned.get("distribution"), planned.get("release")) != ("docker", reference):
+        last_plan = read_json(paths.PLAN) or {}
+        planned_image = last_plan.get("image", {})
+        has_same_image = (
+            planned_image.get("distribution") == "docker"
+            and planned_image.get("release") == reference
+        )
+        if not has_same_image:
             raise
-        return {**described, "recipe": planned["recipe"]}
-    return {**described, "recipe": hashlib.sha256(identity.encode()).hexdigest()}
+        return {**described, "recipe": planned_image["recipe"]}
+    return {**described, "recipe": hashlib.sha256(json.dumps(inputs).encode()).hexdigest()}
 
 
 def describe_image(image: Fields) -> Described:
     """Return ``{recipe, base, distribution, release}`` of the image that the workloads need.
 
-    `base` is the SHA-256 of everything that decides the base root filesystem, and `recipe` that of
-    everything that decides the image.  The computation must stay: if a hash changes, images are
-    built and cells are measured again.
-    The key ``workloads`` lists the workloads that are in the image only because they are in the
-    plan; it is missing if there are none.
-    The user's own image (`docker`) has its name as the release, and a recipe that follows
-    from its ID.  Raises UserError if Docker does not have it.
+    image: the value of `image` in the configuration; see :func:`list_workloads_in_image`.
+    base: the SHA-256 of everything that decides the base root filesystem.
+    recipe: the SHA-256 of everything that decides the image.
+    workloads: the workloads that are in the image only because they are in the plan; the key is
+    missing if there are none.
+    The user's own image (`docker`) has its name as the release, and a recipe that follows from its
+    ID (:func:`_describe_own_image`).  Raises UserError if Docker does not have it.
+    The computation must stay: if a hash changes, images are built and cells are measured again.
     """
     if "docker" in image:
         return _describe_own_image(image)
     chosen_release = distribution.choose_image_release(image, distribution.read_os_release())
     script = strip_comments(BASE_SCRIPT, _read_bytes(BASE_SCRIPT)).decode()
     names = list_base_packages(image, chosen_release)
-    base = {**chosen_release, "mirror": image.get("mirror"), "packages": names, "script": script}
-    base_hash = hashlib.sha256(json.dumps(base, sort_keys=True).encode()).hexdigest()
+    base_inputs = {
+        **chosen_release,
+        "mirror": image.get("mirror"),
+        "packages": names,
+        "script": script,
+    }
+    base_hash = hashlib.sha256(json.dumps(base_inputs, sort_keys=True).encode()).hexdigest()
     recipe_hash = hashlib.sha256(base_hash.encode())
     for line in _hash_files(list_image_files(image)):
         recipe_hash.update(f"{line}\n".encode())
@@ -248,6 +268,9 @@ def describe_image(image: Fields) -> Described:
         "distribution": chosen_release["distribution"],
         "release": chosen_release["release"],
     }
-    if optional := [name for name in list_workloads_in_image(image) if _is_optional_workload(name)]:
-        described["workloads"] = optional
+    optional_workloads = [
+        name for name in list_workloads_in_image(image) if _is_optional_workload(name)
+    ]
+    if optional_workloads:
+        described["workloads"] = optional_workloads
     return described

@@ -1,4 +1,4 @@
-"""Size rules: the requirements of a benchmark, and whether they hold on a machine.
+"""Evaluate size rules: the requirements of a benchmark on its sizes on a machine.
 
 A workload declares its rules in workload.yaml (`sizes`), each with its source: a product of
 parameters, metrics and laps is at least a number times a product of facts.  The plan takes the
@@ -26,8 +26,11 @@ SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
 def compute_machine_share(machine: Fields, systems: int) -> Fields:
     """Return the facts of a machine as one of several equal systems sees them.
 
-    The systems share memory and CPUs evenly, but all use the same last-level caches.  The result
-    has the further key `systems`, their number, which host/sizing.py puts into notes on sizes.
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`; not changed.
+    systems: the number of equal systems, at least 1.
+    The systems share memory and CPUs evenly, rounded down but at least 1, and all use the same
+    last-level caches.  The result has the further key `systems`, their number, which host/sizing.py
+    puts into notes on sizes.
     """
     share = {key: max(machine[key] // systems, 1) for key in ("memory_bytes", "cpus")}
     return {**machine, **share, "systems": systems}
@@ -38,7 +41,11 @@ def evaluate_planned_size_rules(
 ) -> list[Fields]:
     """Return the outcomes of a planned workload's size rules on the plan's machine.
 
-    values, metrics and the result are as for :func:`evaluate_size_rules`.
+    experiment: the plan.
+    workload: the name of the workload.
+    values: parameter → value.
+    metrics: (name, value) of each metric from the log.
+    The result has the form of :func:`evaluate_size_rules`.
     """
     planned = experiment["workloads"][workload]
     machine = compute_machine_share(dict(experiment["machine"]), plan.count_systems(planned))
@@ -46,23 +53,25 @@ def evaluate_planned_size_rules(
 
 
 def evaluate_size_rules(
-    declared: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
+    declaration: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> list[Fields]:
     """Return whether each size rule holds: ``[{rule, source, value, least, holds}, …]``.
 
-    declared: a mapping with the keys ``sizes`` and ``facts``, as workload.yaml and the plan's
-    `cell`.
+    declaration: a mapping with the keys ``sizes`` and ``facts``: the content of workload.yaml, or
+    the plan's `cell`.
     values: the parameters of the workload, by name.
     machine: the facts of :func:`strata.host.capacity.read_host_facts`.
     metrics: (name, value) from the log; the smallest value of each name counts.
-    ``holds`` is None if a quantity is unknown, or the rule cannot be checked: ``unchecked`` says
-    why.
-    A parameter whose value is null is chosen by the program itself, and its rule holds.
+    value: the size that the parameters give, or None.
+    least: the smallest size that the rule accepts, or None.
+    holds: True or False; None if a quantity is unknown, or if the rule cannot be checked.
+    In the last case the outcome has ``unchecked``, the reason, in place of `value` and `least`.
+    The rule of a parameter whose value is None holds: the program itself chooses the size.
     The record keeps the result as `sizes`; analysis/read.R makes a table of it.
     """
     outcomes = []
-    quantities = _collect_quantities(declared, values, machine, metrics)
-    for rule in declared.get("sizes", []):
+    quantities = _collect_quantities(declaration, values, machine, metrics)
+    for rule in declaration.get("sizes", []):
         outcome = {"rule": rule["rule"], "source": rule["source"]}
         if "unchecked" in rule:
             outcomes.append({**outcome, "unchecked": rule["unchecked"], "holds": None})
@@ -89,19 +98,22 @@ def has_broken_rule(outcomes: Iterable[Fields]) -> bool:
 
 
 def find_smallest_valid_size(
-    declared: Fields, name: str, values: Fields, machine: Fields, at_least: int, multiple: int
+    declaration: Fields, name: str, values: Fields, machine: Fields, at_least: int, multiple: int
 ) -> int:
     """Return the smallest value of a parameter that meets its size rules.
 
     Rules on a product of several parameters are not considered.
-    declared, values, machine: as for :func:`evaluate_size_rules`.
+    declaration: a mapping with the keys ``sizes`` and ``facts``, such as the content of
+    workload.yaml.
     name: the name of the parameter.
+    values: the parameters of the workload, by name.
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
     at_least: the smallest allowed value, even if the rules require less or a fact is unknown.
     multiple: the result is rounded up to a multiple of this number.
     """
-    quantities = _collect_quantities(declared, values, machine)
+    quantities = _collect_quantities(declaration, values, machine)
     size = at_least
-    for rule in declared.get("sizes", []):
+    for rule in declaration.get("sizes", []):
         if rule.get("value") != name:
             continue
         least = _multiply_quantities(
@@ -119,19 +131,23 @@ def compute_memory_bytes(form: str, value: float) -> float:
     """Return the bytes of memory that a parameter's value needs.
 
     form: a factor and a shape of :data:`SHAPES`, such as ``24*n``, ``8*n^2`` or ``8*2^n``.
+    value: the parameter's value, at least 0.
     """
     factor, shape = form.split("*", 1)
     compute_count, _ = SHAPES[shape]
-    # Larger values never fit any machine.  Without the limit their square or power could overflow.
+    # Values above 2^60 fit no machine.  Without the limit their square or power could overflow.
     return int(factor) * compute_count(min(value, 2**60))
 
 
 def _collect_quantities(
-    declared: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
+    declaration: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> dict[str, float | None]:
     """Return the number for each name that size rules use; None if it is unknown.
 
-    The arguments are as for :func:`evaluate_size_rules`.
+    declaration: a mapping with the keys ``sizes`` and ``facts``.
+    values: parameter → value.
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
+    metrics: (name, value) of each metric.
     The largest number of a list counts, and the smallest value of a metric.  If names are equal, a
     parameter wins over a metric, and a declared fact over both.
     """
@@ -145,11 +161,12 @@ def _collect_quantities(
         numbers = [item for item in convert_to_list(value) if type(item) in (int, float)]
         quantities[name] = max(numbers, default=None)
     # A declared fact is looked up: the parameter `of` is the position in the list `each`.
-    for name, fact in declared.get("facts", {}).items():
+    for name, fact in declaration.get("facts", {}).items():
         index = quantities.get(fact["of"])
         value_of_each = fact["each"]
-        is_index = isinstance(index, int) and 0 <= index < len(value_of_each)
-        quantities[name] = value_of_each[index] if is_index else None
+        quantities[name] = None
+        if isinstance(index, int) and 0 <= index < len(value_of_each):
+            quantities[name] = value_of_each[index]
     return quantities
 
 

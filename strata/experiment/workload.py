@@ -1,4 +1,4 @@
-"""Workloads: their declarations in workloads/, and their parameters in one experiment."""
+"""Read the declarations of workloads, and plan their parameters and commands."""
 
 import functools
 import os
@@ -16,7 +16,7 @@ from strata.util.validation import Finding, describe_value, find_unknown_name
 from strata.vm.settings import MAX_MEMORY_SHARE
 
 FOLDER = "workloads"
-# Keys of a parameter's declaration that hold values: one for all scales, or one for each.
+# Keys of a parameter's declaration that hold values: one value for all scales, or one for each.
 VALUE_KEYS = ("value", "tiny", "standard", "paper")
 # The folder of the image where Strata's own programs are.
 STRATA = "/opt/strata/"
@@ -45,6 +45,8 @@ def list_workloads() -> list[str]:
 def read_declaration(name: str) -> Fields:
     """Return the checked declaration of a workload (workload.yaml, docs/workload-reference.md).
 
+    name: the name of the workload, and of its folder.
+    Keys that may be missing in the file get defaults.
     The same object is returned for every call: callers must not change it.
     Raises UserError that names the file and key of each mistake.
     """
@@ -57,15 +59,16 @@ def read_declaration(name: str) -> Fields:
             "as its owner"
         ) from None
     except OSError:
-        # A missing file, which the next lines report.
+        # A missing file, which the next lines report.  os.path.isfile returns False for both
+        # errors.
         pass
     if not os.path.isfile(path):
         raise UserError(
             f"{path}: there is no such file: write one (docs/adding-a-workload.md), or remove "
             f"{name} from the configuration"
         )
-    declared = yaml_files.read_yaml_mapping(path)
-    roles = declared.get("roles")
+    declaration = yaml_files.read_yaml_mapping(path)
+    roles = declaration.get("roles")
     # The keyword `known` of the schema refers to names by these keys.
     names: dict[str, Any] = {
         "role": roles.get("ports") if isinstance(roles, dict) else {},
@@ -73,57 +76,73 @@ def read_declaration(name: str) -> Fields:
         "laps": ["laps"],
     }
     mistakes = validation.find_schema_faults(
-        validation.load_schema("workload"), declared, names=names
+        validation.load_schema("workload"), declaration, names=names
     )
     validation.raise_for_findings(path, mistakes)
-    validation.raise_for_findings(path, [*_list_declaration_mistakes(declared)])
-    return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **declared}
+    validation.raise_for_findings(path, [*_list_declaration_mistakes(declaration)])
+    return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **declaration}
 
 
-def _list_declaration_mistakes(declared: Fields) -> Iterator[Finding]:
-    """Yield the mistakes of a declaration that its schema cannot express.
+def _list_declaration_mistakes(declaration: Fields) -> Iterator[Finding]:
+    """Yield (key, sentence) for each mistake of a declaration that its schema cannot express.
 
+    declaration: the content of workload.yaml, which matches the schema.
     These are an unknown question, invalid values of parameters, unknown placeholders, conditions
     that no list fulfils, and ports that are not in exactly one role.
     """
-    # A workload needs no question: "?" stands for none, and passes.
-    question = declared.get("question", "?")
-    if not question.rstrip().endswith("?"):
-        known = constants.read_constants("questions")
-        for key, sentence in find_unknown_name("question", question, known, "question"):
-            yield key, f"{sentence} (a question of its own ends with a question mark)"
-    for name, parameter in declared.get("parameters", {}).items():
-        accepted = validation.build_validator(parameter["schema"])
+    yield from _list_question_mistakes(declaration)
+    for name, parameter in declaration.get("parameters", {}).items():
+        validator = validation.build_validator(parameter["schema"])
         for value_key in VALUE_KEYS:
-            value = parameter.get(value_key, {})
             # A mapping is a rule, whose result is checked when the workload is planned.
-            if not isinstance(value, dict):
-                yield from validation.find_schema_faults(
-                    accepted, value, f"parameters.{name}.{value_key}"
-                )
-    yield from _list_placeholder_mistakes(declared)
-    yield from _list_condition_mistakes(declared)
-    roles = declared.get("roles", {}).get("ports", {})
+            if value_key not in parameter or isinstance(parameter[value_key], dict):
+                continue
+            yield from validation.find_schema_faults(
+                validator, parameter[value_key], f"parameters.{name}.{value_key}"
+            )
+    yield from _list_placeholder_mistakes(declaration)
+    yield from _list_condition_mistakes(declaration)
+    yield from _list_role_mistakes(declaration)
+
+
+def _list_question_mistakes(declaration: Fields) -> Iterator[Finding]:
+    """Yield a mistake if the question is neither a name of the table nor ends with "?".
+
+    schemas/constants/questions.json lists the names.  A workload needs no question.
+    """
+    question = declaration.get("question")
+    if question is None or question.rstrip().endswith("?"):
+        return
+    names = constants.read_constants("questions")
+    for key, sentence in find_unknown_name("question", question, names, "question"):
+        yield key, f"{sentence} (a question of its own ends with a question mark)"
+
+
+def _list_role_mistakes(declaration: Fields) -> Iterator[Finding]:
+    """Yield a mistake for each port that is not in exactly one role, if there are roles."""
+    roles = declaration.get("roles", {}).get("ports", {})
     if not roles:
         return
     ports_of_roles = [port for ports in roles.values() for port in ports]
-    for port in declared.get("ports", []):
+    for port in declaration.get("ports", []):
         count = ports_of_roles.count(port)
         if count != 1:
             yield "roles.ports", f"'{port}' is in {count} roles; each port must be in one"
 
 
-def _list_placeholder_mistakes(declared: Fields) -> Iterator[Finding]:
+def _list_placeholder_mistakes(declaration: Fields) -> Iterator[Finding]:
     """Yield a mistake for each ``{name}`` in a command that is unknown, or only a part of a word.
 
-    A cell replaces whole words only (measure/arguments.py), by parameters or by BUILT_IN names.
+    declaration: the content of workload.yaml.
+    A cell replaces only whole words (measure/arguments.py): by parameters, and by the names in
+    BUILT_IN.
     """
-    parameters = declared.get("parameters", {})
-    roles = declared.get("roles", {}).get("ports", {})
-    for key, argv in _iterate_commands(declared):
+    parameters = declaration.get("parameters", {})
+    roles = declaration.get("roles", {}).get("ports", {})
+    for key, argv in _iterate_commands(declaration):
         built_in = [*BUILT_IN, *(f"address.{role}" for role in roles)]
         if key == "data.argv":
-            # The data set is made once for all systems, in none of them.
+            # The data set is made once for all systems, and in none of them.
             built_in = ["seed"]
         for word in argv:
             if name := parse_placeholder(word):
@@ -132,50 +151,51 @@ def _list_placeholder_mistakes(declared: Fields) -> Iterator[Finding]:
                 yield key, f"'{word}' contains a parameter; a parameter must be a whole word"
 
 
-def _list_condition_mistakes(declared: Fields) -> Iterator[Finding]:
+def _list_condition_mistakes(declaration: Fields) -> Iterator[Finding]:
     """Yield a mistake for each condition (``when``) that can never be fulfilled.
 
-    Its value breaks the schema for the items of the list parameter, so its steps would never run.
+    Such a condition has a value that breaks the schema for the items of the list parameter.
+    declaration: the content of workload.yaml.
     """
-    for key, step in _iterate_steps(declared):
+    for key, step in _iterate_steps(declaration):
         for name, value in step.get("when", {}).items():
-            accepted = validation.build_validator(
-                declared["parameters"][name]["schema"].get("items", {})
+            item_schema = declaration["parameters"][name]["schema"].get("items", {})
+            yield from validation.find_schema_faults(
+                validation.build_validator(item_schema), value, f"{key}.when.{name}"
             )
-            yield from validation.find_schema_faults(accepted, value, f"{key}.when.{name}")
 
 
-def list_step_sections(declared: Fields) -> list[tuple[str, list[Any]]]:
+def list_step_sections(declaration: Fields) -> list[tuple[str, list[Any]]]:
     """Return the (section, steps) of a workload's declaration in the order of their execution.
 
     Logs, records and fingerprints hold the names of the sections, as the steps' `step`.
     """
     # Only a warm-up has keys besides its steps.
     return [
-        ("prepare", declared.get("prepare", [])),
-        ("warmup", declared.get("warmup", {}).get("steps", [])),
-        ("run", declared.get("run", [])),
+        ("prepare", declaration.get("prepare", [])),
+        ("warmup", declaration.get("warmup", {}).get("steps", [])),
+        ("run", declaration.get("run", [])),
     ]
 
 
-def _iterate_commands(declared: Fields) -> Iterator[tuple[str, list[str]]]:
+def _iterate_commands(declaration: Fields) -> Iterator[tuple[str, list[str]]]:
     """Yield the (key, argv) of every command in a workload's declaration.
 
     The key is the place of the argv in workload.yaml, such as ``run.0.steps.1.argv``.
     """
-    for key, step in _iterate_steps(declared):
+    for key, step in _iterate_steps(declaration):
         if "argv" in step:
             yield f"{key}.argv", step["argv"]
-    if "data" in declared:
-        yield "data.argv", declared["data"]["argv"]
-    for number, server in enumerate(declared.get("servers", [])):
+    if "data" in declaration:
+        yield "data.argv", declaration["data"]["argv"]
+    for number, server in enumerate(declaration.get("servers", [])):
         yield f"servers.{number}.argv", server["argv"]
         yield f"servers.{number}.ready.argv", server["ready"]["argv"]
 
 
-def _iterate_steps(declared: Fields) -> Iterator[tuple[str, Step]]:
+def _iterate_steps(declaration: Fields) -> Iterator[tuple[str, Step]]:
     """Yield the (key, step) of every step and group of steps in a workload's declaration."""
-    for section, steps in list_step_sections(declared):
+    for section, steps in list_step_sections(declaration):
         key = f"{section}.steps" if section == "warmup" else section
         yield from _iterate_nested_steps(key, steps)
 
@@ -201,15 +221,16 @@ def is_portable(name: str) -> bool:
 def list_image_needs(name: str) -> list[str]:
     """Return the needs of a workload that only Strata's own image meets, as words for a message.
 
-    These are packages, programs that a build script makes, and "servers" for the program `serve`.
-    The programs of a portable workload are no such need: they are copied into any image.
+    The needs are packages, programs that a build script makes, and "servers" for the program
+    `serve`.  The programs of a portable workload are not needs: they are copied into any image.
+    An example of the result is ["servers", "nginx"]; it has no repetitions.
     """
-    declared = read_declaration(name)
-    needs = ["servers"] if "servers" in declared else []
+    declaration = read_declaration(name)
+    needs = ["servers"] if "servers" in declaration else []
     if is_portable(name):
         return needs
-    needs += declared["packages"]
-    for _, argv in _iterate_commands(declared):
+    needs += declaration["packages"]
+    for _, argv in _iterate_commands(declaration):
         program = argv[0]
         if not parse_placeholder(program) and ("/" not in program or program.startswith(STRATA)):
             needs.append(program)
@@ -217,7 +238,10 @@ def list_image_needs(name: str) -> list[str]:
 
 
 def _build_overrides_validator(name: str) -> Any:
-    """Return a validator for the parameters that the configuration sets for a workload."""
+    """Return a validator for the parameters that the configuration sets for a workload.
+
+    It rejects parameters that the workload does not declare.
+    """
     parameters = read_declaration(name)["parameters"]
     schemas = {key: parameter["schema"] for key, parameter in parameters.items()}
     return validation.build_validator(
@@ -228,7 +252,8 @@ def _build_overrides_validator(name: str) -> Any:
 def convert_overrides(name: str, overrides: Fields) -> Fields:
     """Return a workload's configured parameters, converted to the types of their schemas.
 
-    overrides: the configured parameters; values from the command line are texts.
+    overrides: parameter → value; values from the command line are strings.
+    Values that cannot be converted stay as they are: :func:`list_override_mistakes` reports them.
     """
     # YAML may have keys that are numbers.
     with_text_keys = {str(key): value for key, value in overrides.items()}
@@ -239,8 +264,9 @@ def convert_overrides(name: str, overrides: Fields) -> Fields:
 
 
 def list_override_mistakes(name: str, overrides: Fields) -> Iterator[Finding]:
-    """Yield the mistakes in the parameters that the configuration sets for a workload.
+    """Yield (key, sentence) for each mistake in the configured parameters of a workload.
 
+    overrides: parameter → value, as the configuration sets them.
     Raises UserError for mistakes in the workload's own declaration.
     """
     values = convert_overrides(name, overrides)
@@ -255,6 +281,7 @@ def list_override_mistakes(name: str, overrides: Fields) -> Iterator[Finding]:
     for parameter, value in values.items():
         key = f"{key_of_workload}.{parameter}"
         if any(isinstance(item, dict | list) for item in convert_to_list(value)):
+            # A mapping would be taken for a rule.
             accepted = "text, a number, true or false, or a list of these"
             yield key, f"is {describe_value(value)}; must be {accepted}"
         elif "file" in parameters[parameter] and value is not None and not os.path.isfile(value):
@@ -264,30 +291,33 @@ def list_override_mistakes(name: str, overrides: Fields) -> Iterator[Finding]:
 def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fields:
     """Return a workload as the plan holds it.
 
+    name: the name of the workload.
     overrides: the parameters that the configuration sets.
+    scale: "tiny", "standard" or "paper".
     machine: the facts of :func:`strata.host.capacity.read_host_facts`.
-    Its keys are those of ``workloads`` in schemas/plan.schema.json; the analysis in R reads them.
+    schemas/plan.schema.json describes the keys, under ``workloads``; the analysis in R reads them.
     Raises UserError if the parameters do not fit the machine.
     """
-    declared = read_declaration(name)
+    declaration = read_declaration(name)
     parameters, notes = resolve_parameters(name, overrides, scale, machine)
-    optional = ("question", "figures", "headline", "storage")
+    optional_keys = ("question", "figures", "headline", "storage")
     # The parameter that `more_metrics` names holds patterns; each declares a metric.
-    patterns = parameters.get(declared.get("more_metrics", ""), ())
+    patterns = parameters.get(declaration.get("more_metrics", ""), ())
     metrics_of_patterns = dict(map(parse_metric_pattern, patterns))
     headline = {}
     if metrics_of_patterns:
         headline["headline"] = [{"metric": key} for key in metrics_of_patterns]
     return {
-        **{key: declared[key] for key in ("title", "about")},
-        "metrics": {**declared["metrics"], **metrics_of_patterns},
+        **{key: declaration[key] for key in ("title", "about")},
+        "metrics": {**declaration["metrics"], **metrics_of_patterns},
         "parameters": parameters,
         "notes": notes,
-        "warmup": declared["warmup"]["about"],
+        "warmup": declaration["warmup"]["about"],
         "cell": plan_cell(name, scale),
         **_describe_memory(name, parameters),
-        # Without a key the analysis makes its own choice.
-        **{key: declared[key] for key in optional if key in declared},
+        # If such a key is missing, the analysis makes its own choice.
+        **{key: declaration[key] for key in optional_keys if key in declaration},
+        # It replaces a declared headline.
         **headline,
     }
 
@@ -295,12 +325,14 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
 def parse_metric_pattern(text: str) -> tuple[str, Fields]:
     """Return the (name, metric) that ``NAME[:UNIT[:lower|higher]]=REGEX`` declares.
 
-    The metric's value is the number that the regular expression finds in a program's output
-    (workloads/command/parse.py, which splits the text in the same way).
+    text: the declaration, such as ``speed:req/s:higher=([0-9.]+) req/s``.  Without a unit, the unit
+    is "units"; without a direction, more is better.
+    The metric's value is the number that the regular expression finds in a program's output.
+    workloads/command/parse.py splits the string in the same way: change both together.
     Raises UserError unless the expression is valid and has exactly one group.
     """
-    declared, _, regex = text.partition("=")
-    name, *settings = declared.split(":")
+    declaration, _, regex = text.partition("=")
+    name, *settings = declaration.split(":")
     unit = settings[0] if settings else "units"
     better = settings[1] if len(settings) > 1 else "higher"
     try:
@@ -318,11 +350,17 @@ def parse_metric_pattern(text: str) -> tuple[str, Fields]:
 def plan_small_sizes(name: str, overrides: Fields, machine: HostFacts) -> Fields:
     """Return ``{parameters, cell, memory_bytes}``, a planned workload's keys at the tiny scale.
 
-    Emulated machines use them in place of the planned ones.  `memory_bytes` may be missing.
+    name: the name of the workload.
+    overrides: the parameters that the configuration sets.
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
+    Emulated machines use these keys in place of the planned ones.  `memory_bytes` is missing if no
+    parameter declares a need of memory.
     Parameters that depend on the scale have the tiny value, even if the configuration sets them.
     """
-    declared = read_declaration(name)["parameters"]
-    fixed_overrides = {key: value for key, value in overrides.items() if "value" in declared[key]}
+    declaration = read_declaration(name)["parameters"]
+    fixed_overrides = {
+        key: value for key, value in overrides.items() if "value" in declaration[key]
+    }
     parameters, _ = resolve_parameters(name, fixed_overrides, blocks.SMALL_SCALE, machine)
     tiny_cell = plan_cell(name, blocks.SMALL_SCALE)
     return {"parameters": parameters, "cell": tiny_cell, **_describe_memory(name, parameters)}
@@ -332,7 +370,7 @@ def _describe_memory(name: str, parameters: Fields) -> Fields:
     """Return ``{memory_bytes}``, the memory that a workload needs in each system.
 
     The mapping is empty if no parameter declares a need of memory.
-    parameters: the resolved ones by name.
+    parameters: the resolved parameters by name; the needs of all of them are added.
     """
     needs = _list_memory_needs(name, parameters)
     return {"memory_bytes": sum(size for _, size in needs)} if needs else {}
@@ -343,18 +381,22 @@ def resolve_parameters(
 ) -> tuple[Fields, list[str]]:
     """Return a workload's parameters on this machine, and sentences that explain their values.
 
+    name: the name of the workload.
+    overrides: the parameters that the configuration sets; the caller has checked them
+    (:func:`list_override_mistakes`).
+    scale: "tiny", "standard" or "paper".
+    machine: the facts of :func:`strata.host.capacity.read_host_facts`.
     Rules that only a cell can resolve remain mappings.  The values that rules give are checked
-    here; the caller has checked `overrides` (:func:`list_override_mistakes`).  Several equal
-    systems share the machine's memory evenly.
+    here.  Several equal systems share the machine's memory evenly.
     Raises UserError if a value needs more memory than the machine has, or breaks its schema.
     """
-    declared = read_declaration(name)
+    declaration = read_declaration(name)
     values: dict[str, Any] = {}
-    for key, parameter in declared["parameters"].items():
+    for key, parameter in declaration["parameters"].items():
         default = parameter["value"] if "value" in parameter else parameter[scale]
         values[key] = overrides.get(key, default)
-    _check_roles(name, declared, values)
-    systems = values[declared["systems"]] if "systems" in declared else 1
+    _check_roles(name, declaration, values)
+    systems = values[declaration["systems"]] if "systems" in declaration else 1
     share = sizes.compute_machine_share(dict(machine), systems)
     notes: list[str] = []
     default_keys = [key for key in values if key not in overrides]
@@ -365,11 +407,12 @@ def resolve_parameters(
             notes.append(note)
     for key, value in values.items():
         if isinstance(value, dict) and value["rule"] == sizing.SMALLEST:
-            least = sizes.find_smallest_valid_size(
-                declared, key, values, share, value["at_least"], value["multiple"]
+            size = sizes.find_smallest_valid_size(
+                declaration, key, values, share, value["at_least"], value["multiple"]
             )
-            is_list = declared["parameters"][key]["schema"]["type"] == "array"
-            values[key] = [least] if is_list else least
+            is_list = declaration["parameters"][key]["schema"]["type"] == "array"
+            # Only a value is replaced, and no key added, while the mapping is iterated.
+            values[key] = [size] if is_list else size
     for key in default_keys:
         _check_value_of_rule(name, key, values[key], scale)
     _check_memory(name, values, systems, machine["memory_bytes"])
@@ -379,7 +422,8 @@ def resolve_parameters(
 def _check_memory(name: str, values: Fields, systems: int, machine_bytes: int) -> None:
     """Raise UserError if a parameter needs more than MAX_MEMORY_SHARE of the machine's memory.
 
-    values: the parameters by name.
+    name: the name of the workload, for the message.
+    values: the parameters by name.  Each is compared alone, not their sum.
     systems: the number of equal systems; each needs the memory.
     machine_bytes: the memory of the machine.
     """
@@ -393,14 +437,16 @@ def _check_memory(name: str, values: Fields, systems: int, machine_bytes: int) -
             )
 
 
-def _check_roles(name: str, declared: Fields, values: Fields) -> None:
+def _check_roles(name: str, declaration: Fields, values: Fields) -> None:
     """Raise UserError unless the parameter that assigns roles to systems names each role once.
 
-    values: the parameters by name.  The parameter is a list with a text ROLE+ROLE for each system.
+    declaration: the declaration of the workload; one without roles passes.
+    values: the parameters by name.  The parameter is a list with a string ROLE+ROLE for each
+    system.
     """
-    if "roles" not in declared:
+    if "roles" not in declaration:
         return
-    key, roles = declared["roles"]["parameter"], list(declared["roles"]["ports"])
+    key, roles = declaration["roles"]["parameter"], list(declaration["roles"]["ports"])
     assigned_roles = [role for group in values[key] for role in str(group).split("+")]
     if sorted(assigned_roles) != sorted(roles):
         role_names = ", ".join(map(str, values[key]))
@@ -413,13 +459,15 @@ def _check_roles(name: str, declared: Fields, values: Fields) -> None:
 def _check_value_of_rule(name: str, parameter: str, value: Any, scale: str) -> None:
     """Raise UserError if the value that a rule gave breaks the schema of its parameter.
 
+    parameter: the name of the parameter.
+    scale: the scale of the experiment, which may be the key of the rule in workload.yaml.
     A value that is a mapping is not checked: it is a rule that only the cell can resolve.
     """
     if not isinstance(value, dict):
-        declared = read_declaration(name)["parameters"][parameter]
-        key = f"parameters.{parameter}.{'value' if 'value' in declared else scale}"
+        declaration = read_declaration(name)["parameters"][parameter]
+        key = f"parameters.{parameter}.{'value' if 'value' in declaration else scale}"
         mistakes = validation.find_schema_faults(
-            validation.build_validator(declared["schema"]), value, key
+            validation.build_validator(declaration["schema"]), value, key
         )
         validation.raise_for_findings(f"{FOLDER}/{name}/workload.yaml", mistakes)
 
@@ -429,12 +477,14 @@ def _list_memory_needs(name: str, values: Fields) -> list[tuple[str, int]]:
 
     values: the workload's parameters by name; the largest value of a list counts.
     """
-    declared = read_declaration(name)["parameters"]
+    declaration = read_declaration(name)["parameters"]
     needs = []
     for key, value in values.items():
-        if "memory" in declared[key] and isinstance(value, (int, list)):
+        if "memory" in declaration[key] and isinstance(value, (int, list)):
             largest = max(convert_to_list(value), default=0)
-            needs.append((key, int(sizes.compute_memory_bytes(declared[key]["memory"], largest))))
+            needs.append(
+                (key, int(sizes.compute_memory_bytes(declaration[key]["memory"], largest)))
+            )
     return needs
 
 
@@ -442,39 +492,47 @@ def plan_cell(name: str, scale: str) -> Fields:
     """Return the work of a cell of a workload, for the plan's `cell` (docs/files.md).
 
     scale: decides the time limits of commands.
-    Always present: ``steps`` and ``files``, the names of parameters whose values are files of the
-    host.  Present if declared: ``servers``; ``data``; ``ports``, the names of parameters that hold
-    ports; ``systems`` and ``laps``, the names of the parameters with the number of equal systems
-    and of laps; ``slice``, the seconds of a slice; ``ram_disk``, the name of the parameter with
-    the bytes of a RAM disk.
-    The steps are hashed in the fingerprints of cells.
+    Two keys are always present:
+    - ``steps``: the planned steps, in the order of execution;
+    - ``files``: the names of parameters whose values are files of the host.
+    Others are present if declared:
+    - ``servers`` and ``data``: with time limits in seconds;
+    - ``ports``: the names of parameters that hold ports;
+    - ``systems`` and ``laps``: the names of the parameters with the numbers of equal systems and of
+      laps;
+    - ``slice``: the seconds of a slice;
+    - ``ram_disk``: the name of the parameter with the bytes of a RAM disk;
+    - further keys of AS_DECLARED.
+    The fingerprints of cells hash the steps.
     """
-    declared = read_declaration(name)
+    declaration = read_declaration(name)
 
     def plan_step(section: str, step: Fields) -> Fields:
-        """Return a step with its section and time limit added, also to the steps within it."""
+        """Return a step with its section and time limit added, also to its inner steps."""
         planned = resolve_time_limit({"step": section, **step})
         if "steps" in step:
             planned["steps"] = [plan_step(section, inner_step) for inner_step in step["steps"]]
         return planned
 
     def resolve_time_limit(command: Fields) -> Fields:
-        """Return a command with its declared `timeout` replaced by the seconds for this scale."""
+        """Return a command with its declared `timeout` replaced by the seconds at `scale`."""
         if "timeout" not in command:
             return command
         return {**command, "timeout": sizing.select_value_at_scale(command["timeout"], scale)}
 
     steps = []
-    for section, declared_steps in list_step_sections(declared):
+    for section, declared_steps in list_step_sections(declaration):
         steps += [plan_step(section, step) for step in declared_steps]
     servers = []
-    for server in declared.get("servers", []):
+    for server in declaration.get("servers", []):
         probes = {key: resolve_time_limit(server[key]) for key in ("ready", "stop")}
         servers.append({"exits": [0], **server, **probes})
     return {
         "steps": steps,
-        "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
-        **{key: declared[key] for key in AS_DECLARED if key in declared},
+        "files": [
+            key for key, parameter in declaration["parameters"].items() if "file" in parameter
+        ],
+        **{key: declaration[key] for key in AS_DECLARED if key in declaration},
         **({"servers": servers} if servers else {}),
-        **({"data": resolve_time_limit(declared["data"])} if "data" in declared else {}),
+        **({"data": resolve_time_limit(declaration["data"])} if "data" in declaration else {}),
     }

@@ -1,5 +1,7 @@
-"""The command ``gate``, for CI: budgets of cost are measured until each is decided.
+"""The command ``gate``, for CI: it measures budgets of cost until each is decided.
 
-budgets: the file that a person writes.  measure: the results of one session, in a folder of their
-own.  command: the looks at them, and the exit status.  reports: JUnit XML, Markdown and history.
+budgets: reads the file of budgets that a person writes.
+measure: measures one session, in a folder of its own.
+command: the interim analyses and the exit status.
+reports: JUnit XML, Markdown and history.
 """

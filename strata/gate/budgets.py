@@ -1,4 +1,4 @@
-"""The budgets of a gate: the largest cost of an environment, as a file sets it."""
+"""Read the budgets of a gate: the largest cost of an environment, from a file."""
 
 import os
 from collections.abc import Iterator
@@ -16,8 +16,9 @@ from strata.util.validation import Finding
 class Budget:
     """A limit of the cost of one workload in one environment.
 
-    metric: the metric that counts; None means the headline series of the workload.
-    reference: the environment that it is compared with, in the same blocks: native with a baseline.
+    metric: the name of the metric; None means the headline series of the workload.
+    reference: the environment that it is compared with, in the same blocks; native if there is a
+    baseline.
     at_most: the largest cost, as a share of the reference's performance, or, with a baseline, of
     the performance relative to native in the baseline.
     baseline: the path of a folder of sessions, as the file gives it; "" without one.
@@ -50,7 +51,7 @@ class Budget:
 
 
 def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
-    """Return the seconds for measuring, and the budgets, that a file of budgets declares.
+    """Return ``(seconds, budgets)``: the time for measuring and the budgets that a file declares.
 
     path: the path of the file (schemas/gate.schema.json; docs/how-to/gate-a-change.md).
     settings: the settings of the project, as :func:`strata.experiment.config.read_config` returns
@@ -59,12 +60,13 @@ def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
     """
     content = yaml_files.read_yaml_mapping(path)
     schema = validation.load_schema("gate")
+    # The keyword `known` of the schema refers to names by these keys.
     names = {key: settings[key] for key in ("environments", "workloads")}
     validation.raise_for_findings(path, validation.find_schema_faults(schema, content, names=names))
     validation.raise_for_findings(path, [*_list_budget_mistakes(path, content, settings)])
     budgets = [_parse_budget(path, budget) for budget in content["budgets"]]
     seconds = parse_quantity(content.get("time", "30min"))
-    # The schema accepts no text that parse_quantity cannot read.
+    # parse_quantity returns None only for strings that the schema rejects.
     assert seconds is not None
     return seconds, budgets
 
@@ -76,6 +78,7 @@ def _parse_budget(path: str, declared: Fields) -> Budget:
     declared: the budget's mapping in the file, which :func:`read_budgets` has checked.
     """
     at_most = parse_quantity(declared["costs_at_most"])
+    # The schema ensures it, as in read_budgets.
     assert at_most is not None
     baseline = declared.get("baseline", "")
     return Budget(
@@ -107,8 +110,8 @@ def _list_budget_mistakes(path: str, content: Fields, settings: Fields) -> Itera
     """
     if settings["scale"] == "tiny":
         yield "budgets", "tiny sizes are for tests and decide no budget; set scale: standard"
-    for number, budget in enumerate(content["budgets"]):
-        key = f"budgets.{number}"
+    for index, budget in enumerate(content["budgets"]):
+        key = f"budgets.{index}"
         reference = budget.get("reference", blocks.REFERENCE)
         if reference not in settings["environments"]:
             problem = f"{reference} is not an environment of the configuration; add it"

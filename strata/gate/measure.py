@@ -23,14 +23,18 @@ def build_session_config(content: Fields, pairs: Iterable[Pair], max_blocks: int
     content: the content of the project's config.yaml with the caller's overrides; not changed.
     pairs: the environments and workloads that are measured; all others are left out.
     max_blocks: the largest number of blocks.  Snakemake measures only the requested blocks.
+    The keys `measure` and `partial`, which are for archives and tables, are left out.
     """
-    measured = set(pairs)
-    environments = sorted({name for name, _ in measured})
-    workloads = sorted({name for _, name in measured})
+    needed_pairs = set(pairs)
+    environments = sorted({environment for environment, _ in needed_pairs})
+    workloads = sorted({workload for _, workload in needed_pairs})
     leave_out: dict[str, list[str]] = {}
-    for name in environments:
-        if left_out := [key for key in workloads if (name, key) not in measured]:
-            leave_out[name] = left_out
+    for environment in environments:
+        omitted_workloads = [
+            workload for workload in workloads if (environment, workload) not in needed_pairs
+        ]
+        if omitted_workloads:
+            leave_out[environment] = omitted_workloads
     return {
         **{key: value for key, value in content.items() if key not in ("measure", "partial")},
         "repetitions": max_blocks,
@@ -63,9 +67,10 @@ class Session:
     def measure_pairs(self, pairs: Iterable[Pair], block_counts: Mapping[str, int]) -> None:
         """Measure the missing cells of some pairs, and write the tidy tables.
 
-        pairs: environments and workloads.
-        block_counts: the number of blocks of each workload, measured ones included; workloads
+        pairs: (environment, workload) of each pair.
+        block_counts: workload → the number of its blocks, measured ones included; workloads
         without one are not measured.
+        Cells that are measured already are not measured again.
         Raises MachineError with the end of Snakemake's output if a cell was not measured.
         """
         targets = [
@@ -79,8 +84,8 @@ class Session:
     def count_blocks(self, pairs: Iterable[Pair]) -> dict[str, int]:
         """Return for each workload how many blocks are measured in all of its environments.
 
-        pairs: the environments and workloads of the blocks.
-        Blocks are counted from the first up to the first missing cell.
+        pairs: (environment, workload) of each pair in the blocks.
+        Blocks are counted from the first up to the first missing cell: later blocks do not count.
         """
         counts: dict[str, int] = {}
         for environment, workload in pairs:
@@ -93,14 +98,17 @@ class Session:
         return counts
 
     def compute_block_seconds(self) -> dict[str, float]:
-        """Return the seconds of a block of each measured workload, by the medians of its cells."""
+        """Return ``{workload: seconds}``, the expected duration of a block of each workload.
+
+        The duration is the sum over environments of the median seconds of a cell.
+        """
         records = {
             (record["environment"], record["workload"], record["repetition"]): record
             for record in measuring.read_records(self.results)
         }
         seconds: dict[str, float] = {}
-        for (_, name), median in precision.compute_median_cell_seconds(records).items():
-            seconds[name] = seconds.get(name, 0.0) + median
+        for (_, workload), median in precision.compute_median_cell_seconds(records).items():
+            seconds[workload] = seconds.get(workload, 0.0) + median
         return seconds
 
     def describe(self) -> Fields:
@@ -110,8 +118,10 @@ class Session:
         one session.
         subject: a hash of the tested versions (kernels, engines, layers and image).  Stored
         sessions contain it; sessions with the same versions are found by it.
-        layers: each environment's layers, with the digests of programs.
+        layers: environment → its layers, with the digests of programs.
         logs: a hash of all logs.
+        Without a measured cell, `start` is "".  A session has one start; of several, the first in
+        alphabetical order is kept.
         """
         records = measuring.read_records(self.results)
         starts = sorted(list_starts(self.results))
@@ -134,9 +144,9 @@ def _build_log_path(environment: str, workload: str, repetition: int) -> str:
 
 
 def _hash_lines(lines: Iterable[str]) -> str:
-    """Return the SHA-256 of lines, which are sorted first.
+    """Return the SHA-256 of lines, which are sorted first, in hexadecimal digits.
 
-    The computation must stay, since stored sessions contain such hashes.
+    The computation must stay, since gate.json of stored sessions contains such hashes.
     """
     return sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
@@ -144,16 +154,17 @@ def _hash_lines(lines: Iterable[str]) -> str:
 def _list_versions(record: Fields) -> Any:
     """Return the versions that a record names: kernels, layers, Docker and the image's recipe.
 
+    record: a cell's record (schemas/record.schema.json); a missing version is None.
     Their order and form must stay: the gate finds stored sessions with the same versions by a hash
-    of the list's text.
+    of the string that `str` makes of the list.
     """
-    observed = record["observed"]
-    facts = record["system"].get("docker") or {}
-    versions = {key: facts.get(key) for key in ("engine", "containerd", "runc", "sandbox")}
+    observations = record["observed"]
+    docker_facts = record["system"].get("docker") or {}
+    versions = {key: docker_facts.get(key) for key in ("engine", "containerd", "runc", "sandbox")}
     return [
         record["environment"],
-        observed["inside"].get("kernel"),
-        observed["host"]["static"].get("kernel"),
+        observations["inside"].get("kernel"),
+        observations["host"]["static"].get("kernel"),
         record["system"]["layers"],
         versions,
         (record.get("image") or {}).get("recipe"),

@@ -9,7 +9,7 @@ from strata.gate.budgets import Budget
 from strata.util.data_types import Fields
 from strata.util.errors import escape_control_characters
 
-# The verdicts of analysis/budgets.R.
+# The verdicts that judge_budget in analysis/budgets.R returns.
 PASSED, FAILED, NOT_COMPARABLE, UNDECIDED = "within", "beyond", "not comparable", "undecided"
 # If deciding a budget takes more further blocks than this, its cost is reported to lie at the
 # budget.
@@ -22,6 +22,8 @@ def describe_verdict(budget: Budget, verdict: Fields) -> str:
 
     verdict: as judge_budget in analysis/budgets.R returns it, with all its keys; or only
     ``{verdict, why}``, if the budget cannot be compared.
+    An example of the result: "docker, stream: costs 1.2 % [−0.3, 2.7] (8 blocks): within the budget
+    (at most 5 % of the performance of native)".
     """
     if verdict["verdict"] == NOT_COMPARABLE:
         return f"{budget.name}: cannot be compared: {verdict['why']}"
@@ -46,8 +48,10 @@ def describe_verdict(budget: Budget, verdict: Fields) -> str:
 def describe_cost(verdict: Fields) -> str:
     """Return a cost with its 95 % interval, such as "1.2 % [−0.3, 2.7]".
 
-    A gain in performance has a cost below 0.
-    verdict: as for :func:`describe_verdict`, of a budget that can be compared.
+    verdict: the verdict on a budget that can be compared, as for :func:`describe_verdict`; its
+    `ratio`, `low` and `high` are ratios of performance.
+    A gain in performance has a cost below 0.  Without a ratio the result is "an unknown share", and
+    without `low` it has no interval.
     """
     if verdict.get("ratio") is None:
         return "an unknown share"
@@ -61,6 +65,7 @@ def describe_cost(verdict: Fields) -> str:
 
 def _count_units(verdict: Fields) -> str:
     """Return the number of blocks or sessions behind a verdict, such as "1 block"."""
+    # The unit is "blocks" or "sessions".
     unit = verdict["unit"] if verdict["n"] != 1 else verdict["unit"].removesuffix("s")
     return f"{verdict['n']} {unit}"
 

@@ -1,1 +1,1 @@
-"""A cell: what is run in a system, what is observed meanwhile, its log and its record."""
+"""Measure cells: run commands in systems, observe the machine, and write logs and records."""

@@ -1,4 +1,4 @@
-"""The arguments of a cell's commands: parameters, ports and addresses."""
+"""Fill the arguments of a cell's commands with parameters, ports and addresses."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ PROGRAMS = "/opt/strata/workloads"
 
 
 def fill_command(argv: list[str], values: Fields, workload: str) -> list[str]:
-    """Return a declared command with its placeholders replaced by values.
+    """Return a declared command with each placeholder replaced by its value.
 
     argv: the program and its arguments, as workload.yaml declares them.  A placeholder, such as
     ``{threads}``, is a whole argument.
@@ -72,7 +72,7 @@ class Inputs:
     """
 
     def __init__(self, workload: str, cell: CellWork, system: System, values: Fields) -> None:
-        """Keep the arguments; the groups of roles follow from the cell and its values."""
+        """Keep the arguments, and compute the groups of roles from the cell and its values."""
         self.workload, self.cell, self.system, self.values = workload, cell, system, values
         self.groups = plan.list_role_groups(cell, values)
         self.system_count = len(system.tops)
@@ -105,10 +105,10 @@ class Inputs:
         for name in self.cell.get("ports", []):
             result[name] = plan.add_port_offset(values[name], offset + system_number)
         for role, names in self.cell.get("roles", {}).get("ports", {}).items():
-            holder = self._find_system_with_role(role, system_number)
+            role_system = self._find_system_with_role(role, system_number)
             for name in names:
-                result[name] = plan.add_port_offset(values[name], offset + holder)
-            result[f"address.{role}"] = self.system.get_peer_address(holder)
+                result[name] = plan.add_port_offset(values[name], offset + role_system)
+            result[f"address.{role}"] = self.system.get_peer_address(role_system)
         return result
 
     def build_client_values(self, values: Fields) -> Fields:
@@ -133,15 +133,17 @@ class Inputs:
                 port for system in first_systems for port in convert_to_list(system[name])
             ]
         for role in self.cell.get("roles", {}).get("ports", {}):
-            holders = [self._find_system_with_role(role, first["part"]) for first in first_systems]
-            result[f"address.{role}"] = [systems[holder]["address"] for holder in holders]
+            numbers = [self._find_system_with_role(role, first["part"]) for first in first_systems]
+            result[f"address.{role}"] = [systems[number]["address"] for number in numbers]
         return result
 
     def _find_system_with_role(self, role: str, system_number: int) -> int:
         """Return the number of the system that has a role, in the same group as a given system.
 
+        role: the name of the role.
         system_number: the number of the given system, from 0.
-        The checks of workload.yaml and config.yaml ensure that a system of each group has the role.
+        Groups have equal sizes, and their systems consecutive numbers.  The checks of workload.yaml
+        and config.yaml ensure that a system of each group has the role.
         """
         first_of_group = system_number - system_number % len(self.groups)
         index = next(index for index, roles in enumerate(self.groups) if role in roles)

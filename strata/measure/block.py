@@ -1,4 +1,4 @@
-"""Measures a cell, and with it the cells of its block that are due, in one process.
+"""Measure a cell, and with it the cells of its block that are due, in one process.
 
 Laps of the cells of a block are interleaved (:class:`Block`): a disturbance of the machine meets
 them all alike, and one system serves for many runs.  Cells of virtual machines, whose guests use
@@ -10,7 +10,6 @@ fails is dropped here, and its own job measures it without others.
 """
 
 import contextlib
-import math
 import os
 import random
 import subprocess
@@ -33,18 +32,22 @@ from strata.util.files import write_json, write_text
 from strata.util.signals import Interrupted
 from strata.util.units import parse_ranges
 
-# The share of the available memory that stays free while several systems are up.
-MEMORY_KEPT = 0.1
-# Bytes of freed memory that a hypervisor takes back at once: the next workload need not wait.
-QUICKLY_FREED = 2**30
+# The share of the available memory that stays free while several systems are up: a reserve for the
+# page cache and for needs that workloads do not declare.
+RESERVED_MEMORY_SHARE = 0.1
+# A hypervisor takes back as many bytes of freed memory at once: the next workload need not wait.
+MAX_BYTES_WITHOUT_WAIT = 2**30
 
 
 def measure_cell(environment: str, workload: str, repetition: int) -> None:
     """Measure a cell, unless its results are pending, and copy its results into results/raw.
 
+    environment: the name of the cell's environment in the plan.
+    workload: the name of its workload.
+    repetition: the number of its repetition, from 1.
     Called once in a process, by the rule that measures a cell.  Holds the lock of the machine
-    meanwhile, and builds the image if the cache lacks it.  Changes the state in which this process
-    starts programs, and its handling of signals.
+    meanwhile, and builds the image if it is not in the cache.  Changes the state in which this
+    process starts programs, and its handling of signals.
     Raises UserError for a cell that is not planned, and CellFailed with the reason and the command
     that measures the cell again.  After a failed measurement the output so far is in
     results/failed, and results/raw is unchanged.
@@ -57,7 +60,7 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
     if key not in order.places:
         raise UserError(f"{paths.PLAN}: {order.explain_missing_cell(*key)}")
     cell = Cell(experiment, key, order)
-    # Only the lowest layer runs on this host; the rights in layers above do not matter.
+    # Only the lowest layer, which is the first, needs rights on this host.
     for layer in cell.layers[:1]:
         if reason := registry.load_layer_class(layer).explain_missing_permission():
             raise CellFailed(f"{cell.name} cannot be measured: {reason}")
@@ -78,7 +81,8 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
 def list_measured_cpus(experiment: Plan) -> set[int]:
     """Return the numbers of the CPUs of this machine that a plan's cells are measured on.
 
-    On a node of a cluster (`spread`) these are the CPUs that the node's job may use.
+    On a node of a cluster (`spread`) these are the CPUs that the node's job may use; elsewhere the
+    plan's CPU mask, or all online CPUs without a mask.
     """
     if experiment.get("spread"):
         return os.sched_getaffinity(0)
@@ -87,8 +91,9 @@ def list_measured_cpus(experiment: Plan) -> set[int]:
 
 
 def _ensure_image(cell: Cell) -> None:
-    """Build the cell's image, and the disk of its virtual machine, if the cache lacks them.
+    """Build the cell's image, and the disk of its virtual machine, if they are not in the cache.
 
+    Nothing is built for a cell whose layers use no image.
     Raises CellFailed if the build fails.
     """
     forms = registry.collect_image_forms(cell.layers)
@@ -108,7 +113,8 @@ def _ensure_image(cell: Cell) -> None:
 def _measure_block(cell: Cell) -> None:
     """Measure a cell, interleaved with the cells of its block that are due.
 
-    The logs and records of all of them are stored as pending results.
+    The logs and records of all of them are stored as pending results.  If the cell's environment is
+    doubtful, and a command of the cell fails, the cell is measured again without the others.
     Raises CellFailed for any failure of the cell itself, and then leaves none of the systems up.
     """
     partners = _list_interleaved_cells(cell)
@@ -146,11 +152,10 @@ def _list_interleaved_cells(cell: Cell) -> list[Cell]:
 def _clean_up_failure(cell: Cell, error: BaseException) -> CellFailed:
     """Clean up after a failed cell, and return the error to raise for it.
 
-    error: the reason of the failure; an unforeseen one is logged with its traceback.
+    error: the reason of the failure.  UserError, with its subclass CellFailed, and OSError are
+    expected; another error is logged with its traceback.
     Takes all systems down, ignores signals from now on, moves the output so far to results/failed,
     and writes the reason into results/logs/cells.  The output of an interrupted cell is not kept.
-    The end of a run (strata/workflow.py), `try` and `reproduce` read `error` from the record in
-    results/failed.
     """
     signals.ignore_signals()
     _try_take_down_systems()
@@ -158,27 +163,39 @@ def _clean_up_failure(cell: Cell, error: BaseException) -> CellFailed:
         failure = CellFailed(f"{cell.name} was ended by {error}; nothing of it is kept")
         _write_outcome(cell, str(failure))
         return failure
-    is_foreseen = isinstance(error, (UserError, OSError))
-    reason = str(error) if is_foreseen else f"{type(error).__name__}: {error}"
+    is_expected = isinstance(error, (UserError, OSError))
+    reason = str(error) if is_expected else f"{type(error).__name__}: {error}"
+    log = _keep_failed_output(cell, reason)
+    rerun = run.format_target_command(paths.get_cell_path("raw", *cell.key, "log"))
+    failure = CellFailed(f"cell failed: {cell.name}: {reason}\n  log:   {log}\n  rerun: {rerun}")
+    _write_outcome(cell, str(failure), None if is_expected else error)
+    return failure
+
+
+def _keep_failed_output(cell: Cell, reason: str) -> str:
+    """Write a failed cell's record, with `error`, and its log so far into results/failed.
+
+    reason: the value of `error`, which the end of a run (strata/workflow.py), `try` and `reproduce`
+    read from the record.
+    Returns the path of the log; if the files cannot be written, a clause that says so instead.
+    """
     log = paths.get_cell_path("failed", *cell.key, "log")
     times = {
         "ended": cell.watch.format_now(),
         "seconds": round(cell.watch.get_elapsed_seconds(), 3),
     }
     try:
-        # A cell that failed after its measurement has its own times.
+        # The record of a cell that failed after its measurement has its times already.
         record = {**times, **cell.record, "error": reason}
         write_json(paths.get_cell_path("failed", *cell.key, "json"), record)
-        # It may have failed before it had a log.
+        # The cell may have failed before it had a log.
         write_text(log, "")
         if os.path.exists(cell.unfinished_log):
             pending.move_file(cell.unfinished_log, log)
-    except (OSError, UserError) as write_error:
-        log = f"could not be kept: {write_error}"
-    rerun = run.format_target_command(paths.get_cell_path("raw", *cell.key, "log"))
-    failure = CellFailed(f"cell failed: {cell.name}: {reason}\n  log:   {log}\n  rerun: {rerun}")
-    _write_outcome(cell, str(failure), None if is_foreseen else error)
-    return failure
+    except (OSError, UserError) as error:
+        # The failure of the cell is more important, and is still reported.
+        return f"could not be kept: {error}"
+    return log
 
 
 def _try_take_down_systems() -> None:
@@ -210,7 +227,7 @@ def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None)
     """Write how a cell ended into its file in results/logs/cells, which is replaced.
 
     The file is for people, and is the `log` of the cell's Snakemake rule.
-    outcome: the end of the sentence that begins with the cell's name.
+    outcome: the end of the sentence that begins with the cell's name, such as "measured in 3.2 s".
     error: an unexpected error, whose traceback is added; None if there was none.
     Errors in writing the file are ignored: the same outcome is printed or raised.
     """
@@ -226,8 +243,8 @@ def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None)
 def _count_freed_bytes(cell: Cell) -> int:
     """Return how many bytes of memory the previous cell of the plan freed when it ended.
 
-    They are those that its workload declares for all of its systems.  The number is 0 for the
-    plan's first cell, and where the previous cell has the same workload.
+    The number is the memory that its workload declares, times the number of its systems.  It is 0
+    for the plan's first cell, and if the previous cell has the same workload.
     """
     cells = cell.order.list_cells()
     index = cells.index(cell.key)
@@ -247,8 +264,8 @@ class Block:
     too.
 
     first: the cell that this process was started for; its errors are raised.
-    cells: the remaining cell → the seconds that its steps have taken so far, in the order of their
-    start.  A cell that is dropped is removed.
+    cells: cell → the seconds that its steps have taken so far, in the order of the cells' start.  A
+    cell that fails is removed, unless it is the first.
     """
 
     def __init__(self, first: Cell, partners: Sequence[Cell] = ()) -> None:
@@ -268,7 +285,7 @@ class Block:
         """
         started = time.monotonic()
         first = self.first
-        if _count_freed_bytes(first) > QUICKLY_FREED:
+        if _count_freed_bytes(first) > MAX_BYTES_WITHOUT_WAIT:
             interference.wait_for_memory_reclaim(first.plan["interference"]["thresholds"]["steal"])
         # The monitor takes its first reading now: the time before the run begins.
         monitor = interference.InterferenceMonitor(first.plan["interference"])
@@ -300,24 +317,14 @@ class Block:
         """Execute the steps before the run in each cell.
 
         If the memory cannot hold the systems of all cells, only the first cell is measured, and the
-        others are dropped.  Its record then gets `alone`, which analysis/format.R reads.  Each
-        system is expected to need as much memory as the first cell's steps took, and its run as
-        much as the workload declares.
+        others are dropped.  The first cell's record then gets `alone`, which analysis/format.R
+        reads.
         """
         first, *partners = self.cells
-        before = observe.read_available_memory()
+        bytes_before = observe.read_available_memory()
         self._call_for_each_cell(Cell.prepare_run, order=[first])
-        after = observe.read_available_memory()
-        needed_bytes = 0.0
-        # Where the kernel does not show its memory, no cell is dropped.
-        available_bytes = math.inf
-        if before is not None and after is not None:
-            needed_bytes = max(0, before - after) * len(partners)
-            available_bytes = after - MEMORY_KEPT * before
-        # Runs in slices hold their memory at the same time; whole runs follow one another.
-        slice_cell_count = sum(plan.SLICES in cell.ways for cell in self.cells)
-        needed_bytes += first.planned.get("memory_bytes", 0) * first.systems * slice_cell_count
-        if not partners or needed_bytes <= available_bytes:
+        bytes_after = observe.read_available_memory()
+        if not partners or self._has_memory_for_partners(len(partners), bytes_before, bytes_after):
             self._call_for_each_cell(Cell.prepare_run, order=partners)
             return
         reason = f"the memory does not hold {len(self.cells)} such systems"
@@ -325,10 +332,31 @@ class Block:
             self._drop_cell(cell, CellFailed(reason))
         first.record["alone"] = "memory"
 
-    def _choose_ways(self) -> dict[Cell, list[str]]:
-        """Return ``{cell: ways}``: whether each cell takes its run in slices, whole, or both.
+    def _has_memory_for_partners(
+        self, partner_count: int, bytes_before: int | None, bytes_after: int | None
+    ) -> bool:
+        """Return whether the memory can hold the systems of all cells and their runs.
 
-        A cell takes its run in slices only if another cell does so, too.  The ways are the texts
+        partner_count: the number of cells besides the first.
+        bytes_before: the available memory before the steps of the first cell.
+        bytes_after: the available memory after them.
+        Each partner is expected to need as much memory as the steps of the first cell took, and
+        each run as much as the workload declares.
+        Returns True if the kernel does not show its memory (None).
+        """
+        if bytes_before is None or bytes_after is None:
+            return True
+        needed_bytes = max(0, bytes_before - bytes_after) * partner_count
+        # Runs in slices hold their memory at the same time; whole runs follow one another.
+        slice_cell_count = sum(plan.SLICES in cell.ways for cell in self.cells)
+        run_bytes = self.first.planned.get("memory_bytes", 0) * self.first.systems
+        needed_bytes += run_bytes * slice_cell_count
+        return needed_bytes <= bytes_after - RESERVED_MEMORY_SHARE * bytes_before
+
+    def _choose_ways(self) -> dict[Cell, list[str]]:
+        """Choose whether each cell takes its run in slices, whole, or both: ``{cell: ways}``.
+
+        A cell takes its run in slices only if another cell does so, too.  The ways are the strings
         plan.SLICES and plan.WHOLE; each cell's record gets them as `ways`.
         """
         has_slices = sum(plan.SLICES in cell.ways for cell in self.cells) > 1
@@ -345,7 +373,8 @@ class Block:
         Without a shell, a native command is a child of this process.  Its CPU time would then be
         counted twice: for its system, and for the children of this process.
         """
-        # The class Steps starts a waiting shell under the last two of these conditions.
+        # The class Steps (measure/steps.py) starts a waiting shell under the last two of these
+        # conditions; `_waits` there must agree.
         judges = self.first.laps > 1 and self.first.is_interleaved and self.first.systems == 1
         cells = [cell for cell in self.cells if "cannot" not in cell.record]
         spenders = {cell.environment: cell.steps.describe_spender() for cell in cells}
@@ -356,9 +385,10 @@ class Block:
     ) -> None:
         """Add to each record the costs of its runs (`costs`) and which laps count (`laps`).
 
-        If laps are not judged, records have no `laps`, and all laps count.  The parsing of logs and
-        the analysis rely on both keys.
-        Closes `lap_monitor`.  If too few laps count, flags are added to the report of `monitor`.
+        lap_monitor: observed all laps; it is closed.
+        monitor: gets flags in its report if too few laps were undisturbed.
+        If laps are not judged, records have no `laps`, and all laps count.
+        strata/measure/parsing.py and analysis/costs.R read these keys.
         """
         laps = lap_monitor.close_and_judge_laps()
         for cell in self.cells:
@@ -383,9 +413,10 @@ class Block:
         """
 
         def end_run(cells: list[Cell], way: str) -> None:
-            """Let the monitor take its reading after a run of these cells.
+            """Let `lap_monitor` take its reading after a run of this lap.
 
-            way: how they took the run, plan.SLICES or plan.WHOLE.
+            cells: the cells that took the run; those that cannot run the workload do not count.
+            way: how they took it, plan.SLICES or plan.WHOLE.
             """
             able_cells = [cell for cell in cells if "cannot" not in cell.record]
             lap_monitor.end_run(lap, [cell.environment for cell in able_cells], way)
@@ -424,7 +455,7 @@ class Block:
         """Return a random generator, seeded by the plan's seed, the first cell and the topics.
 
         A repeated measurement of a block therefore has the same order of runs.
-        topics: texts or numbers that distinguish the generators of a block; another text changes
+        topics: strings or numbers that distinguish the generators of a block; another value changes
         the order of runs.
         """
         first = self.first
@@ -445,9 +476,12 @@ class Block:
     ) -> None:
         """Call a method of each cell in turn, and freeze its system while others are measured.
 
-        method: a method of the class Cell; `arguments` are passed to it after the cell.
+        method: a method of the class Cell.
+        arguments: passed to the method after the cell.
         order: the cells; None for all.  Cells whose environment cannot run the workload are
         skipped.
+        Adds the time of the calls to `cells`.  Systems are frozen after the steps before the run
+        and after each whole run, if the block has several cells.
         Raises the error of the first cell, unless it shows that its environment cannot run the
         workload: then its record says so.  Any other cell that fails is dropped.
         """
@@ -474,6 +508,7 @@ class Block:
     def _drop_cell(self, cell: Cell, error: Exception) -> None:
         """Remove a cell from the block: take its systems down and remove its log.
 
+        error: the reason, which is printed.
         The cell stays due, and its own job measures it without others.
         """
         del self.cells[cell]

@@ -1,4 +1,4 @@
-"""One cell on its way from the plan to its log and record."""
+"""Measure one cell: from its entry in the plan to its log and record."""
 
 from __future__ import annotations
 
@@ -33,17 +33,19 @@ if TYPE_CHECKING:
 
 # The version of the record's format; readers rely on it.
 FORMAT = 9
-# Seconds after a thaw that belong to no lap: a network server responds as quickly as before the
-# freeze only after them (docs/method.md).
-THAWING = 0.2
+# Seconds between a thaw and the next lap: only after them does a network server respond as quickly
+# as before the freeze (docs/method.md).
+SECONDS_AFTER_THAW = 0.2
 
 
 class Cell:
     """Measure one cell: hold its system while the system is up, and build the cell's record.
 
-    plan, order: the plan, and the order of its cells.
-    key: the environment, the workload and the repetition.
-    entry, planned: the environment and the workload in the plan.
+    plan: the plan of the experiment.
+    order: the order of the plan's cells.
+    key: (environment, workload, repetition) of the cell.
+    entry: the environment in the plan.
+    planned: the workload in the plan, with its sizes in this environment.
     systems: the number of equal systems that run the workload at the same time.
     laps: the number of times that the run is repeated.
     slice: the seconds that its run goes on in a slice, while the runs of other cells are frozen;
@@ -58,7 +60,12 @@ class Cell:
     steps: Steps
 
     def __init__(self, experiment: Plan, key: blocks.Cell, order: blocks.Order) -> None:
-        """Read the cell's parts of the plan; nothing is up yet, and the record is empty."""
+        """Read the cell's parts of the plan; nothing is up yet, and the record is empty.
+
+        experiment: the plan.
+        key: (environment, workload, repetition) of the cell.
+        order: the order of the plan's cells.
+        """
         self.plan, self.key, self.order = experiment, key, order
         self.environment, self.workload, self.repetition = key
         self.entry = experiment["environments"][self.environment]
@@ -179,10 +186,11 @@ class Cell:
     ) -> Fields:
         """Record the facts of a system that is up, and return the values of the parameters.
 
+        system: the system.
         link: the client that reaches it; None if the workload has none.
         The values include the built-in `seed`, which the record has apart from its `parameters`.
-        The keys of the record are those of schemas/record.schema.json, which docs/files.md
-        describes.  `observed.host` is filled in once the block is measured.
+        schemas/record.schema.json names the keys of the record, and docs/files.md describes them.
+        `observed.host` is filled in once the block is measured.
         Raises CellFailed if programs start in an undeclared state in the system, or if the system
         does not show its CPUs.
         """
@@ -218,6 +226,7 @@ class Cell:
     ) -> lifecycle.System:
         """Bring up and return a system of these layers.
 
+        stack: ``[{name: options}, …]`` of the layers, from the lowest up.
         link: the client that reaches the system; None if the workload has none.
         offset: the number of systems of other cells that are up; the ports of this system are
         above their ports.
@@ -263,7 +272,8 @@ class Cell:
         if self.system.frozen:
             self.system.set_frozen(False)
             # Only servers that a client reaches by the network respond slowly after a thaw.
-            time.sleep(THAWING if "ports" in self.planned["cell"] else 0)
+            if "ports" in self.planned["cell"]:
+                time.sleep(SECONDS_AFTER_THAW)
         # Only the log of a divided run has markers of laps.
         self.steps.execute_run(lap if self._is_divided else None)
 
@@ -285,9 +295,10 @@ class Cell:
 
         Sets ``running`` to None once the run has ended.  Then the log gets the times of each slice,
         in microseconds since the epoch: when it was thawed, when its freeze was requested, and when
-        it was seen frozen.  A slice counts until its freeze is requested: to see the freeze takes
-        ten times as long as the program goes on meanwhile.  Parsers read this line by
-        `compute_worked_seconds` in workloads/kit/logs.py.
+        it was seen frozen.  A slice counts until its freeze is requested: seeing the freeze takes
+        ten times as long as the program continues after the request.
+        `compute_worked_seconds` in workloads/kit/logs.py reads this line for parsers.
+        seconds: the length of the slice.
         Raises the error of the run.
         """
         assert self.running
@@ -302,8 +313,8 @@ class Cell:
         requested = time.time_ns()
         clock.stop()
         self.system.set_frozen(True)
-        moments = (thawed, requested, time.time_ns())
-        self._slices.append([moment // 1000 for moment in moments])
+        timestamps = (thawed, requested, time.time_ns())
+        self._slices.append([timestamp // 1000 for timestamp in timestamps])
         if self.running.done():
             clock.resume()
             ended_run, self.running = self.running, None
@@ -364,9 +375,11 @@ class Cell:
     def is_inability(self, failure: CommandFailed) -> bool:
         """Return whether a failure shows that the environment cannot run the workload.
 
-        Any failed command shows it in an environment that the plan calls `doubtful`, unless another
-        repetition of the cell was measured.  A command that timed out shows it only if another
-        repetition was recorded as impossible: a single timeout may be a fault of the machine.
+        failure: the failure of a command of this cell.
+        A failed command shows it in an environment that the plan marks as `doubtful`, unless
+        another repetition of the cell was measured.  A command that timed out shows it only if
+        another repetition was recorded as impossible: a single timeout may be a fault of the
+        machine.
         """
         if not self.entry.get("doubtful"):
             return False
@@ -374,20 +387,23 @@ class Cell:
         records = []
         for key in self.order.places:
             environment, workload, _ = key
-            if (environment, workload) == (self.environment, self.workload):
+            if environment == self.environment and workload == self.workload:
                 record = read_json(paths.get_cell_path("raw", *key, "json")) or {}
                 if record.get("fingerprint") == self.record["fingerprint"]:
                     records.append(record)
         if any("cannot" not in record for record in records):
             return False
-        return bool(records) or not isinstance(failure, CommandTimedOut)
+        # All records that there are say that the environment cannot run the workload.
+        is_known_as_impossible = bool(records)
+        return is_known_as_impossible or not isinstance(failure, CommandTimedOut)
 
     def record_inability(self, failure: CellFailed) -> None:
         """Record a failure as the result of the cell: the environment cannot run the workload.
 
-        Sets ``cannot`` and ``log`` in the record, and removes from it the commands that failed and
-        the servers that did not end.  A record with ``cannot`` has no values, and the paper shows
-        its reason.
+        failure: the failure, whose message becomes the reason, in one line.
+        Sets ``cannot`` and ``log`` in the record, moves the commands that failed into ``cannot``,
+        and removes the servers that did not end.  A record with ``cannot`` has no values, and the
+        paper shows its reason.
         """
         reason = str(failure)
         last_lines = log_sections.summarize_output(
@@ -397,19 +413,23 @@ class Cell:
         if last_lines and last_lines not in reason:
             reason += f"; it printed last: {last_lines}"
         commands = self.record.get("commands", [])
-        failed = [command for command in commands if command["exit"] != 0]
-        self.record["cannot"] = {"reason": " ".join(reason.split()), "commands": failed}
+        # `exit` is None for a command that was ended.
+        failed_commands = [command for command in commands if command["exit"] != 0]
+        self.record["cannot"] = {"reason": " ".join(reason.split()), "commands": failed_commands}
         self.record["commands"] = [command for command in commands if command["exit"] == 0]
         servers = self.record.pop("servers", [])
-        if ended := [server for server in servers if server["exit"] is not None]:
-            self.record["servers"] = ended
+        ended_servers = [server for server in servers if server["exit"] is not None]
+        if ended_servers:
+            self.record["servers"] = ended_servers
 
     def _count_cpus_per_system(self, system: lifecycle.System, inside: Fields) -> int | None:
         """Return how many CPUs each system of the cell uses; None if a system does not show any.
 
+        system: the system of the cell.
         inside: the facts observed in the first system.
         A virtual machine has CPUs of its own.  Systems that see the host's CPUs get equal shares,
-        of at least one CPU.  Only parameters that use the number limit a system to its share.
+        rounded down, of at least one CPU.  The share is not enforced: only parameters that use the
+        number limit a system to it.
         """
         count = inside["cpus"]
         if not isinstance(count, int):
@@ -423,7 +443,8 @@ class Cell:
 
         A parameter with a rule is ``{rule}``: cpus, first-cpu or client-last-cpu.
         cpus: the number of CPUs of each system; None if it is not known.
-        inside, client: the facts observed in the system and at the client; None without a client.
+        inside: the facts observed in the system.
+        client: the facts observed at the client; None without a client.
         Raises CellFailed if the system or the client does not show its CPUs.
         """
         values = dict(self.planned["parameters"])
@@ -431,13 +452,18 @@ class Cell:
             if not isinstance(value, dict):
                 continue
             at_client = value["rule"] == "client-last-cpu"
-            observed = (client or {}) if at_client else inside
-            ranges = observed.get("processors", NOT_AVAILABLE)
-            usable = [] if ranges == NOT_AVAILABLE else parse_ranges(ranges)
-            if cpus is None or not usable:
+            facts = (client or {}) if at_client else inside
+            # Ranges of CPU numbers, such as "0-3,8".
+            ranges = facts.get("processors", NOT_AVAILABLE)
+            cpu_numbers = [] if ranges == NOT_AVAILABLE else parse_ranges(ranges)
+            if cpus is None or not cpu_numbers:
                 owner = "client" if at_client else "system under test"
                 raise CellFailed(f"the {owner} does not show which CPUs it has; set {key}")
-            value_by_rule = {"cpus": cpus, "first-cpu": usable[0], "client-last-cpu": usable[-1]}
+            value_by_rule = {
+                "cpus": cpus,
+                "first-cpu": cpu_numbers[0],
+                "client-last-cpu": cpu_numbers[-1],
+            }
             values[key] = value_by_rule[value["rule"]]
         values["seed"] = plan.compute_cell_seed(self.plan, self.workload, self.repetition)
         return values
@@ -445,11 +471,13 @@ class Cell:
     def _copy_files(self, system: lifecycle.System, values: Fields, data: str | None) -> Fields:
         """Copy the data set, and the files that parameters name, into each system.
 
+        system: the system of the cell.
         values: the parameters by name; a file whose parameter is None is not copied.
         data: the path of the data set on this host; None if there is none.
-        Returns the values, with the path of the copy in the system for each parameter that names a
-        file.
+        Returns the values, in which each parameter that names a file has the path of the copy in
+        the system.
         """
+        # Parameter → the path of the copy in the system.
         targets = {}
         for key in self.planned["cell"]["files"]:
             if values[key] is not None:

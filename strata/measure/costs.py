@@ -1,4 +1,4 @@
-"""The costs of each run: of its system, its client, the helpers of systems, and the machine.
+"""Compute the costs of each run: of its system, its client, the helpers, and the machine.
 
 The kernel's counts are read before and after each run, while nothing is measured, from files that
 are opened once (:class:`strata.measure.laps.LapMonitor`).  A cost is "not available" if the kernel
@@ -19,11 +19,15 @@ TICK = os.sysconf("SC_CLK_TCK")
 # A cell's system and client, whose costs are counted:
 # groups: the names of the system's control groups.
 # processes: the IDs of the host's processes of a system without a group, a virtual machine.
-# spent: the attribute `spent` of :class:`strata.measure.steps.Steps`, which its steps change.
-Spender = namedtuple("Spender", ["groups", "processes", "spent"], defaults=[(), (), {}])
-# Counts at a moment: systems and spent by environment; helpers: (user, system) CPU seconds of each
-# process; machine: the counts of all CPUs that measurements use.
-Counts = namedtuple("Counts", ["systems", "spent", "helpers", "machine"])
+# command_seconds: the attribute `command_seconds` of :class:`strata.measure.steps.Steps`, which its
+# steps change.
+Spender = namedtuple("Spender", ["groups", "processes", "command_seconds"], defaults=[(), (), {}])
+# The counts at one time.
+# systems: environment → the usage of its system, as from `_read_system_usage`.
+# command_seconds: environment → a copy of `command_seconds` of its spender.
+# helpers: (user, system) CPU seconds of each process, always in the same order.
+# machine: the counts of all CPUs that measurements use, as from `_count_machine_use`.
+Counts = namedtuple("Counts", ["systems", "command_seconds", "helpers", "machine"])
 
 
 def open_existing_files(paths: Collection[str]) -> list[tuple[str, int]]:
@@ -32,34 +36,34 @@ def open_existing_files(paths: Collection[str]) -> list[tuple[str, int]]:
     Files are opened for reading, in the given order.  A file that cannot be opened is left out: its
     process or group has ended, or the kernel does not have it.  The caller closes the descriptors.
     """
-    opened = []
+    files = []
     for path in paths:
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             continue
-        opened.append((path.rpartition("/")[2], descriptor))
-    return opened
+        files.append((path.rpartition("/")[2], descriptor))
+    return files
 
 
 def read_kernel_file(descriptor: int) -> str | None:
     """Return the content of an open file of the kernel; None if its process or group is gone.
 
-    It is read from the beginning, so the file can be read again.
+    Every call reads the file from its beginning, and at most 8192 bytes of it.
     """
     try:
-        # 8192 bytes: the files of processes and groups that are read here are shorter.
+        # The files of processes and groups that are read here are shorter.
         return os.pread(descriptor, 8192, 0).decode(errors="replace")
     except OSError:
         return None
 
 
 def parse_process_usage(text: str | None) -> dict[str, float]:
-    """Return the usage of a process without its children; empty if the process is gone.
+    """Return ``{cpu, user, system, major_faults}`` of a process without its children.
 
-    text: the content of /proc/PID/stat; None if the process is gone.
-    The keys are those of :func:`strata.host.cgroups.parse_group_counters`, here `cpu`, `user` and
-    `system`, in seconds, and `major_faults`.
+    text: the content of /proc/PID/stat; None if the process is gone, whose usage is empty.
+    The times are in seconds.  :func:`strata.host.cgroups.parse_group_counters` returns the same
+    keys for a group, so that both can be added.
     """
     # The index of a field after the process's name is its number in proc_pid_stat(5) minus 3.
     fields = (text or "").rpartition(")")[2].split()
@@ -106,34 +110,40 @@ class CostCounters:
 
         ticks: the ticks of the CPUs that measurements use, as from
         :func:`strata.host.observe.read_cpu_times`.
-        foreign: the seconds of CPU time of foreign processes; None if they are not known.
+        foreign: the seconds of CPU time of foreign processes; None if they are not known, and the
+        count is then missing.
         """
         helpers = []
         for descriptor in self._helpers:
-            used = parse_process_usage(read_kernel_file(descriptor))
-            helpers.append((used.get("user", 0.0), used.get("system", 0.0)))
-        spent = {name: dict(spender.spent) for name, spender in self._spenders.items()}
+            # A helper that has ended has no usage; compute_run_costs counts its decrease as 0.
+            usage = parse_process_usage(read_kernel_file(descriptor))
+            helpers.append((usage.get("user", 0.0), usage.get("system", 0.0)))
+        # Copies, since the steps go on adding to the mappings.
+        command_seconds = {
+            name: dict(spender.command_seconds) for name, spender in self._spenders.items()
+        }
         systems = {name: self._read_system_usage(name) for name in self._spenders}
         machine = _count_machine_use(ticks)
         if foreign is not None:
             machine["foreign_seconds"] = foreign
-        return Counts(systems, spent, helpers, machine)
+        return Counts(systems, command_seconds, helpers, machine)
 
     def _read_system_usage(self, name: str) -> dict[str, float]:
         """Return the usage of an environment's system, the sum over its groups and processes.
 
         name: the name of the environment.
-        The keys are those of :func:`strata.host.cgroups.parse_group_counters`.  A count that a group or
-        process does not show is missing in the result, since a partial sum would be too small.
+        The keys are listed at :func:`strata.host.cgroups.parse_group_counters`.  A count that one
+        group or process does not show is missing in the result, since a partial sum would be too
+        small.
         """
         usages = []
-        for group in self._groups[name]:
-            texts = [(file, read_kernel_file(descriptor)) for file, descriptor in group]
-            usages.append(
-                cgroups.parse_group_counters(
-                    (file, text) for file, text in texts if text is not None
-                )
-            )
+        for files in self._groups[name]:
+            contents = []
+            for file, descriptor in files:
+                text = read_kernel_file(descriptor)
+                if text is not None:
+                    contents.append((file, text))
+            usages.append(cgroups.parse_group_counters(contents))
         for _, descriptor in self._processes[name]:
             usages.append(parse_process_usage(read_kernel_file(descriptor)))
         common_keys = set(usages[0]).intersection(*usages) if usages else set()
@@ -148,7 +158,8 @@ def _count_machine_use(ticks: Sequence[int]) -> dict[str, float]:
     The context switches are those of all CPUs.  A count that the kernel does not show is missing.
     """
     counts: dict[str, float] = {}
-    # The order of the ticks is that of a line "cpu" in proc_stat(5).
+    # The order of the ticks is that of a line "cpu" in proc_stat(5).  The kernel shows no ticks, or
+    # at least these seven.
     if len(ticks) > 6:
         user, nice, system, _, _, irq, softirq = ticks[:7]
         counts["busy_seconds"] = (user + nice + system + irq + softirq) / TICK
@@ -169,43 +180,61 @@ _KEYS = {
 }
 
 
-def compute_run_costs(early: Counts, late: Counts, environment: str, is_alone: bool) -> Fields:
+def compute_run_costs(before: Counts, after: Counts, environment: str, is_alone: bool) -> Fields:
     """Return the costs of a run, ``{elapsed_seconds, system, client, helpers, machine}``.
 
-    The record's `costs` hold them, and analysis/costs.R reads them.  Each party has the counts of
-    :data:`_KEYS`; one that is not known is "not available".
-    early, late: the counts before and after the run.
+    before: the counts before the run.
+    after: the counts after the run.
     environment: the environment that took the run.
     is_alone: whether no other run went on; otherwise helpers and machine are "not available".
+    Each party has the counts of :data:`_KEYS`; a count that is not known is "not available".  A
+    count that decreased, since its process ended or it was reset, costs 0.  Numbers are rounded to
+    six decimals.
+    The record keeps the result in `costs`, and analysis/costs.R reads it.
     """
-    used = _subtract_counts(early.systems[environment], late.systems[environment])
-    spent = _subtract_counts(early.spent[environment], late.spent[environment])
+    system_counts = _subtract_counts(before.systems[environment], after.systems[environment])
+    command_seconds = _subtract_counts(
+        before.command_seconds[environment], after.command_seconds[environment]
+    )
     counts: dict[str, dict[str, float]] = {
-        "system": used | cgroups.split_cpu_time(used),
-        "client": {key.removeprefix("client_"): count for key, count in spent.items()},
+        "system": system_counts | cgroups.split_cpu_time(system_counts),
+        "client": {key.removeprefix("client_"): count for key, count in command_seconds.items()},
         "helpers": {},
         "machine": {},
     }
     if is_alone:
-        helpers = dict.fromkeys(_TIMES, 0.0)
-        for before, after in zip(early.helpers, late.helpers, strict=True):
-            for key, early_seconds, late_seconds in zip(_TIMES, before, after, strict=True):
-                helpers[key] += max(0.0, late_seconds - early_seconds)
-        counts["helpers"] = helpers
-        counts["machine"] = _subtract_counts(early.machine, late.machine)
-    costs: Fields = {"elapsed_seconds": round(spent.get("elapsed_seconds", 0.0), 6)}
+        counts["helpers"] = _sum_helper_seconds(before, after)
+        counts["machine"] = _subtract_counts(before.machine, after.machine)
+    # The mapping always has this key, except in tests that count no commands.
+    elapsed_seconds = command_seconds.get("elapsed_seconds", 0.0)
+    costs: Fields = {"elapsed_seconds": round(elapsed_seconds, 6)}
     for party, keys in _KEYS.items():
         costs[party] = {key: _round_count(counts[party].get(key, NOT_AVAILABLE)) for key in keys}
     return costs
 
 
-def _subtract_counts(early: Mapping[str, float], late: Mapping[str, float]) -> dict[str, float]:
+def _sum_helper_seconds(before: Counts, after: Counts) -> dict[str, float]:
+    """Return ``{user_seconds, system_seconds}`` that all helpers used between two readings.
+
+    A helper that ended meanwhile counts as 0.
+    """
+    totals = dict.fromkeys(_TIMES, 0.0)
+    for seconds_before, seconds_after in zip(before.helpers, after.helpers, strict=True):
+        for key, start, end in zip(_TIMES, seconds_before, seconds_after, strict=True):
+            totals[key] += max(0.0, end - start)
+    return totals
+
+
+def _subtract_counts(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
     """Return the growth of each count that both readings have; 0 if it was reset in between."""
-    return {key: max(0.0, late[key] - early[key]) for key in late if key in early}
+    return {key: max(0.0, after[key] - before[key]) for key in after if key in before}
 
 
 def _round_count(count: float | str) -> float | int | str:
-    """Return a count with at most six decimals, a whole number as an integer, a text unchanged."""
+    """Return a count with at most six decimals; a whole number becomes an integer.
+
+    The string "not available" is returned as it is.
+    """
     if isinstance(count, str):
         return count
     return int(count) if count == int(count) else round(count, 6)

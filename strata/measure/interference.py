@@ -21,13 +21,16 @@ from strata.util.errors import CellFailed
 
 # Seconds of CPU time below which a share is not measurable: the kernel counts in hundredths of a
 # second.
-LEAST_SECONDS = 0.05
+MIN_MEASURABLE_SECONDS = 0.05
 # A hypervisor takes memory back in bursts of about 1 GB that are two to three seconds apart.  The
-# wait ends after READINGS readings in a row, READING_SECONDS apart, that show no burst, and at the
-# latest after LONGEST_SECONDS.
-READINGS, READING_SECONDS, LONGEST_SECONDS = 7, 0.5, 20.0
+# wait ends after CALM_READINGS readings in a row without a burst, which cover more than the
+# distance of two bursts, and at the latest after MAX_WAIT_SECONDS.
+CALM_READINGS, SECONDS_BETWEEN_READINGS, MAX_WAIT_SECONDS = 7, 0.5, 20.0
 # By how many seconds the offset between two clocks may change although neither clock was set.
-CLOCK_SECONDS = 0.001
+MAX_CLOCK_CHANGE_SECONDS = 0.001
+# Two readings may have the same time; the time between them then counts as this many seconds, so
+# that shares can be computed.
+MIN_INTERVAL_SECONDS = 1e-3
 VMSTAT = "/proc/vmstat"
 # The kernel's flag PF_KTHREAD of a process.
 _KERNEL_THREAD = 0x00200000
@@ -37,10 +40,16 @@ _TICK = os.sysconf("SC_CLK_TCK")
 # A process: its name, the ID of its parent, its own CPU time in seconds, and that of children that
 # it waited for.
 Usage = namedtuple("Usage", ["name", "parent", "own", "waited"])
-# The clocks and counters of a moment, in seconds, ticks and bytes; None if one cannot be read.
+# The clocks and counters at one time; None if one cannot be read.
+# timestamp: the seconds of the monotonic clock.
+# ticks: the ticks of the usable CPUs, as from :func:`strata.host.observe.read_cpu_times`.
 # processes: (process ID, start time) → Usage.
-# clock: how many seconds the clock of the day is ahead of `moment`, the monotonic clock.
-Reading = namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "swapped", "clock"])
+# throttled: how often heat throttled the CPUs since the machine booted.
+# swapped: the bytes swapped in or out since the machine booted.
+# clock: how many seconds the clock of the day is ahead of the monotonic clock.
+Reading = namedtuple(
+    "Reading", ["timestamp", "ticks", "processes", "throttled", "swapped", "clock"]
+)
 
 
 def take_reading() -> Reading:
@@ -58,8 +67,9 @@ def take_reading() -> Reading:
 def _measure_clock_offset() -> float:
     """Return how many seconds the clock of the day is ahead of the monotonic clock.
 
-    The offset changes only when the clock of the day is set.
+    The offset changes only when the clock of the day is set, or when the machine sleeps.
     """
+    # (duration, offset) of each attempt.
     attempts = []
     # The thread may be interrupted between two clocks; hardly in all of five attempts.
     for _ in range(5):
@@ -74,6 +84,7 @@ def _read_processes() -> dict[tuple[int, str], Usage] | None:
     """Return the CPU time of every process except kernel threads; None if some are hidden.
 
     The keys are (process ID, start time): the kernel uses an ID again after a process has ended.
+    A process that ends while it is read, or whose fields the kernel hides, is left out.
     """
     usages = {}
     for entry in filter(str.isdecimal, observe.list_folder("/proc")):
@@ -96,15 +107,15 @@ def _read_processes() -> dict[tuple[int, str], Usage] | None:
             child_ticks = 0
         name = head.partition("(")[2]
         usages[key] = Usage(name, parent, own_ticks / _TICK, child_ticks / _TICK)
-    # Where processes are hidden, so is the first one.
+    # Where the kernel hides the processes of others (hidepid of proc(5)), it hides process 1, too.
     return usages if any(pid == 1 for pid, _ in usages) else None
 
 
 def _count_throttlings() -> int | None:
     """Return how often heat throttled the usable CPUs since the machine booted.
 
-    A package's throttling counts once for each of its CPUs.  None if the kernel does not count it,
-    as in most virtual machines.
+    A package's throttling counts once for each of its CPUs.  CPUs without a count are left out.
+    Returns None if the kernel counts it for no CPU, as in most virtual machines.
     """
     counts = []
     for cpu in list_usable_cpus():
@@ -127,39 +138,46 @@ def _count_swapped_bytes() -> int | None:
     return (pages_in + pages_out) * os.sysconf("SC_PAGE_SIZE")
 
 
-def compute_cpu_seconds(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:
+def compute_cpu_seconds(before: Reading, after: Reading) -> dict[tuple[int, str], float] | None:
     """Return the CPU time, in seconds, that each process used between two readings.
 
-    It includes the time of child processes that the process waited for.  The keys are those of
-    `processes` of a reading.  None if processes are hidden in one of the readings.
-
+    before: the first reading.
+    after: the second reading.
+    The keys are (process ID, start time) of each process in the second reading.  A process's time
+    includes the time of child processes that it waited for.  Returns None if processes are hidden
+    in one of the readings.
     If a process ended meanwhile, only its time after the first reading counts.  A process that
     started and ended while a reading was taken may be in only one of the readings, with all its
-    earlier time.  Therefore the sum is limited to the time of all CPUs of the machine.
+    earlier time.  If the sum therefore exceeds the time of all CPUs of the machine, all times are
+    reduced by the same factor.  A negative difference of children's times counts as 0.
     """
-    if early.processes is None or late.processes is None:
+    if before.processes is None or after.processes is None:
         return None
     own_seconds = {}
     # The time of ended children that a process waited for.
     child_seconds = {}
-    for key, usage in late.processes.items():
-        before = early.processes.get(key, Usage(usage.name, usage.parent, 0.0, 0.0))
-        own_seconds[key] = usage.own - before.own
-        child_seconds[key] = usage.waited - before.waited
-    keys_by_pid = {key[0]: key for key in early.processes}
-    for key, ended in early.processes.items():
-        # The earlier time of an ended process is in the waited time of its nearest ancestor that
-        # still runs, and must not count.
+    for key, usage in after.processes.items():
+        # A process that started meanwhile has used no time before.
+        earlier_usage = before.processes.get(key, Usage(usage.name, usage.parent, 0.0, 0.0))
+        own_seconds[key] = usage.own - earlier_usage.own
+        child_seconds[key] = usage.waited - earlier_usage.waited
+    keys_by_pid = {key[0]: key for key in before.processes}
+    for key, usage in before.processes.items():
+        # The time that an ended process used before the first reading is in the waited time of its
+        # nearest ancestor that still runs, and must not count.
         ancestor: tuple[int, str] | None = key
-        while ancestor is not None and ancestor not in late.processes:
-            ancestor = keys_by_pid.get(early.processes[ancestor].parent)
+        while ancestor is not None and ancestor not in after.processes:
+            ancestor = keys_by_pid.get(before.processes[ancestor].parent)
         if ancestor is not None and ancestor != key:
-            child_seconds[ancestor] -= ended.own + ended.waited
-    spent = {key: seconds + max(0.0, child_seconds[key]) for key, seconds in own_seconds.items()}
-    # Two readings may have the same time.
-    possible = max(late.moment - early.moment, 1e-3) * (os.cpu_count() or 1)
-    factor = possible / max(sum(spent.values()), possible)
-    return {key: seconds * factor for key, seconds in spent.items()}
+            child_seconds[ancestor] -= usage.own + usage.waited
+    cpu_seconds = {
+        key: seconds + max(0.0, child_seconds[key]) for key, seconds in own_seconds.items()
+    }
+    interval_seconds = max(after.timestamp - before.timestamp, MIN_INTERVAL_SECONDS)
+    max_seconds = interval_seconds * (os.cpu_count() or 1)
+    # The factor is 1 unless the sum is too large.
+    factor = max_seconds / max(sum(cpu_seconds.values()), max_seconds)
+    return {key: seconds * factor for key, seconds in cpu_seconds.items()}
 
 
 def is_process_of_this_run(
@@ -171,8 +189,10 @@ def is_process_of_this_run(
     pid: the ID of a process in `processes`.
     processes: the usage by process ID.
     roots: the IDs of processes of this run.
-    daemons: the names of the daemons that serve the systems of this run.
-    Reads /proc for a process that neither descends from `roots` nor is a daemon.
+    daemons: the names of the daemons that serve the systems of this run; a process whose name
+    begins with the first 15 characters of such a name counts as this daemon.
+    Reads /proc for a process that neither descends from `roots` nor is a daemon.  A process that
+    has ended meanwhile then counts as foreign.
     """
     ancestor = pid
     visited = set()
@@ -209,56 +229,69 @@ def _list_group_names() -> set[str]:
 
 
 def list_foreign_processes(
-    early: Reading, late: Reading, daemons: Collection[str], measuring: bool
+    before: Reading, after: Reading, daemons: Collection[str], measuring: bool
 ) -> list[Fields] | None:
     """Return ``[{name, share}]`` of the processes outside of this run, the busiest first.
 
-    Processes of the same name are summed.  A share of 1 is one CPU in full use.  Returns None if
-    some processes are hidden.
+    before: the reading at the beginning of the judged time.
+    after: the reading at its end.
     daemons: the names of daemons that also serve other users, and count as part of this run.
     measuring: whether a run is measured.  Then this run's processes are the systems, this process
-    and its descendants; otherwise also those of the Snakemake run.
+    and its descendants; otherwise also the processes of the Snakemake run.
+    The shares of processes with the same name are summed, and rounded to four digits.  A share of 1
+    is one CPU in full use.  Unprintable characters of names are replaced.  Returns None if some
+    processes are hidden.
     """
-    spent = compute_cpu_seconds(early, late)
-    if spent is None:
+    cpu_seconds = compute_cpu_seconds(before, after)
+    if cpu_seconds is None:
         return None
-    elapsed = max(late.moment - early.moment, 1e-3)
+    interval_seconds = max(after.timestamp - before.timestamp, MIN_INTERVAL_SECONDS)
     roots = {os.getpid()} if measuring else {os.getpid(), run.identify_run_process()["pid"]}
-    processes = {pid: usage for (pid, _), usage in late.processes.items()}
-    by_name: dict[str, float] = defaultdict(float)
-    for (pid, _), seconds in spent.items():
+    processes = {pid: usage for (pid, _), usage in after.processes.items()}
+    seconds_by_name: dict[str, float] = defaultdict(float)
+    for (pid, _), seconds in cpu_seconds.items():
         if seconds > 0 and not is_process_of_this_run(pid, processes, roots, daemons):
-            by_name[observe.replace_unprintable(processes[pid].name)] += seconds
-    busiest = sorted(by_name.items(), key=lambda item: -item[1])
-    return [{"name": name, "share": round(seconds / elapsed, 4)} for name, seconds in busiest]
+            seconds_by_name[observe.replace_unprintable(processes[pid].name)] += seconds
+    busiest_first = sorted(seconds_by_name.items(), key=lambda item: -item[1])
+    return [
+        {"name": name, "share": round(seconds / interval_seconds, 4)}
+        for name, seconds in busiest_first
+    ]
 
 
 def compare_readings(
-    early: Reading, late: Reading, daemons: Collection[str], measuring: bool = False
+    before: Reading, after: Reading, daemons: Collection[str], measuring: bool = False
 ) -> Fields:
     """Return the facts about the time between two readings, as the record holds them.
 
-    They are shares of CPU time, the five busiest foreign processes, the bytes swapped, and how
-    often heat throttled the CPUs; any of them may be "not available".  The parameters are those of
-    :func:`list_foreign_processes`.
-    The keys are those of `observed.host` in the record; :func:`flag_exceeded_thresholds` and
-    analysis/paper_data.R read them.
+    The facts are shares of CPU time, the five busiest foreign processes, the bytes swapped, and how
+    often heat throttled the CPUs; any of them may be "not available".
+    before: the reading at the beginning of the time.
+    after: the reading at its end.
+    daemons: the names of daemons that count as part of this run.
+    measuring: whether a run is measured; see :func:`list_foreign_processes`.
+    The record keeps the result in `observed.host`; :func:`flag_exceeded_thresholds` and
+    analysis/paper_data.R read its keys.
     """
-    processes = list_foreign_processes(early, late, daemons, measuring)
+    processes = list_foreign_processes(before, after, daemons, measuring)
     total_share = NOT_AVAILABLE
     if processes is not None:
         total_share = round(sum(process["share"] for process in processes), 4)
     return {
-        **observe.compute_cpu_time_shares(early.ticks, late.ticks),
+        **observe.compute_cpu_time_shares(before.ticks, after.ticks),
         "processes_share": total_share,
+        # Five names explain a disturbance; the record stays short.
         "processes": NOT_AVAILABLE if processes is None else processes[:5],
-        "swapped_bytes": _compute_counter_growth(early.swapped, late.swapped),
-        "throttled": _compute_counter_growth(early.throttled, late.throttled),
+        "swapped_bytes": _compute_counter_growth(before.swapped, after.swapped),
+        "throttled": _compute_counter_growth(before.throttled, after.throttled),
     }
 
 
 def _compute_counter_growth(before: int | None, after: int | None) -> Any:
-    """Return by how much a counter grew; NOT_AVAILABLE if a value is None, 0 after a reset."""
+    """Return by how much a counter grew between two readings.
+
+    Returns NOT_AVAILABLE if a reading has no count (None), and 0 if the counter was reset.
+    """
     if before is None or after is None:
         return NOT_AVAILABLE
     return max(0, after - before)
@@ -269,16 +302,16 @@ def flag_exceeded_thresholds(
 ) -> list[Fields]:
     """Return ``[{what, when, value, threshold}]`` of the values that exceed their thresholds.
 
-    A flag for busy processes also has ``by``, their names and shares.  The flags are those of
-    `interference` in the record: strata/results/decide.py repeats blocks by them, and the analysis
-    shows them.
-    when: "before" or "during" the run.
+    when: "before" or "during" the run.  The load is judged only before the run.
     seconds: the length of the time in which the values were observed.
-    facts: the facts of :func:`compare_readings`, with the load and temperature of
+    facts: the result of :func:`compare_readings`, with the load and temperature from
     :func:`strata.host.observe.observe_current_load`.
-    thresholds: the limit of each quantity; a quantity with the limit None is not judged.
+    thresholds: quantity → its limit; a quantity with the limit None is not judged.
+    A flag for busy processes also has ``by``: ``[{name, share}]`` of these processes.
+    Records store the flags as `interference`; strata/results/decide.py repeats blocks that have
+    flags, and the analysis shows them.
     """
-    # The keys are those of the thresholds in config.yaml (schemas/config.schema.json).
+    # The names of the quantities are the keys of the thresholds in schemas/config.schema.json.
     values = {
         # During a run, the cell itself causes the load.
         "load": facts["load1"] if when == "before" else NOT_AVAILABLE,
@@ -305,27 +338,35 @@ def flag_exceeded_thresholds(
 def list_exceeded_thresholds(seconds: float, values: Fields, thresholds: Fields) -> list[str]:
     """Return the names of the thresholds that are exceeded.
 
-    values: the observed value of each quantity by its name.
-    thresholds: the limit of each quantity by its name; a missing limit, or None, is not judged.
-    seconds: the length of the time in which the values were observed.  A share is not judged if its
-    CPU time is too short to be measured.
+    seconds: the length of the time in which the values were observed.
+    values: quantity → its observed value, or NOT_AVAILABLE.
+    thresholds: quantity → its limit; a quantity without a limit, or with None, is not judged.
+    A quantity without a value is not judged.  Nor is a share whose CPU time is too short to be
+    measured (MIN_MEASURABLE_SECONDS).
     """
-    least_seconds = {"steal": LEAST_SECONDS / len(list_usable_cpus()), "busy": LEAST_SECONDS}
+    # The share `steal` is of the time of all usable CPUs, and `busy` of one CPU.
+    min_seconds = {
+        "steal": MIN_MEASURABLE_SECONDS / len(list_usable_cpus()),
+        "busy": MIN_MEASURABLE_SECONDS,
+    }
     exceeded = []
     for quantity, value in values.items():
         limit = thresholds.get(quantity)
         if limit is None or value == NOT_AVAILABLE or value <= limit:
             continue
-        if value * seconds >= least_seconds.get(quantity, 0):
+        # The other quantities are not shares, and have no smallest time.
+        if value * seconds >= min_seconds.get(quantity, 0):
             exceeded.append(quantity)
     return exceeded
 
 
 def describe_main_cause(flags: list[Fields]) -> str:
-    """Return a phrase on the main cause of a disturbance.
+    """Return a phrase on the main cause of a disturbance, such as "cc1 used 87 % of a CPU".
 
-    It names the busiest foreign process, or else the first flag.
-    flags: as from :func:`flag_exceeded_thresholds`; at least one.
+    The phrase names the busiest foreign process; without one, the first flag, as in "steal was
+    0.05, and 0.02 is the most".
+    flags: ``[{what, when, value, threshold, by}]``, at least one, from
+    :func:`flag_exceeded_thresholds`.
     strata/results/decide.py gives the phrase as the reason why a block is measured again.
     """
     for flag in flags:
@@ -337,13 +378,13 @@ def describe_main_cause(flags: list[Fields]) -> str:
 
 
 def wait_for_memory_reclaim(limit: float | None) -> None:
-    """Wait until a hypervisor has taken back memory that was freed, for LONGEST_SECONDS at most.
+    """Keep all usable CPUs busy until a hypervisor has taken back memory that was freed.
 
-    While it takes memory back, the hypervisor steals CPU time, which only busy CPUs show.  This
-    function therefore keeps the usable CPUs busy until the stolen share is at most `limit` for some
-    seconds (READINGS times READING_SECONDS).
-    limit: the largest share of stolen time.  Nothing is done if it is None, or if no hypervisor
-    ever stole time from this machine.
+    While it takes memory back, the hypervisor steals CPU time, which only busy CPUs show.  The wait
+    ends when the stolen share was at most `limit` in CALM_READINGS readings in a row, or after
+    MAX_WAIT_SECONDS.
+    limit: the largest share of stolen time, from 0 to 1.  Nothing is done if it is None, or if no
+    hypervisor ever stole time from this machine.
     """
     cpus = list_usable_cpus()
     ticks = observe.read_cpu_times(cpus)
@@ -351,18 +392,19 @@ def wait_for_memory_reclaim(limit: float | None) -> None:
     if limit is None or not any(ticks[7:8]):
         return
     started = time.monotonic()
-    shares = deque([1.0], READINGS)
+    shares = deque([1.0], CALM_READINGS)
     with contextlib.ExitStack() as loops:
         for _ in cpus:
             # The kernel kills a loop also if this process is killed.
             loop = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"]
             # At the end each loop is terminated first, and then waited for.
             loops.callback(loops.enter_context(subprocess.Popen(loop)).terminate)
-        # The first share, 1, leaves the queue only after READINGS readings.
-        while max(shares) > limit and time.monotonic() - started < LONGEST_SECONDS:
-            time.sleep(READING_SECONDS)
-            before, ticks = ticks, observe.read_cpu_times(cpus)
-            share = observe.compute_cpu_time_shares(before, ticks)["steal_share"]
+        # The first share, 1, leaves the queue only after CALM_READINGS readings.
+        while max(shares) > limit and time.monotonic() - started < MAX_WAIT_SECONDS:
+            time.sleep(SECONDS_BETWEEN_READINGS)
+            ticks_before = ticks
+            ticks = observe.read_cpu_times(cpus)
+            share = observe.compute_cpu_time_shares(ticks_before, ticks)["steal_share"]
             shares.append(0.0 if share == NOT_AVAILABLE else share)
 
 
@@ -400,39 +442,45 @@ class InterferenceMonitor:
         """Take the reading after the last command, and complete `host` and `report`.
 
         daemons: the names of the daemons that serve the environments of the cells.
-        judged: the thresholds that laps were judged by (:attr:`LapMonitor.judged`).  They flag
-        nothing here: :func:`strata.measure.laps.flag_disturbed_laps` applies them.
+        judged: the names of the thresholds that laps were judged by
+        (:attr:`strata.measure.laps.LapMonitor.judged`).  They flag nothing here:
+        :func:`strata.measure.laps.flag_disturbed_laps` applies them.
         Raises CellFailed if the machine's clock was set during the run.
         """
         after = observe.observe_current_load(list_usable_cpus())
         offset_before = self._reading.clock
-        during = self._judge_interval("during", after, daemons, judged)
+        facts = self._judge_interval("during", after, daemons, judged)
         self.host |= {
             "static": observe.observe_host(list_usable_cpus()),
             "after": after,
-            "during": during,
+            "during": facts,
         }
         # Slices and xz are timed by the clock of the day, which all systems share.
         change = self._reading.clock - offset_before
-        if abs(change) > CLOCK_SECONDS:
+        if abs(change) > MAX_CLOCK_CHANGE_SECONDS:
             raise CellFailed(
                 f"the machine's clock was set by {change:+.3g} s during the run, or it slept: "
                 "times of the run may be wrong, so nothing of it is kept"
             )
 
     def _judge_interval(
-        self, when: str, moment: Fields, daemons: Collection[str], judged: Collection[str] = ()
+        self, when: str, load: Fields, daemons: Collection[str], judged: Collection[str] = ()
     ) -> Fields:
         """Take a reading, flag each disturbance since the last reading, and return the facts.
 
         when: "before" or "during" the run.
-        moment: the facts of the host at this moment; load and temperature are judged by them.
-        judged: the thresholds that flag nothing.
+        load: the current load and temperature, from
+        :func:`strata.host.observe.observe_current_load`.
+        daemons: the names of daemons that count as part of this run.
+        judged: the names of the thresholds that flag nothing.
+        Returns the facts that :func:`compare_readings` describes.
         Adds the flags to `report`.  The next call begins with the reading of this one.
         """
-        early, self._reading = self._reading, take_reading()
-        facts = compare_readings(early, self._reading, daemons, measuring=when == "during")
-        seconds = max(self._reading.moment - early.moment, 1e-3)
+        before = self._reading
+        self._reading = take_reading()
+        facts = compare_readings(before, self._reading, daemons, measuring=when == "during")
+        seconds = max(self._reading.timestamp - before.timestamp, MIN_INTERVAL_SECONDS)
+        # A threshold of None is not judged.
         thresholds = self.report["thresholds"] | dict.fromkeys(judged)
-        self.report["flags"] += flag_exceeded_thresholds(when, seconds, moment | facts, thresholds)
+        self.report["flags"] += flag_exceeded_thresholds(when, seconds, load | facts, thresholds)
         return facts

@@ -16,8 +16,8 @@ from strata.host.observe import NOT_AVAILABLE
 from strata.measure import costs, interference
 from strata.util.data_types import Any, Fields
 
-# At least this share of the laps of a block must count.
-LEAST_SHARE = 0.5
+# If a smaller share of the laps of a block is undisturbed, the whole block is disturbed.
+MIN_UNDISTURBED_SHARE = 0.5
 # The files with the CPU time of a control group, in version 1 (nanoseconds) and in version 2
 # (microseconds).
 _USAGE_V1, _USAGE_V2 = "cpuacct.usage", "cpu.stat"
@@ -34,46 +34,53 @@ class _ForeignCounters:
     def __init__(self, systems: Iterable[str], daemons: Collection[str]) -> None:
         """Open the files of all control groups, and of groups and processes that are not foreign.
 
+        Later processes are not foreign only if they are in a group of a system.
+
         systems: the names of the systems' control groups, which must exist.
         daemons: the names of processes that work for the systems.
         """
         self._usage = _USAGE_V2
-        tops = cgroups.list_hierarchies()
-        if roots := [top for top in tops if os.path.exists(f"{top}/{_USAGE_V1}")]:
+        hierarchies = cgroups.list_hierarchies()
+        folders_v1 = [path for path in hierarchies if os.path.exists(f"{path}/{_USAGE_V1}")]
+        if folders_v1:
             self._usage = _USAGE_V1
-            folders = roots[:1]
+            folders = folders_v1[:1]
         else:
             # A root group counts interrupts, too; its children count only their processes.
-            folders = [entry.path for top in tops for entry in os.scandir(top) if entry.is_dir()]
-        self._opened: list[int] = []
+            folders = [
+                entry.path for path in hierarchies for entry in os.scandir(path) if entry.is_dir()
+            ]
+        self._descriptors: list[int] = []
         self._all_groups = self._open_files([f"{folder}/{self._usage}" for folder in folders])
         own_folders = [folder for name in systems for folder in cgroups.find_group_folders(name)]
         self._own_groups = self._open_files([f"{folder}/{self._usage}" for folder in own_folders])
-        inside = {process for name in systems for process in cgroups.list_group_processes(name)}
+        pids_in_systems = {pid for name in systems for pid in cgroups.list_group_processes(name)}
         # Processes that are not foreign, and are in `_all_groups` but not in `_own_groups`.
         self._own_processes: list[int] = []
         self.helpers: list[int] = []
-        self._open_own_processes(inside, daemons)
+        self._open_own_processes(pids_in_systems, daemons)
 
     def _open_files(self, paths: Collection[str]) -> list[int]:
-        """Open the files that exist, and return their descriptors."""
+        """Open the files that exist, and return their descriptors, which :meth:`close` closes."""
         descriptors = [descriptor for _, descriptor in costs.open_existing_files(paths)]
-        self._opened += descriptors
+        self._descriptors += descriptors
         return descriptors
 
-    def _open_own_processes(self, inside: set[int], daemons: Collection[str]) -> None:
+    def _open_own_processes(self, pids_in_systems: set[int], daemons: Collection[str]) -> None:
         """Open the files of processes that are outside of the systems, but not foreign.
 
-        They are the kernel's threads, engines, and the processes that this process has started.
-        Engines and started processes are also helpers of the systems, and so are the threads of
-        vhost, which serve a virtual machine's network.
-        inside: the IDs of the processes in the systems' control groups.
+        pids_in_systems: the IDs of the processes in the systems' control groups.
+        daemons: the names of processes that work for the systems.
+        The opened processes are the kernel's threads, daemons, and the processes that this process
+        has started.  Daemons and started processes are also helpers of the systems, and so are the
+        threads of vhost, which serve a virtual machine's network.
+        Adds the descriptors to `_own_processes` and `helpers`.
         """
         usages = interference.take_reading().processes or {}
         processes = {pid: usage for (pid, _), usage in usages.items()}
         for entry in filter(str.isdecimal, observe.list_folder("/proc")):
             pid = int(entry)
-            if pid in inside or pid == os.getpid():
+            if pid in pids_in_systems or pid == os.getpid():
                 continue
             # A reading has no threads of the kernel, nor processes that started after it.
             is_thread = pid not in processes
@@ -82,7 +89,7 @@ class _ForeignCounters:
             ):
                 continue
             group = observe.read_file(f"/proc/{pid}/cgroup") or ""
-            # In version 2, `_all_groups` lacks the root group, "0::/".
+            # In version 2, `_all_groups` does not include the root group, "0::/".
             is_counted = self._usage == _USAGE_V1 or group.rstrip() != "0::/"
             name = observe.read_file(f"/proc/{pid}/comm") or ""
             is_helper = not is_thread or name.startswith("vhost")
@@ -96,15 +103,15 @@ class _ForeignCounters:
 
     def close(self) -> None:
         """Close all files that this object opened, those of the helpers included."""
-        for descriptor in self._opened:
+        for descriptor in self._descriptors:
             os.close(descriptor)
 
     def read_foreign_seconds(self) -> float | None:
         """Return a count of the CPU time of foreign processes in seconds; None if it is not known.
 
-        It is the time of all control groups minus that of groups and processes that are not
-        foreign.  Only the difference of two counts has a meaning, since each file counts from the
-        start of its group or process.
+        The count is the time of all control groups minus the time of groups and processes that are
+        not foreign.  Only the difference of two counts has a meaning, since each file counts from
+        the start of its group or process.
         """
         if not self._all_groups:
             return None
@@ -142,7 +149,7 @@ class LapMonitor:
     :func:`strata.measure.costs.compute_run_costs` returns them, with `lap` and `how`.
     judged: the names of the thresholds that could be applied on this machine so far.
 
-    The keys of `laps` and `costs` are those of the record (schemas/record.schema.json), which
+    The record has `laps` and `costs` with the same keys (schemas/record.schema.json), which
     analysis/costs.R and analysis/statistics.R read.
     """
 
@@ -153,7 +160,10 @@ class LapMonitor:
         daemons: Collection[str],
         judges: bool = True,
     ) -> None:
-        """Open the kernel's files, which :meth:`close` closes, and take a first reading."""
+        """Open the kernel's files, and take a first reading.
+
+        The parameters are described at the class.  :meth:`close_and_judge_laps` closes the files.
+        """
         self._thresholds = {key: thresholds.get(key) for key in ("steal", "busy")}
         systems = [group for spender in spenders.values() for group in spender.groups]
         self._counters = _ForeignCounters(systems, daemons)
@@ -162,16 +172,19 @@ class LapMonitor:
         self.judged: set[str] = set()
         self.judges = judges
         self.costs: dict[str, list[Fields]] = {name: [] for name in spenders}
-        self._last = self._take_reading()
+        self._last_reading = self._take_reading()
 
     def _take_reading(self) -> tuple[float, tuple[int, ...], float | None, costs.Counts]:
         """Return the current (time, ticks of the usable CPUs, foreign CPU seconds, counts).
 
-        The foreign seconds are None if they are not known, or laps are not judged.
+        The time is in seconds of the monotonic clock.  The foreign seconds are None if they are not
+        known, or if laps are not judged.
         """
         ticks = observe.read_cpu_times(list_usable_cpus())
-        foreign = self._counters.read_foreign_seconds() if self.judges else None
-        return time.monotonic(), ticks, foreign, self._cost_counters.read_counts(ticks, foreign)
+        foreign_seconds = self._counters.read_foreign_seconds() if self.judges else None
+        timestamp = time.monotonic()
+        counts = self._cost_counters.read_counts(ticks, foreign_seconds)
+        return timestamp, ticks, foreign_seconds, counts
 
     def end_run(self, lap: int, environments: Sequence[str], way: str) -> None:
         """Take a reading, add the costs of the run since the last reading, and judge the run.
@@ -180,21 +193,23 @@ class LapMonitor:
         lap: the number of the run's lap, from 1.
         environments: the environments that took the run; several for a run in slices.
         way: how they took it, `slices` or `whole`.
+        Adds to `costs`, and to `judged` if laps are judged.  Shares are rounded to four digits; a
+        negative share of foreign processes counts as 0.
         """
-        started, ticks, foreign, counts = self._last
-        self._last = self._take_reading()
-        ended, late_ticks, late_foreign, late_counts = self._last
+        started, ticks_before, foreign_before, counts_before = self._last_reading
+        self._last_reading = self._take_reading()
+        ended, ticks_after, foreign_after, counts_after = self._last_reading
+        is_alone = len(environments) == 1
         for name in environments:
-            spent = costs.compute_run_costs(counts, late_counts, name, len(environments) == 1)
-            self.costs[name].append({"lap": lap, "how": way, **spent})
+            run_costs = costs.compute_run_costs(counts_before, counts_after, name, is_alone)
+            self.costs[name].append({"lap": lap, "how": way, **run_costs})
         if not self.judges:
             return
-        # Two readings may have the same time.
-        seconds = max(ended - started, 1e-3)
+        seconds = max(ended - started, interference.MIN_INTERVAL_SECONDS)
         busy: Any = NOT_AVAILABLE
-        if foreign is not None and late_foreign is not None:
-            busy = round(max(0.0, late_foreign - foreign) / seconds, 4)
-        steal = observe.compute_cpu_time_shares(ticks, late_ticks)["steal_share"]
+        if foreign_before is not None and foreign_after is not None:
+            busy = round(max(0.0, foreign_after - foreign_before) / seconds, 4)
+        steal = observe.compute_cpu_time_shares(ticks_before, ticks_after)["steal_share"]
         shares = {"steal": steal, "busy": busy}
         self.judged |= {name for name, share in shares.items() if share != NOT_AVAILABLE}
         exceeded = interference.list_exceeded_thresholds(seconds, shares, self._thresholds)
@@ -206,18 +221,18 @@ class LapMonitor:
 
         The list is empty if laps are not judged.  `runs` are the runs of all environments; each
         cell's record keeps only those of its environment.
-        If too few laps were undisturbed (LEAST_SHARE), all of them count, and the block is
-        disturbed (:func:`flag_disturbed_laps`).
+        If too few laps were undisturbed (MIN_UNDISTURBED_SHARE), all of them count, and the block
+        is disturbed (:func:`flag_disturbed_laps`).
         """
         self._counters.close()
         self._cost_counters.close()
-        undisturbed = [
+        undisturbed_laps = [
             lap for lap, runs in self._laps.items() if not _list_disturbance_causes(runs)
         ]
-        has_enough = len(undisturbed) >= LEAST_SHARE * len(self._laps)
+        has_enough = len(undisturbed_laps) >= MIN_UNDISTURBED_SHARE * len(self._laps)
         laps = []
         for lap, runs in self._laps.items():
-            counts = lap in undisturbed or not has_enough
+            counts = lap in undisturbed_laps or not has_enough
             laps.append({"lap": lap, "counts": counts, "runs": runs})
         return laps
 
@@ -230,15 +245,17 @@ def _list_disturbance_causes(runs: Iterable[Fields]) -> set[str]:
 def flag_disturbed_laps(laps: list[Fields], thresholds: Fields) -> list[Fields]:
     """Return ``[{what, when, value, threshold}]``, a flag for each cause of a disturbed block.
 
-    laps: from :meth:`LapMonitor.close_and_judge_laps`.  The result is empty if enough laps count.
-    `value` is the largest share of CPU time in a disturbed run.  The flags have the form of
-    :func:`strata.measure.interference.flag_exceeded_thresholds`, and join them in the record.
+    laps: ``[{lap, counts, runs}]`` from :meth:`LapMonitor.close_and_judge_laps`.
+    thresholds: quantity → its limit.
+    The result is empty if enough laps were undisturbed.  `value` is the largest share of CPU time
+    in a disturbed run.  The record's `interference` holds these flags together with those of
+    :func:`strata.measure.interference.flag_exceeded_thresholds`, which have the same keys.
     """
-    disturbed = [lap for lap in laps if _list_disturbance_causes(lap["runs"])]
+    disturbed_laps = [lap for lap in laps if _list_disturbance_causes(lap["runs"])]
     # Disturbed laps count only in a disturbed block: too few of its laps were undisturbed.
-    if not any(lap["counts"] for lap in disturbed):
+    if not any(lap["counts"] for lap in disturbed_laps):
         return []
-    runs = [run for lap in disturbed for run in lap["runs"]]
+    runs = [run for lap in disturbed_laps for run in lap["runs"]]
     flags = []
     for quantity in ("steal", "busy"):
         shares = [run[quantity] for run in runs if quantity in run["disturbed_by"]]

@@ -1,4 +1,4 @@
-"""Section markers of a cell's log: which system and which lap printed the lines that follow.
+"""Write and split a cell's log, whose section markers name the system and the lap of lines.
 
 Where several equal systems run at the same time, their outputs come one after the other, each
 after a line ``{"system": K}``.  Output of no system (the client's, or observations of the host)
@@ -55,28 +55,31 @@ def split_sections(lines: list[str], marker: re.Pattern[str]) -> Sections:
 def split_laps(lines: list[str]) -> list[tuple[int | None, str, list[str]]]:
     """Return (lap number, way, lines) of each run in a log.
 
+    lines: the lines of the whole log, or of one system's sections.
     The lines of each run begin with the lines before all laps, which a parser needs for each lap.
     The way is `whole` or `slices`.  A log without markers of laps is one whole run with the lap
     number None.
     """
-    before: list[str] = []
+    lines_before_laps: list[str] = []
     laps: list[tuple[int | None, str, list[str]]] = []
-    section = before
+    section = lines_before_laps
     for line in lines:
         if match := LAP_MARKER.fullmatch(line):
-            # `before` is complete once the first marker was read.
-            section = [*before]
+            # `lines_before_laps` is complete once the first marker was read.
+            section = [*lines_before_laps]
             laps.append((int(match[1]), match[2], section))
         else:
             section.append(line)
-    return laps or [(None, "whole", before)]
+    if not laps:
+        return [(None, "whole", lines_before_laps)]
+    return laps
 
 
 def select_system_lines(sections: Sections, system: int | None) -> list[str]:
     """Return the lines of one system, with the observations of the host, in the log's order.
 
     sections: as from :func:`split_sections` with SYSTEM_MARKER.
-    system: its number, from 0; None selects the lines of no system.
+    system: the number of the system, from 0; None selects the lines of no system.
     """
     system_lines = []
     for number, lines in sections:
@@ -90,7 +93,8 @@ def select_system_lines(sections: Sections, system: int | None) -> list[str]:
 def summarize_output(text: str) -> str:
     """Return the last three non-empty lines of an output in one line, for an error message.
 
-    Each of the three is cut to 200 characters.  The result is empty if the output has none.
+    The lines are joined by " / ", and each is cut to 200 characters, so that a message stays short.
+    The result is empty if the output has no such line.
     """
     lines = [line.strip()[:200] for line in text.splitlines() if line.strip()]
     return " / ".join(lines[-3:])
@@ -107,8 +111,8 @@ class Log:
     def __init__(self, path: str, systems: int = 1, limit: str = DEFAULT_LIMIT) -> None:
         """Create or empty the file.  Raises OSError if that fails."""
         self._systems, self._bytes_left = systems, parse_size(limit)
-        # The system that the last marker named; None if it named none, or there is no marker.
-        self._last_marked: int | None = None
+        # The system that the last marker named; None if it named no system, or without a marker.
+        self._last_marked_system: int | None = None
         os.makedirs(os.path.dirname(path), exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o644)
@@ -125,7 +129,7 @@ class Log:
         :func:`split_laps` finds the marker by the pattern LAP_MARKER.
         """
         self.write_line(json.dumps({"lap": number, "how": way}))
-        self._last_marked = None
+        self._last_marked_system = None
 
     def write_system_marker(self, system: int | None) -> None:
         """Write the marker of the system whose output follows; None for output of no system.
@@ -134,9 +138,9 @@ class Log:
         written in the log of a single system.
         :func:`split_sections` finds the marker by the pattern SYSTEM_MARKER.
         """
-        if self._systems > 1 and (system is not None or self._last_marked is not None):
+        if self._systems > 1 and (system is not None or self._last_marked_system is not None):
             self.write_line(json.dumps({"system": system}))
-        self._last_marked = system
+        self._last_marked_system = system
 
     @contextlib.contextmanager
     def open_outputs(
@@ -164,22 +168,24 @@ class Log:
                 with file:
                     file.seek(0)
                     text = file.read()
-                # The next marker begins its own line.
-                ends_line = text[-1:] in (b"", b"\n")
-                _write_all(self._descriptor, text if ends_line else text + b"\n")
+                # A marker must begin a line: a missing line feed is added to output that has text.
+                if text and not text.endswith(b"\n"):
+                    text += b"\n"
+                _write_all(self._descriptor, text)
 
     def _create_writer(self, descriptor: int) -> Callable[[bytes], None]:
-        """Return a function that writes texts to a file until the log's limit is reached.
+        """Return a function that writes bytes to a file until the log's limit is reached.
 
-        All such functions share the limit.
+        descriptor: the descriptor of the file.
+        All functions that this method returns share the limit, `_bytes_left`.
         """
 
         def write_limited(text: bytes) -> None:
-            """Write as much of a text as the limit allows; raise LongLogError if some is left."""
-            limited_text = text[: self._bytes_left]
-            self._bytes_left -= len(limited_text)
-            _write_all(descriptor, limited_text)
-            if len(limited_text) < len(text):
+            """Write as many bytes as the limit allows; raise LongLogError if some do not fit."""
+            fitting_text = text[: self._bytes_left]
+            self._bytes_left -= len(fitting_text)
+            _write_all(descriptor, fitting_text)
+            if len(fitting_text) < len(text):
                 raise LongLogError
 
         return write_limited
@@ -193,6 +199,6 @@ class Log:
 
 
 def _write_all(descriptor: int, text: bytes) -> None:
-    """Write all of a text to a file descriptor, in several writes if necessary."""
+    """Write all bytes of a text to a file descriptor, in several writes if necessary."""
     while text:
         text = text[os.write(descriptor, text) :]

@@ -1,4 +1,4 @@
-"""A busy neighbour: programs that use all CPUs, in a control group next to a system's."""
+"""Run a busy neighbour: programs that use all CPUs, in a control group beside the system's."""
 
 import contextlib
 import math
@@ -27,10 +27,10 @@ done
 def run_busy_neighbour(context: Context, limit: float) -> Iterator[Fields]:
     """Keep every usable CPU busy with programs while the caller measures, and yield their usage.
 
-    The programs are in a control group like that of a native system, with the usual weight.  The
-    group is noted in the journal, and removed at the end.
     context: the context of the measured system.
     limit: the seconds after which the programs end by themselves.
+    The programs are in a control group like the one of a native system, with the default weight.
+    The group is noted in the journal, and removed at the end.
     The yielded mapping has the number of CPUs, `processors`.  At the end it also gets `seconds`,
     the time that the programs ran, and `cpu_seconds`, the CPU time that they used.  The caller logs
     the mapping, and workloads/quota/parse.py reads its keys.

@@ -1,4 +1,4 @@
-"""Stored values of logs (results/parsed): each log is parsed once, when its cell ends.
+"""Store the values of logs in results/parsed, so that each log is parsed only once.
 
 A file there holds a digest of all inputs of its values.  If one has changed, the log is parsed
 again.  This module imports only the standard library and Strata, since cells load it.
@@ -23,7 +23,8 @@ def store_outcome(cell: Cell, record: Record, planned: PlannedWorkload, outcome:
 
     record: the record of the cell, with its `log`, `commands` and laps, which the digest includes.
     planned: the workload as planned for the cell's environment.
-    outcome: as :func:`strata.measure.parsing.parse_cell_logs` yields it.
+    outcome: ``{values, program}`` or ``{broken}``, as
+    :func:`strata.measure.parsing.parse_cell_logs` yields it.
     """
     content = {"follows_from": _digest_inputs(record, planned, outcome), "outcome": outcome}
     write_json(paths.get_cell_path("parsed", *cell, "json"), content, indent=None)
@@ -40,21 +41,33 @@ def read_or_parse_outcomes(
     Raises UserError if a parser exceeds a limit or cannot be loaded.
     """
     logs = list(logged_cells)
-    stored = []
+    # None for a log that must be parsed.
+    stored_outcomes = []
     for cell, (_, record, planned) in zip(cells, logs, strict=True):
-        stored.append(_read_outcome(cell, record, planned))
-    unparsed = [log for log, outcome in zip(logs, stored, strict=True) if outcome is None]
+        stored_outcomes.append(_read_outcome(cell, record, planned))
+    unparsed_logs = [
+        log for log, outcome in zip(logs, stored_outcomes, strict=True) if outcome is None
+    ]
     # One process parses all of them, in their order.
-    parsed_outcomes = parsing.parse_cell_logs(unparsed, os.getcwd())
-    for cell, (_, record, planned), outcome in zip(cells, logs, stored, strict=True):
-        if outcome is None:
-            outcome = next(parsed_outcomes)
-            store_outcome(cell, record, planned, outcome)
+    new_outcomes = parsing.parse_cell_logs(unparsed_logs, os.getcwd())
+    for cell, (_, record, planned), stored_outcome in zip(
+        cells, logs, stored_outcomes, strict=True
+    ):
+        if stored_outcome is not None:
+            yield stored_outcome
+            continue
+        outcome = next(new_outcomes)
+        store_outcome(cell, record, planned, outcome)
         yield outcome
 
 
 def _read_outcome(cell: Cell, record: Record, planned: PlannedWorkload) -> Fields | None:
-    """Return the stored outcome of a cell; None if it is missing or its digest does not match."""
+    """Return the stored outcome of a cell; None if it is missing or its digest does not match.
+
+    record: the record of the cell.
+    planned: the workload as planned for the cell's environment.
+    A file that is not JSON counts as missing.
+    """
     content = read_json(paths.get_cell_path("parsed", *cell, "json")) or {}
     outcome: Fields | None = content.get("outcome")
     if content.get("follows_from") != _digest_inputs(record, planned, outcome):
@@ -67,6 +80,8 @@ def _digest_inputs(record: Record, planned: PlannedWorkload, outcome: Fields | N
 
     A log whose stored outcome has another digest is parsed again.  A new input of parsers must be
     added here; any change of the digest parses all logs again.
+    record: the record of the cell.
+    planned: the workload as planned for the cell's environment; its metrics are an input.
     outcome: the stored outcome; None if there is none.
     """
     inputs = [
@@ -86,10 +101,11 @@ def _digest_inputs(record: Record, planned: PlannedWorkload, outcome: Fields | N
 
 @functools.cache
 def _digest_code() -> str:
-    """Return the SHA-256 of the code that parses logs, in the project of the working directory.
+    """Return the SHA-256 of the code that parses logs, in hexadecimal digits.
 
-    It covers the Python files of all workloads, :mod:`strata.measure.parsing` and
-    :mod:`strata.measure.log_sections`.
+    The code is the Python files of all workloads in the working directory,
+    :mod:`strata.measure.parsing` and :mod:`strata.measure.log_sections`.  The files are read once
+    in a process.
     """
     digest = sha256()
     for path in [*sorted(glob.glob("workloads/*/*.py")), parsing.__file__, log_sections.__file__]:

@@ -1,4 +1,4 @@
-"""The values of cells: their logs, parsed by the workloads' parsers in bounded time.
+"""Parse the logs of cells into values, by the workloads' parsers and in bounded time.
 
 This module imports only the standard library and Strata, since every cell loads it at its end.
 """
@@ -34,18 +34,20 @@ def parse_cell_logs(
 ) -> Iterator[Fields]:
     """Yield the outcome of each log: ``{values, program}``, or ``{broken}`` with the reason.
 
-    Outcomes are in the order of `cells`.  strata/measure/parsed.py stores them in results/parsed.
-    The parsers run in a process with limits on time and memory (:mod:`strata.util.bounded`).
     cells: the log's path, the record and the planned workload of each cell.
-    folder: the folder of the project whose parsers are used.
+    folder: the path of the project's folder, whose parsers are used.
     named: whether error messages name the log besides its parser.
-    values: as from :func:`parse_log`, with lists instead of tuples.
-    program: as from :func:`find_program_facts`; missing if the log does not describe a program.
+    The key `values` is as from :func:`parse_log`, with lists instead of tuples.  The key `program`
+    is as from :func:`find_program_facts`; it is missing if the log does not describe a program.
+    The reason in `broken` is cut to :data:`strata.util.bounded.REASON` characters.
+    Outcomes are in the order of `cells`.  strata/measure/parsed.py stores them in results/parsed.
+    The parsers run in a process with limits on time and memory (:mod:`strata.util.bounded`), and
+    only while the result is read.
     Raises UserError if a parser exceeds a limit or cannot be loaded.
     """
 
     def parse_logs(name_part: bounded.NamePart) -> Iterator[Fields]:
-        """Yield the outcome of one log after the other.
+        """Yield the outcome of each log in `cells`; it runs in the process with limits.
 
         name_part: sets the name of the log and its parser, which messages on limits have.
         """
@@ -60,8 +62,8 @@ def parse_cell_logs(
                     "values": parse_log(log, record, planned["metrics"], parse),
                     **find_program_facts(log),
                 }
-            except BrokenLogError as broken:
-                yield {"broken": str(broken)[: bounded.REASON]}
+            except BrokenLogError as error:
+                yield {"broken": str(error)[: bounded.REASON]}
 
     return bounded.run_in_bounded_process(parse_logs)
 
@@ -77,7 +79,7 @@ def check_parser(workload: str, folder: str) -> None:
         raise UserError(f"{path}: there is no such file: write one (docs/adding-a-workload.md)")
 
     def load_named_parser(name_part: bounded.NamePart) -> Iterator[None]:
-        """Load the parser, and yield once.
+        """Load the parser, and yield once; it runs in the process with limits.
 
         name_part: sets the name of the parser's file, which messages on limits have.
         """
@@ -92,9 +94,10 @@ def check_parser(workload: str, folder: str) -> None:
 def find_program_facts(log: bytes) -> Fields:
     """Return ``{program: facts}``: the facts of the measured program that a log states.
 
-    The facts are the first line that is a JSON object with the key `tool`, and the largest
-    `huge_page_bytes` in the log.  The result is empty if the log has neither.  The cell's record
-    keeps the facts as `program`.
+    log: the content of the file.
+    The facts are the keys of the first line that looks like a JSON object with the key `tool`, and
+    the largest `huge_page_bytes` in the log.  The result is empty if the log has neither.  The
+    cell's record keeps the facts as `program`.
     Raises BrokenLogError if the line is not valid JSON.
     """
     line = re.search(rb'^\{.*"tool":.*\}$', log, re.MULTILINE)
@@ -103,9 +106,10 @@ def find_program_facts(log: bytes) -> Fields:
     # The log may be of an untrusted archive: JSON that is nested too deeply raises RecursionError.
     except (ValueError, RecursionError) as error:
         raise BrokenLogError(f"the line with the key tool is not JSON: {error}") from error
-    pages = [int(size) for size in re.findall(rb'"huge_page_bytes": ([0-9]{1,18})\b', log)]
-    if pages:
-        facts["huge_page_bytes"] = max(pages)
+    # 18 digits: a larger number is not a size in bytes, and is skipped.
+    sizes = [int(size) for size in re.findall(rb'"huge_page_bytes": ([0-9]{1,18})\b', log)]
+    if sizes:
+        facts["huge_page_bytes"] = max(sizes)
     return {"program": facts} if facts else {}
 
 
@@ -116,8 +120,9 @@ def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
     The function takes the lines of a log and the parameters of the cell's record, and returns the
     values.  It raises BrokenLogError for a log that it cannot parse; `guard_parser` in
     workloads/kit/logs.py converts a KeyError, TypeError and the like.
+    workload: the name of the workload.
+    folder: the absolute path of the project's folder.
     Adds the folder workloads to `sys.path`, where parsers find `kit`.  Each parser is loaded once.
-    folder: an absolute path.
     Raises UserError that names the file if it cannot be loaded or defines no such function.
     """
     workloads = os.path.join(folder, "workloads")
@@ -129,7 +134,7 @@ def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up there.
+    # The module `dataclasses` looks up in `sys.modules` the module of a class.
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
@@ -151,7 +156,7 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
     record: the record of the cell.
     metrics: the metrics of the workload by name, as in the plan: each has `unit`, and if declared
     `statistic` and `optional`.
-    parse: as from :func:`load_parser`.
+    parse: the parser, as from :func:`load_parser`.
 
     The values are in the order of the metrics, and the values of one metric in the order of the
     log.  Runs in slices and whole runs (the way) have separate values.  Laps that do not count
@@ -160,20 +165,18 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
     Without laps the list of a value is empty.  With laps the value is the average over them
     (:func:`_average_value`).  Values of equal systems that ran at once have the factor `system`
     (from 0), unless a load generator measured them together.
-    Raises BrokenLogError with the reason.
+    Raises BrokenLogError with the reason, after the number of the lap.
     """
     require(b"\0" not in log, "not a text file: it contains NUL bytes")
+    # A byte that is not UTF-8 becomes a lone surrogate, on which parsers do not fail.
     lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
+    # Lap → whether it counts; a lap that the record does not name counts.
     counts = {lap["lap"]: lap["counts"] for lap in record.get("laps", ())}
     values: list[LapValues] = []
     laps_by_way: dict[str, list[list[Value]]] = {}
     for lap, way, lap_lines in log_sections.split_laps(lines):
         try:
-            has_slices = any(line.startswith(log_sections.SLICES) for line in lap_lines)
-            reason = "a run in slices, and no other, should say when each of them was"
-            require(has_slices == (way == "slices"), reason)
-            run_values = _parse_systems(lap_lines, record, parse)
-            _check_values(run_values, metrics)
+            run_values = _parse_run(lap_lines, way, record, metrics, parse)
         except BrokenLogError as error:
             raise BrokenLogError(str(error) if lap is None else f"lap {lap}: {error}") from error
         if lap is None:
@@ -182,11 +185,32 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
             laps_by_way.setdefault(way, []).append(run_values)
     for way, laps in laps_by_way.items():
         averages = _average_laps(laps, metrics)
-        # A percentile that some lap lacks was left out, and its metric may be a required one.
+        # A percentile that some lap does not have was left out, but its metric may be required.
         _check_values([value for value, _ in averages], metrics)
-        values += [(value, way, numbers) for value, numbers in averages]
+        values += [(value, way, lap_values) for value, lap_values in averages]
     metric_names = list(metrics)
+    # Sorting is stable: values of one metric stay in the order of the log.
     return sorted(values, key=lambda entry: metric_names.index(entry[0].metric))
+
+
+def _parse_run(
+    lines: list[str], way: str, record: Record, metrics: Fields, parse: Parser
+) -> list[Value]:
+    """Return the checked values of one run.
+
+    lines: the lines of the run.
+    way: `slices` or `whole`; only a run in slices must have a line with the times of its slices.
+    record: the record of the cell.
+    metrics: the metrics of the workload by name, as in the plan.
+    parse: the parser, as from :func:`load_parser`.
+    Raises BrokenLogError with the reason.
+    """
+    has_slices = any(line.startswith(log_sections.SLICES) for line in lines)
+    reason = "a run in slices, and no other, should say when each of them was"
+    require(has_slices == (way == "slices"), reason)
+    values = _parse_systems(lines, record, parse)
+    _check_values(values, metrics)
+    return values
 
 
 def _parse_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
@@ -195,6 +219,8 @@ def _parse_systems(lines: list[str], record: Record, parse: Parser) -> list[Valu
     lines: the lines of the run, in sections if there are several systems.
     record: the record of the cell; `commands` say whether the run was at the client, which then
     measured all systems together.
+    parse: the parser, as from :func:`load_parser`.
+    If each of several systems is parsed, its values get its number, from 0, as the factor `system`.
     Raises BrokenLogError, which names the system if there are several.
     """
     parameters = record["parameters"]
@@ -202,8 +228,8 @@ def _parse_systems(lines: list[str], record: Record, parse: Parser) -> list[Valu
     if count == 1:
         return parse(lines, parameters)
     sections = log_sections.split_sections(lines, log_sections.SYSTEM_MARKER)
-    at_client = [command for command in record["commands"] if command.get("at") == "client"]
-    if any(command.get("step") == "run" for command in at_client):
+    client_commands = [command for command in record["commands"] if command.get("at") == "client"]
+    if any(command.get("step") == "run" for command in client_commands):
         return parse(log_sections.select_system_lines(sections, None), parameters)
     values = []
     for system in range(count):
@@ -222,8 +248,8 @@ def _average_laps(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value,
     laps: the values of each lap that counts.
     metrics: the declared metrics; `statistic` of a metric says how its laps are averaged.
     Values of different laps belong together if they have the same metric and the same factors.
-    A percentile that some lap lacks is left out.  Raises BrokenLogError if some lap lacks a value
-    that is not a percentile.
+    A percentile that is missing in some lap is left out.  Raises BrokenLogError if a value that is
+    not a percentile is missing in some lap.
     """
     values_by_key: dict[tuple[str, ...], list[Value]] = {}
     for lap in laps:
@@ -231,35 +257,38 @@ def _average_laps(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value,
             values_by_key.setdefault(value.key, []).append(value)
     averages = []
     for values in values_by_key.values():
-        first, numbers = values[0], [value.value for value in values]
+        first = values[0]
+        lap_values = [value.value for value in values]
         statistic = metrics[first.metric].get("statistic")
         if len(values) < len(laps):
             reason = f"not every lap has the same values of {first.metric}"
             require(statistic == "percentile", reason)
             continue
-        averages.append((first._replace(value=_average_value(numbers, statistic)), numbers))
+        average = _average_value(lap_values, statistic)
+        averages.append((first._replace(value=average), lap_values))
     return averages
 
 
-def _average_value(numbers: Sequence[float], statistic: str | None) -> float:
+def _average_value(lap_values: Sequence[float], statistic: str | None) -> float:
     """Return the average of a value over the laps.
 
-    numbers: the value in each lap, at least one; all are positive.
+    lap_values: the value in each lap, at least one; all are finite and positive.
     statistic: the statistic of the metric, as workload.yaml declares it: "harmonic" for the
     harmonic mean, "percentile" for the median, otherwise the arithmetic mean.
     """
     if statistic == "harmonic":
         # The rate of all work over all time: J. E. Smith, Characterizing computer performance with
         # a single number, Communications of the ACM 31, 1988.
-        return len(numbers) / sum(1 / number for number in numbers)
+        return len(lap_values) / sum(1 / value for value in lap_values)
     if statistic == "percentile":
         # The median, since a mean of percentiles is not a percentile.  The module statistics would
         # take a cell's time.
-        ordered = sorted(numbers)
-        middle = len(numbers) // 2
-        # ~middle is as far from the end as middle is from the beginning.
-        return (ordered[middle] + ordered[~middle]) / 2
-    return sum(numbers) / len(numbers)
+        ordered = sorted(lap_values)
+        # For an odd number of values both indices are the same.
+        upper = len(ordered) // 2
+        lower = len(ordered) - 1 - upper
+        return (ordered[lower] + ordered[upper]) / 2
+    return sum(lap_values) / len(lap_values)
 
 
 def _check_values(values: list[Value], metrics: Fields) -> None:
@@ -270,13 +299,13 @@ def _check_values(values: list[Value], metrics: Fields) -> None:
     """
     for metric, unit, number, _ in values:
         require(metric in metrics, f"the parser returns {metric}, which is not a declared metric")
-        declared = metrics[metric]["unit"]
-        reason = f"{metric} should be in {declared}, and the parser returns it in {unit}"
-        require(unit == declared, reason)
+        declared_unit = metrics[metric]["unit"]
+        reason = f"{metric} should be in {declared_unit}, and the parser returns it in {unit}"
+        require(unit == declared_unit, reason)
         is_positive = math.isfinite(number) and number > 0
         require(is_positive, f"{metric} is {number}, which is not positive")
-    required = {name for name, metric in metrics.items() if not metric.get("optional")}
-    missing = required - {value.metric for value in values}
-    require(not missing, f"no value of {', '.join(sorted(missing))}")
-    distinct = len({value.key for value in values})
-    require(distinct == len(values), "the parser returns a value twice")
+    required_metrics = {name for name, metric in metrics.items() if not metric.get("optional")}
+    missing_metrics = required_metrics - {value.metric for value in values}
+    require(not missing_metrics, f"no value of {', '.join(sorted(missing_metrics))}")
+    distinct_keys = {value.key for value in values}
+    require(len(distinct_keys) == len(values), "the parser returns a value twice")

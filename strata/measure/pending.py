@@ -1,4 +1,4 @@
-"""Pending results: cells that were measured before their own Snakemake job ran.
+"""Store pending results: of cells that were measured before their own Snakemake job ran.
 
 One process measures all cells of a block that are due.  Their logs and records are in
 results/pending until the run ends.  The job of each cell copies its results to results/raw.  It
@@ -22,7 +22,7 @@ from strata.util.errors import UserError
 from strata.util.files import flush_to_disk, read_json, write_json
 
 # The variable that names a block to be measured again, and since when its records count, as
-# WORKLOAD/REPETITION/MOMENT (results/again.py).
+# WORKLOAD/REPETITION/TIMESTAMP (results/again.py).
 AGAIN = "STRATA_AGAIN"
 
 
@@ -39,6 +39,8 @@ def is_measured(experiment: Plan, cell: blocks.Cell) -> bool:
 def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
     """Return whether a cell has pending results of this node, with the plan's fingerprint.
 
+    experiment: the plan.
+    cell: (environment, workload, repetition).
     The results of an interleaved cell count only if those of the first cell of its block exist,
     whose job started the measurement: a block is measured as a whole, and on one node.
     """
@@ -70,21 +72,25 @@ def _is_current_record(experiment: Plan, cell: blocks.Cell, record: Fields) -> b
     """Return whether a cell's record has the plan's fingerprint, and counts in this run.
 
     record: the cell's record; an empty one is not current.
-    In a run that measures a block again (AGAIN), a record of the block from before does not count.
+    In a run that measures a block again (AGAIN), a record of this block counts only if its cell was
+    started since the run's beginning.
     """
     environment, workload, repetition = cell
     if record.get("fingerprint") != plan.compute_fingerprint(experiment, environment, workload):
         return False
-    # WORKLOAD/REPETITION, and the moment from which on its records count; both empty if not set.
-    repeated_block, _, since = os.environ.get(AGAIN, "").rpartition("/")
-    # Moments are texts of one format and time zone, which sort by time.
-    return repeated_block != f"{workload}/{repetition}" or bool(record["started"] >= since)
+    # WORKLOAD/REPETITION, and the timestamp from which on its records count; both empty if not set.
+    repeated_block, _, first_timestamp = os.environ.get(AGAIN, "").rpartition("/")
+    if repeated_block != f"{workload}/{repetition}":
+        return True
+    # Timestamps are strings of one format and time zone (util/clock.py), which sort by time.
+    return bool(record["started"] >= first_timestamp)
 
 
 def store_results(cell: blocks.Cell, new_log: str, record: Fields) -> None:
     """Store a log and its record as the pending results of a cell.
 
     new_log: the path of the log, which is moved.
+    record: the complete record.
     The record is flushed to disk before the log is moved, so that the presence of the log shows
     that the record is complete; :func:`is_due` relies on this order.  Earlier pending and failed
     results of the cell are removed.
@@ -117,7 +123,7 @@ def remove_results(kind: str, cell: blocks.Cell) -> None:
     """Remove the log and the record of a cell, if they exist.
 
     The log goes first: a record without its log does not count.
-    kind: the folder of results, as :func:`strata.util.paths.get_cell_path` takes it.
+    kind: the name of the folder in results: "raw", "pending" or "failed".
     """
     for suffix in ("log", "json"):
         with contextlib.suppress(FileNotFoundError):
@@ -154,29 +160,32 @@ def move_file(source: str, target: str) -> None:
 def _copy_file(source: str, target: str) -> None:
     """Copy a file atomically and flush the copy to disk.
 
-    An existing target is replaced only once the copy is complete.
+    source: the path of the file.
+    target: the path of the copy, whose folders are created.  An existing file there is replaced
+    only once the copy is complete; after an error it is unchanged.
     Raises UserError if the target cannot be written.
     """
-    part = f"{target}.{os.getpid()}.part"
+    partial_copy = f"{target}.{os.getpid()}.part"
     folder = os.path.dirname(target)
     try:
         os.makedirs(folder, exist_ok=True)
-        with open(source, "rb") as file, open(part, "wb") as copy:
+        with open(source, "rb") as file, open(partial_copy, "wb") as copy:
+            # A megabyte at a time: a log may be larger than the memory that a cell should take.
             while piece := file.read(1 << 20):
                 copy.write(piece)
-        flush_to_disk(part)
-        os.replace(part, target)
+        flush_to_disk(partial_copy)
+        os.replace(partial_copy, target)
         flush_to_disk(folder)
     except OSError as error:
         with contextlib.suppress(OSError):
-            os.unlink(part)
+            os.unlink(partial_copy)
         raise UserError(f"{target}: cannot be written: {error.strerror}") from None
 
 
 def _read_record(kind: str, cell: blocks.Cell) -> Fields:
     """Return the record of a cell; empty if its log or its record is missing or damaged.
 
-    kind: the folder of results, as :func:`strata.util.paths.get_cell_path` takes it.
+    kind: the name of the folder in results: "raw" or "pending".
     """
     if not os.path.exists(paths.get_cell_path(kind, *cell, "log")):
         return {}

@@ -1,4 +1,4 @@
-"""Servers of a workload: their start in the system under test, and their end."""
+"""Start, check and stop the servers of a workload in the system under test."""
 
 import re
 import time
@@ -19,7 +19,7 @@ SERVE = "/opt/strata/bin/serve"
 # The shortest pause, in seconds, between two requests whether a server is ready.  A pause is as
 # long as the last request took: in an emulated machine, where each request opens a session of its
 # own, requests would otherwise take half of the CPU time from the servers that start.
-SHORTEST_PAUSE = 0.05
+MIN_PAUSE_SECONDS = 0.05
 # How many of the last characters of a server's output the record keeps.
 KEPT_CHARACTERS = 4000
 # The beginning of the state of a server that printed more than `serve` keeps: `serve` prints it.
@@ -32,7 +32,6 @@ class Server:
     """Start, check and stop one server.
 
     declared: the declaration of the server in the plan.
-    system_number: the number of the system in which the server runs (from 0).
     record: the entry in `servers` of the cell's record, ``{name, system, ready_seconds, exit,
     output}``.  It has `system` only with several systems.  The last three are None until the server
     is ready and until it ends.
@@ -42,7 +41,9 @@ class Server:
     def __init__(self, declared: Fields, inputs: Inputs, system_number: int) -> None:
         """Begin the server's record; the server is not started yet.
 
-        system_number: the number of the system (from 0).
+        declared: an entry of `servers` in the plan's `cell`.
+        inputs: the layers and the values of placeholders.
+        system_number: the number of the system in which the server runs, from 0.
         """
         self.declared, self._inputs, self._system_number = declared, inputs, system_number
         self.record: Fields = {"name": declared["name"]}
@@ -60,7 +61,8 @@ class Server:
     def _run_serve_action(self, action: str, *arguments: str) -> str:
         """Execute an action of `serve` for the server in its system, and return its output.
 
-        action, arguments: as workloads/common/serve.sh documents them: start, state, end or output.
+        action: "start", "state", "end" or "output" (workloads/common/serve.sh).
+        arguments: the arguments of the action.
         Raises UserError if the action fails.
         """
         argv = [SERVE, action, self.declared["name"], *arguments]
@@ -79,7 +81,8 @@ class Server:
     def check_ready(self) -> bool:
         """Send one request to the server, and return whether the server is ready.
 
-        If it is ready, its record gets the seconds since its start as `ready_seconds`.
+        If it is ready, its record gets the seconds since its start as `ready_seconds`.  A request
+        that cannot be made, or exceeds the time limit, counts as not ready.
         Raises CellFailed, with the last lines of the server's output, if the server has ended or
         its time limit has passed.
         """
@@ -115,7 +118,7 @@ class Server:
         """
         self._check_running("ended during the run")
         limit = scale_timeout(self.declared["stop"]["timeout"])
-        # `serve` takes whole seconds, and prints the exit code or "killed".
+        # `serve` takes whole seconds, at least 1, and prints the exit code or "killed".
         code = self._run_serve_action("end", str(int(max(limit, 1)))).strip()
         self.record["exit"] = int(code) if code.isdigit() else None
         output = self._run_serve_action("output")
@@ -135,31 +138,37 @@ class Server:
         """Return the first line of an output that reports an error; None if no line does.
 
         A line reports an error if the declared regular expression `trouble` matches it.  The search
-        runs in a process with a time limit, since a pattern of an author may take for ever.
+        runs in a process with a time limit, since a badly written pattern may take hours.
+        output: the whole output of the server.
         """
         pattern = self.declared.get("trouble")
         if pattern is None:
             return None
 
         def find_matching_line(name_part: bounded.NamePart) -> Iterator[str | None]:
-            """Yield the first line that the pattern matches, or None.
+            """Yield the first line that the pattern matches, or None, in the process with limits.
 
             name_part: sets the name of the pattern, which messages on limits have.
             """
             declaration = f"workloads/{self._inputs.workload}/workload.yaml"
             name_part(f"{declaration}: trouble of {self.declared['name']}")
-            matching = (line for line in output.splitlines() if re.search(pattern, line))
-            yield next(matching, None)
+            for line in output.splitlines():
+                if re.search(pattern, line):
+                    yield line
+                    return
+            yield None
 
-        results: list[str | None] = list(bounded.run_in_bounded_process(find_matching_line))
-        return results[0]
+        lines: list[str | None] = list(bounded.run_in_bounded_process(find_matching_line))
+        # The function yields exactly once.
+        return lines[0]
 
     def _check_running(self, failure: str) -> None:
         """Raise CellFailed, with the last lines of its output, unless the server is running.
 
-        failure: the clause of the message, after the server's name, for a server that has ended.
-        For such a server the error is CommandFailed, a CellFailed that may show that the
-        environment cannot run the workload.  A server that printed too much shows no such thing.
+        failure: the clause of the message after the server's name, such as "ended during the run".
+        For a server that has ended, the error is CommandFailed, a subclass of CellFailed that may
+        show that the environment cannot run the workload.  A server that printed too much does not
+        show that.
         """
         state = self._run_serve_action("state").strip()
         if state.startswith(TOO_LONG_STATE):
@@ -170,7 +179,7 @@ class Server:
             raise CommandFailed(f"its server {self.shown} {failure}: {self.read_last_lines()}")
 
     def read_last_lines(self) -> str:
-        """Return the last lines of the server's output, and record the end of the output.
+        """Return the last lines of the server's output, and record its last KEPT_CHARACTERS.
 
         If the output is empty or cannot be read, a phrase that says so is returned.  No UserError
         is raised, because the result is for the messages of other errors.
@@ -185,8 +194,9 @@ class Server:
 def copy_password(system: System) -> None:
     """Copy the password of the servers into all systems and to the client, as the file PASSWORD.
 
+    system: the system of the cell, which must have a client: `system.link` holds the password.
     A file keeps the password out of commands, logs and records.  The programs of workloads read
-    this path.  The system must have a client: `system.link` holds the password.
+    this path.
     """
     import tempfile
 
@@ -200,7 +210,7 @@ def copy_password(system: System) -> None:
 
 
 def create_servers(inputs: Inputs) -> list[Server]:
-    """Return the servers of a cell, in the order of their start; none is started.
+    """Create the servers of a cell, in the order of their start; none is started.
 
     A declaration with a role gives a server in each system with that role; one without a role gives
     a server in every system.  The servers of a declaration follow one another, on which
@@ -220,16 +230,17 @@ def start_servers(servers: list[Server], system: System) -> None:
 
     All servers of one declaration are ready before those of the next declaration are started.
     If a server needs the password, it is copied first.
-    servers: in the order of :func:`create_servers`.
+    servers: all servers, in the order of :func:`create_servers`.
+    system: the system of the cell.
     Raises CellFailed if a server ends or is not ready in time.
     """
     if any(server.declared.get("password") for server in servers):
         copy_password(system)
     for _, group in groupby(servers, key=lambda server: server.declared["name"]):
-        waiting = list(group)
-        for server in waiting:
+        pending_servers = list(group)
+        for server in pending_servers:
             server.start()
         request_started = time.monotonic()
-        while waiting := [server for server in waiting if not server.check_ready()]:
-            time.sleep(max(SHORTEST_PAUSE, time.monotonic() - request_started))
+        while pending_servers := [server for server in pending_servers if not server.check_ready()]:
+            time.sleep(max(MIN_PAUSE_SECONDS, time.monotonic() - request_started))
             request_started = time.monotonic()

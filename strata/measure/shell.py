@@ -1,7 +1,8 @@
-"""A shell that waits in a system under test, and runs one command for each line that it is sent.
+"""Run commands in a system by a shell that waits in it, one command for each line that it gets.
 
-So a command starts in the same way in every environment, at next to no cost: to enter a container
-again takes as long as a short run, and keeps the processors busy right before it.
+A command thereby starts in the same way in every environment, at almost no cost.  Entering a
+container for each command would take as long as a short run, and would keep the CPUs busy right
+before it.
 """
 
 import contextlib
@@ -22,8 +23,9 @@ SECONDS_TO_END = 5.0
 # More bytes than the line has that is printed after each command: 24 digits of the mark, a code of
 # up to three digits, a space and two line feeds.
 MARK_BYTES = 64
-# The shortest wait, in seconds, for output of a command whose time is nearly over.
-SHORTEST_WAIT = 0.05
+# The shortest wait, in seconds, for output of a command whose time is nearly up: without it, the
+# loop would use CPU time at the end.
+MIN_WAIT_SECONDS = 0.05
 
 
 class Stopwatch:
@@ -34,9 +36,9 @@ class Stopwatch:
 
     def __init__(self) -> None:
         """Start the stopwatch."""
-        # The seconds until it was last started, and that moment; None while it is stopped.  Both
-        # are one value, which is replaced as a whole: another thread never sees one without the
-        # other.
+        # (Elapsed seconds until the last start, timestamp of that start); the timestamp is None
+        # while the stopwatch is stopped.  The pair is replaced as a whole, so that another thread
+        # never sees one value without the other.
         self._state: tuple[float, float | None] = (0.0, time.monotonic())
 
     def get_elapsed_seconds(self) -> float:
@@ -85,7 +87,7 @@ class Shell:
         """Execute a command, and return its exit code and the seconds that it took.
 
         argv: the program, as the system finds it, and its arguments; its standard input is empty.
-        output: called with each piece of text that the command prints, on either stream.
+        output: called with the bytes that the command prints on either stream, in pieces.
         timeout: the limit in seconds of ``clock``, before it is scaled for slow machines.
         The exit code is None if the command does not end in time.  If the shell itself ends, its
         exit code is returned.  In both cases, and if `output` raises, the shell cannot be used any
@@ -120,22 +122,24 @@ class Shell:
     def _forward_output(self, output: Callable[[bytes], None], deadline: float) -> int | None:
         """Forward the shell's output until the command has ended, and return its exit code.
 
-        output: called with each piece of text, without the mark that follows the command's output.
+        output: called with the bytes of the output in pieces, without the mark that follows it.
         deadline: the elapsed seconds of ``clock`` after which None is returned.
-        If the shell itself has ended, closes it, and returns its exit code, which is never 0.
+        If the shell itself has ended, closes it, and returns its exit code, which is never 0 here:
+        an exit code of 0 becomes 1.
         """
-        source = self._output.fileno()
+        descriptor = self._output.fileno()
         mark = re.compile(rb"\n%s ([0-9]+)\n" % self._mark.encode())
         poll = select.poll()
-        poll.register(source, select.POLLIN)
+        poll.register(descriptor, select.POLLIN)
         unsent = b""
         while (seconds_left := deadline - self.clock.get_elapsed_seconds()) > 0:
-            if not poll.poll(max(SHORTEST_WAIT, seconds_left) * 1000):
+            if not poll.poll(max(MIN_WAIT_SECONDS, seconds_left) * 1000):
                 continue
-            piece = os.read(source, 1 << 16)
+            # 64 KiB, the capacity of a pipe.
+            piece = os.read(descriptor, 1 << 16)
             unsent += piece
             if match := mark.search(unsent):
-                # A process that the command left behind may have printed behind the mark.
+                # A process that the command left behind may have printed after the mark.
                 output(unsent[: match.start()] + unsent[match.end() :])
                 return int(match[1])
             if not piece:

@@ -1,4 +1,4 @@
-"""The steps of a cell: commands in the system under test and at the client, and its servers."""
+"""Execute the steps of a cell: commands in the system under test and at the client."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Steps:
     waits: whether a shell waits in the system for the commands of laps.
     commands: the `commands` of the cell's record; each command adds its entry to this list.
     shell: the waiting shell; None before :meth:`prepare_run` has ended, or without `waits`.
-    spent: how long commands took so far (`elapsed_seconds`); with a client on this host also its
-    CPU time (`client_user_seconds`, `client_system_seconds`).  strata/measure/costs.py reads it
-    after each run.
+    command_seconds: how long commands took so far (`elapsed_seconds`); with a client on this host
+    also its CPU time (`client_user_seconds`, `client_system_seconds`).  strata/measure/costs.py
+    reads it after each run.
     """
 
     def __init__(
@@ -60,22 +60,26 @@ class Steps:
         add_system: Callable[[int], System],
         waits: bool = False,
     ) -> None:
-        """Create the objects of the servers and empty records; nothing is executed yet."""
+        """Create the objects of the servers and empty records; nothing is executed yet.
+
+        The parameters are described at the class; `waits` has an effect only with one system.
+        """
         self.inputs, self.log, self.watch = inputs, log, watch
         self.restart_system = restart_system
         self.add_system = add_system
         self.servers = servers.create_servers(inputs)
         self.commands: list[Fields] = []
         self.shell: Shell | None = None
-        self.spent = {"elapsed_seconds": 0.0}
+        self.command_seconds = {"elapsed_seconds": 0.0}
+        # Children of a client on this host are children of this process, whose CPU time is counted.
         link = inputs.system.link
         if link and link.layer.shares_host and has_client_step(inputs.cell["steps"]):
-            self.spent |= {"client_user_seconds": 0.0, "client_system_seconds": 0.0}
+            self.command_seconds |= {"client_user_seconds": 0.0, "client_system_seconds": 0.0}
         self._lap: Fields = {}
         self._waits = waits and inputs.system_count == 1
         self._machine_pids = _list_machine_processes(inputs.system)
         self._counters: list[int] = []
-        # Closed by `finish`.
+        # Closed by `stop_programs`.
         self._resources = contextlib.ExitStack()
 
     def prepare_run(self) -> None:
@@ -118,10 +122,10 @@ class Steps:
     def describe_spender(self) -> Spender:
         """Return the control groups and processes whose usage is the cost of this cell's runs.
 
-        The result shares the mapping `spent`, which later commands change.
+        The result shares the mapping `command_seconds`, which later commands change.
         """
         groups = [top.find_cgroup() for top in self.inputs.system.tops]
-        return Spender([*filter(None, groups)], self._machine_pids, self.spent)
+        return Spender([*filter(None, groups)], self._machine_pids, self.command_seconds)
 
     def stop_programs(self) -> None:
         """End the shell, and stop the servers in the reverse order of their start.
@@ -139,12 +143,12 @@ class Steps:
     def _execute_section(self, section: str) -> None:
         """Execute the steps of a section.
 
-        section: `prepare`, `warmup` or `run`.
+        section: "prepare", "warmup" or "run".
         Some steps log a line of JSON; workloads/NAME/parse.py relies on its keys.
         Raises CellFailed if a step fails.
         """
-        declared = [step for step in self.inputs.cell["steps"] if step["step"] == section]
-        for step, values in iterate_steps(declared, self.inputs.values):
+        section_steps = [step for step in self.inputs.cell["steps"] if step["step"] == section]
+        for step, values in iterate_steps(section_steps, self.inputs.values):
             if "observe" in step:
                 self._log_observation(step["observe"])
             elif "fresh" in step:
@@ -164,7 +168,7 @@ class Steps:
     def _log_observation(self, kind: str) -> None:
         """Write an observation to the log.
 
-        kind: `group`, the usage of the systems' control groups, or `cpu`, the CPU cycles counted.
+        kind: "group" for the usage of the systems' control groups, "cpu" for the counted cycles.
         The line begins with log_sections.OBSERVED; parsers rely on its keys (docs/files.md).
         """
         if kind == "group":
@@ -184,7 +188,9 @@ class Steps:
     def _run_command(self, step: Step, values: Fields) -> None:
         """Execute the command of a step at the client, or in all systems at the same time.
 
-        Adds its records to ``commands``, and its time to ``spent``.
+        step: a step with `argv` and `timeout`; its `at` is "client" for a command at the client.
+        values: the parameters by name.
+        Adds its records to ``commands``, and its time to ``command_seconds``.
         Raises CellFailed if the command fails, is ended, or prints more than the log may hold.
         """
         at_client = step.get("at") == "client"
@@ -199,6 +205,7 @@ class Steps:
                 results = self._run_in_systems(systems, argvs, step["timeout"])
         except LongLogError:
             limit = self.inputs.cell.get("log_limit", DEFAULT_LIMIT)
+            # 200 characters show which command it is; arguments may be long.
             command = " ".join(commands[-1]["argv"])[:200]
             declaration = f"workloads/{self.inputs.workload}/workload.yaml"
             raise CellFailed(
@@ -206,7 +213,7 @@ class Steps:
                 f"hold, {limit}; let it print less, or set log_limit in {declaration}"
             ) from None
         # The systems run their commands at the same time.
-        self.spent["elapsed_seconds"] += max(seconds for _, seconds in results)
+        self.command_seconds["elapsed_seconds"] += max(seconds for _, seconds in results)
         for command_record, (code, seconds) in zip(commands, results, strict=True):
             # The record of a command that was ended has no times, and its `exit` stays None.
             if code is not None:
@@ -217,24 +224,32 @@ class Steps:
 
     @contextlib.contextmanager
     def _count_client_time(self, at_client: bool) -> Iterator[None]:
-        """Add the CPU time of children that end meanwhile to the client's CPU time in `spent`.
+        """Add the CPU time of children that end meanwhile to the client's in `command_seconds`.
 
         at_client: whether these children run at the client; otherwise nothing is added.
-        Nothing is added for a client on a second machine either, whose only children here are ssh.
+        Nothing is added for a client on a second machine either: its only children here are ssh.
+        Nothing is added if the commands raise an error, since the cell has then failed.
         """
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        usage_before = resource.getrusage(resource.RUSAGE_CHILDREN)
         yield
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        if at_client and "client_user_seconds" in self.spent:
-            self.spent["client_user_seconds"] += after.ru_utime - before.ru_utime
-            self.spent["client_system_seconds"] += after.ru_stime - before.ru_stime
+        usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        # The keys exist only for a client on this host.
+        if at_client and "client_user_seconds" in self.command_seconds:
+            self.command_seconds["client_user_seconds"] += (
+                usage_after.ru_utime - usage_before.ru_utime
+            )
+            self.command_seconds["client_system_seconds"] += (
+                usage_after.ru_stime - usage_before.ru_stime
+            )
 
     def _start_command_record(
         self, step: Step, values: Fields, system_number: int | None
     ) -> Fields:
         """Return the record of a command that starts now; its `exit` is None until it has ended.
 
-        The record is an entry of `commands` in the cell's record (schemas/record.schema.json).
+        The record is an entry of `commands` in the cell's record (schemas/record.schema.json); the
+        caller adds it there.
+        step: the step of the command.
         values: the values of placeholders; `lap` is added, which is 0 outside of laps.
         system_number: the number of the system where the command is executed; None for the client.
         """
@@ -274,6 +289,7 @@ class Steps:
     def _check_success(self, step: Step, commands: list[Fields]) -> None:
         """Raise an error if a command of a step returned a nonzero exit code or was ended.
 
+        step: the step of the commands.
         commands: the records of the commands, after their end.
         Raises CommandFailed for an exit code, CommandTimedOut for a command that exceeded its
         limit, and CellFailed if its virtual machine ended or was lost.  Only CommandFailed and its
@@ -281,30 +297,43 @@ class Steps:
         """
         name = f"its {step['step']} step"
         for command in commands:
-            if command["exit"]:
-                from strata.vm import ssh
-
-                reason = f"{_format_systems([command])} ended with exit code {command['exit']}"
-                reason += self._describe_failure(command)
-                in_machine = self._machine_pids and step.get("at") != "client"
-                if command["exit"] == ssh.CONNECTION_LOST and in_machine:
-                    # A program with this exit code looks the same; a lost machine must not count as
-                    # something that its environment cannot do.
-                    reason += ": ssh ends so if it lost the virtual machine"
-                    raise CellFailed(f"{name}{reason}{self._describe_server_outputs()}")
-                raise CommandFailed(f"{name}{reason}{self._describe_server_outputs()}")
-        if unfinished := [command for command in commands if command["exit"] is None]:
+            # The exit code is None for a command that was ended; these come below.
+            if command["exit"] not in (0, None):
+                self._raise_for_exit_code(step, command)
+        unfinished_commands = [command for command in commands if command["exit"] is None]
+        if unfinished_commands:
+            # The limit of 0 s: only whether a machine has ended already.
             if wait_for_any_process(self._machine_pids, 0):
                 raise CellFailed(f"{name} was ended: its virtual machine ended under it")
-            limit = (
-                f"no end after {scale_timeout(step['timeout']):g} s{_format_systems(unfinished)}"
-            )
+            seconds = scale_timeout(step["timeout"])
+            limit = f"no end after {seconds:g} s{_format_systems(unfinished_commands)}"
             raise CommandTimedOut(f"{name} was ended: {limit}{self._describe_server_outputs()}")
+
+    def _raise_for_exit_code(self, step: Step, command: Fields) -> None:
+        """Raise CommandFailed for a command with a nonzero exit code, or CellFailed.
+
+        command: the record of the command.
+        Raises CellFailed, which shows no inability of the environment, if ssh may have lost the
+        virtual machine of the system.
+        """
+        from strata.vm import ssh
+
+        reason = f"its {step['step']} step{_format_systems([command])}"
+        reason += f" ended with exit code {command['exit']}{self._describe_failure(command)}"
+        is_in_machine = self._machine_pids and step.get("at") != "client"
+        if command["exit"] == ssh.CONNECTION_LOST and is_in_machine:
+            # A program with this exit code looks the same; a lost machine must not count as
+            # something that its environment cannot do.
+            reason += ": ssh ends so if it lost the virtual machine"
+            raise CellFailed(f"{reason}{self._describe_server_outputs()}")
+        raise CommandFailed(f"{reason}{self._describe_server_outputs()}")
 
     def _describe_failure(self, command: Fields) -> str:
         """Return a clause on why a command failed: a missing program, or what it printed last.
 
         command: the record of the command, with its nonzero `exit`.
+        An example is "; it printed last: out of memory".  The clause is empty if nothing was
+        printed.
         """
         # Shells and `env` exit with this code if the program does not exist.
         if command["exit"] == 127:
@@ -313,7 +342,11 @@ class Steps:
         return f"; it printed last: {printed}" if printed else ""
 
     def _describe_server_outputs(self) -> str:
-        """Return a clause with the last lines of each server that was ready, for a message."""
+        """Return a clause for each server that was ready, such as "; nginx said last: ready".
+
+        The result is for the end of a message, and empty without such servers.  Each server's
+        record gets the end of its output.
+        """
         ready = [server for server in self.servers if server.record["ready_seconds"] is not None]
         clauses = [f"; {server.shown} said last: {server.read_last_lines()}" for server in ready]
         return "".join(clauses)
@@ -321,8 +354,10 @@ class Steps:
     def _run_in_new_system(self, step: Step, values: Fields) -> None:
         """Restart the system, run the step's command in it, and log how long both took.
 
-        The parameter that `fresh` names says how it starts.  Replaces ``inputs.system``, and adds
-        to ``commands``.  workloads/startup/parse.py reads the keys of the logged line.
+        step: a step with `fresh`, the name of the parameter that says how the system starts.
+        values: the parameters by name.
+        Replaces ``inputs.system``, and adds to ``commands``.  workloads/startup/parse.py reads the
+        keys of the logged line.
         Raises CommandFailed if the command fails.
         """
         system = self.restart_system(values[step["fresh"]])
@@ -345,52 +380,62 @@ class Steps:
     def _run_in_more_systems(self, step: Step, values: Fields) -> None:
         """Bring up equal systems one after the other, then run the step's command in each.
 
-        The parameter that `more` names is the largest number of systems.
+        step: a step with `more`, the name of the parameter that holds the largest number of
+        systems.
+        values: the parameters by name.
         The log gets the memory in use with each further system, and after each command.  The series
         of systems ends once only the share MEMORY_LEFT of the memory available at first is left,
         and the series of commands once half of that share is left.  Adds to ``commands``.  The
         systems stay up until the cell's systems are taken down.
         Raises CommandFailed if a command fails.
         """
-        first = self.inputs.system
+        first_system = self.inputs.system
         # Memory that the previous cell frees only now would make the systems seem smaller.
         observe.wait_for_freed_memory()
+        # Without a known memory the floor and the available bytes are 0, and no system is added.
         floor = MEMORY_LEFT * (observe.read_available_memory() or 0)
-        systems = [first]
-        available = self._log_memory(systems, 0, floor)
-        while len(systems) < values[step["more"]] and available > floor:
+        systems = [first_system]
+        available_bytes = self._log_memory(systems, 0, floor)
+        while len(systems) < values[step["more"]] and available_bytes > floor:
             systems.append(self.add_system(len(systems)))
-            available = self._log_memory(systems, 0, floor)
+            available_bytes = self._log_memory(systems, 0, floor)
         for number, system in enumerate(systems):
-            if available <= floor / 2:
+            if available_bytes <= floor / 2:
                 break
             self.inputs.system = system
             self._run_without_log(step, values, {"more": step["more"], "system": number})
-            available = self._log_memory(systems, number + 1, floor / 2)
-        self.inputs.system = first
+            available_bytes = self._log_memory(systems, number + 1, floor / 2)
+        self.inputs.system = first_system
 
-    def _log_memory(self, systems: list[System], loaded: int, floor: float) -> int:
+    def _log_memory(self, systems: list[System], loaded_count: int, floor: float) -> int:
         """Log the memory that systems take, and return how many bytes are available on the host.
 
         systems: all systems that are up.
-        loaded: the number of systems where the step's command has run.
+        loaded_count: the number of systems where the step's command has run.
         floor: the number of available bytes at which the series ends.
         The result is 0, which ends the series, if the kernel does not show its memory.
         workloads/density/parse.py reads the keys of the logged line.
         """
-        available = observe.read_available_memory() or 0
+        available_bytes = observe.read_available_memory() or 0
         groups = [system.top.find_cgroup() or "" for system in systems]
-        line = {"systems": len(systems), "loaded": loaded, "available_bytes": available}
-        line |= {"floor_bytes": round(floor), **cgroups.read_group_memory(groups)}
+        line = {
+            "systems": len(systems),
+            "loaded": loaded_count,
+            "available_bytes": available_bytes,
+            "floor_bytes": round(floor),
+            **cgroups.read_group_memory(groups),
+        }
         self._write_host_line(json.dumps(line))
-        return available
+        return available_bytes
 
     def _run_without_log(self, step: Step, values: Fields, further_keys: Fields) -> float:
         """Run a step's command in the first system of ``inputs``, and return its seconds.
 
+        step: the step of the command.
+        values: the parameters by name.
+        further_keys: further keys of the record, as schemas/record.schema.json allows them.
         The output is not logged.  The command's record is added to ``commands``.  The command does
         not use the waiting shell, as it does in :meth:`_run_command`: the system is entered anew.
-        further_keys: further keys of the record, as schemas/record.schema.json allows them.
         Raises CommandFailed if the command fails.
         """
         command = {**self._start_command_record(step, values, 0), **further_keys}
@@ -413,35 +458,34 @@ class Steps:
 def _list_machine_processes(system: System) -> list[int]:
     """Return the IDs of the host's processes that run a system's virtual machines; empty if none.
 
-    If one of these processes ends, commands in its machine would hang.  The caller therefore ends
-    the commands, too.
+    Commands in a machine hang if its process ends.  The caller therefore ends them, too.
     """
-    processes = []
+    pids = []
     for top in system.tops:
         if machine := top.find_virtual_machine():
-            processes += machine.list_memory_processes()
-    return processes
+            pids += machine.list_memory_processes()
+    return pids
 
 
 def _format_systems(commands: list[Fields]) -> str:
     """Return a phrase for a message, such as " in systems 0, 2"; empty if only one system is up.
 
-    commands: records of commands; only where several systems are up do they have `system`.
+    commands: records of commands, which have `system` only if several systems are up.
     """
     numbers = [str(command["system"]) for command in commands if "system" in command]
     plural = "s" if len(numbers) > 1 else ""
     return f" in system{plural} {', '.join(numbers)}" if numbers else ""
 
 
-def measure_held_memory(processes: list[int]) -> int | None:
+def measure_held_memory(pids: list[int]) -> int | None:
     """Return the bytes of memory that some processes of the host hold.
 
-    processes: their IDs.  Returns None if the list is empty, as for native systems.
+    pids: the IDs of the processes.  Returns None if the list is empty, as for native systems.
     A page that several processes share is divided evenly among them (Pss of proc_pid_smaps(5)).
     Raises OSError or UserError if the memory of a process cannot be read.
     """
-    if not processes:
+    if not pids:
         return None
-    text = read_text([f"/proc/{process}/smaps_rollup" for process in processes])
-    # The kernel gives the size in kibibytes.
+    text = read_text([f"/proc/{pid}/smaps_rollup" for pid in pids])
+    # A line is "Pss: SIZE kB"; the kernel gives the size in kibibytes.
     return sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:"))

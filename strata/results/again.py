@@ -1,4 +1,4 @@
-"""Measure a block again as a whole: all its cells, native's included, side by side."""
+"""Measure all cells of a block again, including that of native."""
 
 import json
 import os
@@ -18,10 +18,12 @@ from strata.util.errors import MachineError, UserError
 def measure_block_again(workload: str, repetition: int, overrides: config.Overrides) -> None:
     """Replace this process by a Snakemake that measures all cells of a block again.
 
+    workload: the name of the block's workload.
+    repetition: the number of the block, which is the repetition of its cells.
+    overrides: values that replace values of config.yaml, with the options that give them.
     This function never returns.  Each log and record stays until the new one is complete.  The
-    variable STRATA_AGAIN makes measure/pending.py ignore the earlier records of the block.
-    workload, repetition: the block.
-    overrides: values that replace values of config.yaml.
+    variable STRATA_AGAIN, WORKLOAD/REPETITION/TIMESTAMP, makes measure/pending.py ignore the
+    earlier records of the block.
     Raises UserError for a block that is not planned or is set aside, and for a configuration other
     than that of results/plan.json; MachineError if Snakemake is not installed.
     """
@@ -43,20 +45,22 @@ def measure_block_again(workload: str, repetition: int, overrides: config.Overri
 def _check_same_plan(experiment: Plan) -> None:
     """Raise UserError unless a plan equals results/plan.json, which the last run wrote."""
     # JSON turns tuples into lists, as in the last plan, which was read from a file.
-    present = json.loads(json.dumps(experiment))
+    new_plan = json.loads(json.dumps(experiment))
     last_plan = plan.read_plan()
-    # The start of a run adds these two to the plan that it writes (workflow.py).
-    keys = sorted(present.keys() | (last_plan.keys() - {"source", "sealed"}))
-    if differing := [key for key in keys if present.get(key) != last_plan.get(key)]:
+    # The start of a run adds these two keys to the plan that it writes (workflow.py).
+    keys = sorted(new_plan.keys() | (last_plan.keys() - {"source", "sealed"}))
+    differences = [key for key in keys if new_plan.get(key) != last_plan.get(key)]
+    if differences:
         raise UserError(
-            f"{paths.PLAN}: the last run had another configuration ({', '.join(differing)}): give "
-            "its --configfile and --config here, too, or run `snakemake` with these first"
+            f"{paths.PLAN}: the last run had another configuration ({', '.join(differences)}): "
+            "give its --configfile and --config here, too, or run `snakemake` with these first"
         )
 
 
 def _list_cells_of_block(order: blocks.Order, block: blocks.Block) -> list[blocks.Cell]:
     """Return the cells of a block, in the planned order.
 
+    block: (workload, repetition).
     Raises UserError if the block is not planned, is set aside, or the order has no blocks.
     """
     workload, repetition = block
@@ -67,11 +71,12 @@ def _list_cells_of_block(order: blocks.Order, block: blocks.Block) -> list[block
         )
     cells = [cell for cell in order.places if cell[1:] == block and cell[0] in order.paired]
     if not cells:
-        # The block is in no environment, so any environment gives the right message.
+        # The block is in no environment, so any environment gives the right message.  One that is
+        # in blocks is preferred: for another, the message would say why it is not available.
         environment = [*order.paired, *order.plan["environments"]][0]
         raise UserError(order.explain_missing_cell(environment, *block))
     if block in order.disturbed:
-        # A replacement may be replaced in its turn.
+        # A replacement may itself be replaced.
         while (workload, repetition) in order.replacements:
             repetition = order.replacements[workload, repetition]
         raise UserError(

@@ -1,8 +1,8 @@
 """Decide which blocks come next: in place of disturbed and torn ones, and where intervals are wide.
 
-Widths of intervals (analysis/widths.R), costs, the budget, the machine's flags and the times of
-runs decide, and never a difference between environments, unless the plan names a margin: then the
-verdicts do that the tables would hold now (docs/statistics.md).
+The decision uses widths of intervals (analysis/widths.R), costs, the budget, flags of interference
+and the times of runs, and never a difference between environments.  If the plan names a margin, it
+uses the current verdicts instead of widths (docs/statistics.md).
 """
 
 import glob
@@ -29,21 +29,22 @@ def decide_next_blocks(round_number: int) -> None:
     round_number: the number of the round that has been measured.
     Writes results/precision/{round}.json, flushed to disk, and then results/plan.csv, since
     :class:`strata.experiment.blocks.Order` computes the order of cells from all decisions.
+    Removes the decisions after later rounds.
     Raises UserError if no decision is due after the round, or its cells are not measured.
     """
     experiment = plan.read_checked_plan()
     order = blocks.Order(experiment)
     if order.decision_rounds[-1:] != [round_number]:
-        due = "an order of cells without blocks has none"
+        hint = "an order of cells without blocks has none"
         if order.decision_rounds:
-            due = f"one is due after {order.last}"
-        raise UserError(f"no decision is due after round {round_number}; {due}")
+            hint = f"one is due after {order.last}"
+        raise UserError(f"no decision is due after round {round_number}; {hint}")
     decision = _Decision(experiment, order, tidy.parse_cells()).to_dict()
     path = get_result_path("precision", round=round_number)
-    for later in glob.glob(get_result_path("precision", round="*")):
-        # It followed from another decision after this round.
-        if int(os.path.basename(later).removesuffix(".json")) > round_number:
-            os.unlink(later)
+    for existing_path in glob.glob(get_result_path("precision", round="*")):
+        # A decision after a later round followed from the decision that this one replaces.
+        if int(os.path.basename(existing_path).removesuffix(".json")) > round_number:
+            os.unlink(existing_path)
     write_json(path, decision, lasting=True)
     # The next cell prints how many cells there are.
     plan.write_cell_order(experiment)
@@ -57,15 +58,16 @@ class _Decision:
 
     repeated_blocks: disturbed block that is measured again → the disturbance.
     torn_blocks: torn block that is replaced by another → the environments measured apart.
-    left: the seconds of the budget that are not used; infinite without a budget.
+    seconds_left: the seconds of the budget that remain; infinite without a budget.
     states: workload → the number of its blocks, its width and its cost, as a :class:`Precision`.
-    more: workload → how many blocks are added.
-    claims: workload → the published claim that needs further blocks; others are no keys.
+    added_counts: workload → how many blocks are added.
+    claims: workload → the published claim that gets blocks of it; other workloads are missing.
     """
 
     def __init__(self, experiment: Plan, order: blocks.Order, cell_values: tidy.CellValues) -> None:
         """Decide which blocks are repeated; then spend the rest of the budget on further blocks.
 
+        experiment: the plan; its `precision` has the settings of decisions.
         order: the order of the plan; the decision is due after its last round.
         cell_values: the values of all measured cells.
         Runs R if blocks may be added.
@@ -83,22 +85,26 @@ class _Decision:
         self._costs = precision.compute_median_cell_seconds(records)
         self.torn_blocks = pairs.find_torn_blocks(experiment, order)
         # Torn blocks, replaced or not, are not charged to the budget; disturbed blocks are.
-        unpaid = {*self.torn_blocks, *order.replacements} - order.disturbed
-        self._spent = sum(
-            record["seconds"] for cell, record in records.items() if cell[1:] not in unpaid
+        uncharged_blocks = {*self.torn_blocks, *order.replacements} - order.disturbed
+        self._measured_seconds = sum(
+            record["seconds"]
+            for cell, record in records.items()
+            if cell[1:] not in uncharged_blocks
         )
-        self.left = math.inf if self._budget is None else self._budget - self._spent
+        self.seconds_left = (
+            math.inf if self._budget is None else self._budget - self._measured_seconds
+        )
         self.repeated_blocks: dict[blocks.Block, str] = {}
         self._choose_repeated_blocks(records)
         # Whether blocks may be added; else they only replace disturbed and torn ones.
         self._adds_blocks = blocks.adds_blocks(experiment)
         # (Workload, ID of a claim or "") → the rows of its ratios, see _compute_interval_widths.
-        self._ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
+        self._ratio_rows: dict[tuple[str, str], list[Fields]] = defaultdict(list)
         if self._adds_blocks:
             for row in _compute_interval_widths(cell_values, self.repeated_blocks):
-                self._ratios[row["workload"], row["id"]].append(row)
+                self._ratio_rows[row["workload"], row["id"]].append(row)
         self.states = {name: self._estimate_precision(name) for name in experiment["workloads"]}
-        self.more = dict.fromkeys(self.states, 0)
+        self.added_counts = dict.fromkeys(self.states, 0)
         self.claims: dict[str, Precision] = {}
         if self._margin is not None:
             self._allot_blocks_to_next_test()
@@ -121,31 +127,39 @@ class _Decision:
         """Choose the disturbed blocks that are measured again, as far as the budget allows.
 
         records: the records of all measured cells, with disturbances as ``interference.flags``.
-        Adds to `repeated_blocks`, reduces `left`, and takes the chosen blocks out of `torn_blocks`.
+        Adds to `repeated_blocks`, reduces `seconds_left`, and takes the chosen blocks out of
+        `torn_blocks`.  A block that was tried as often as the plan allows is not chosen.
         """
         order = self._order
-        disturbed: dict[blocks.Block, str] = {}
+        # Disturbed block → the phrase on its cause; of several disturbed cells the last one counts.
+        causes: dict[blocks.Block, str] = {}
         for cell, record in records.items():
             flags = record.get("interference", {}).get("flags")
             if flags and cell[0] in order.paired and cell[1:] not in order.disturbed:
-                disturbed[cell[1:]] = interference.describe_main_cause(flags)
+                causes[cell[1:]] = interference.describe_main_cause(flags)
         # In the order of numbers, then of workloads, since the budget may not suffice for all.
-        for block in sorted(disturbed, key=lambda block: (block[1], block[0])):
+        for block in sorted(causes, key=lambda block: (block[1], block[0])):
             environments = {cell[0] for cell in order.places if cell[1:] == block}
             seconds = self._estimate_block_seconds(block[0], environments)
-            if order.earlier_tries.get(block, 0) < self._retries and seconds <= self.left:
-                self.repeated_blocks[block] = disturbed[block]
+            has_tries_left = order.earlier_tries.get(block, 0) < self._retries
+            if has_tries_left and seconds <= self.seconds_left:
+                self.repeated_blocks[block] = causes[block]
                 self.torn_blocks.pop(block, None)
-                self.left -= seconds
+                self.seconds_left -= seconds
 
     def _estimate_precision(self, workload: str, claim: str = "") -> Precision:
         """Return how precisely a workload, or a published claim on it, is measured so far.
 
         claim: the claim's ID; "" for the workload as a whole.
+        Of several ratios, the smallest number of blocks and the widest interval count.  For a
+        claim, the interval counts that is widest in relation to the half-width that decides its
+        ratio.
         """
         order = self._order
-        repeated = sum(block[0] == workload for block in [*self.repeated_blocks, *self.torn_blocks])
-        replaced = sum(block[0] == workload for block in order.replacements)
+        again_count = sum(
+            block[0] == workload for block in [*self.repeated_blocks, *self.torn_blocks]
+        )
+        replacement_count = sum(block[0] == workload for block in order.replacements)
         rows, is_selection = self._select_ratios(workload, claim)
         environments = order.paired
         if is_selection:
@@ -156,16 +170,14 @@ class _Decision:
         half_width = max((row["half_width"] for row in rows), default=math.inf)
         target = 0.0
         if claim:
-            # The part that is farthest from the width that decides it counts for the claim.
-            farthest = max(
-                rows, key=lambda row: row["half_width"] / self._find_deciding_half_width(row)
-            )
-            half_width, target = farthest["half_width"], self._find_deciding_half_width(farthest)
+            row = max(rows, key=lambda row: row["half_width"] / self._find_deciding_half_width(row))
+            half_width = row["half_width"]
+            target = self._find_deciding_half_width(row)
         return Precision(
             counted=min((row["n"] for row in rows), default=0),
-            again=repeated,
+            again=again_count,
             # A replaced block does not count toward the largest number of blocks; others do.
-            room=self._experiment["repetitions"] - order.blocks[workload] + replaced,
+            room=self._experiment["repetitions"] - order.blocks[workload] + replacement_count,
             half_width=half_width,
             seconds=self._estimate_block_seconds(workload, environments),
             ratios=max(len(rows), 1),
@@ -179,19 +191,21 @@ class _Decision:
 
         claim: the claim's ID; "" for the workload as a whole.
         is_selection: whether further blocks hold only the environments of these rows; otherwise
-        they hold all environments.  They hold only those of undecided ratios if a verdict is
-        wanted, those of a claim, and after the first stage those of ratios wider than the target.
+        they hold all environments.
+        The rows are, in this order of preference: the open ratios, if the plan names a margin; all
+        ratios of the claim; after the first stage, the ratios whose interval is wider than the
+        target; all ratios.
         """
-        rows = self._ratios[workload, claim]
-        undecided = [row for row in rows if _is_open_ratio(row)]
-        if undecided:
-            return undecided, True
+        rows = self._ratio_rows[workload, claim]
+        open_rows = [row for row in rows if _is_open_ratio(row)]
+        if open_rows:
+            return open_rows, True
         if claim:
             return rows, True
         target = math.inf if self._target is None else self._target
-        wide = [row for row in rows if row["half_width"] > target]
-        if wide and min(row["n"] for row in rows) >= precision.FIRST_STAGE:
-            return wide, True
+        wide_rows = [row for row in rows if row["half_width"] > target]
+        if wide_rows and min(row["n"] for row in rows) >= precision.FIRST_STAGE:
+            return wide_rows, True
         return rows, False
 
     def _find_deciding_half_width(self, row: Fields) -> float:
@@ -199,7 +213,7 @@ class _Decision:
 
         row: the row of the ratio, as from :func:`_compute_interval_widths`.
         """
-        # The plan may demand a half-width, which then holds for all claims.
+        # `claims` is True, or a number that holds for all claims; here it is never False.
         if self._claims is not True:
             return float(self._claims)
         return precision.compute_deciding_half_width(row["low"], row["high"], row["published"])
@@ -207,28 +221,28 @@ class _Decision:
     def _allot_blocks(self) -> None:
         """Choose how many blocks each workload gets: for verdicts, the target, or published claims.
 
-        Sets `more` and `claims`.  Claims get blocks only if no workload needs one for its verdicts,
-        the first stage or the target.  A workload gets no blocks for the target if the budget does
-        not suffice for its verdicts.
+        Sets `added_counts` and `claims`.  Claims get blocks only if no workload needs one for its
+        verdicts, the first stage or the target.  A workload gets no blocks for the target if the
+        budget does not suffice for its verdicts.
         """
-        self.more = precision.allot_blocks_after_verdicts(
+        self.added_counts = precision.allot_blocks_after_verdicts(
             self.states,
             self._count_missing_blocks(),
             self._count_verdicts(),
             math.inf if self._target is None else self._target,
             self._budget,
-            self.left,
+            self.seconds_left,
         )
-        if not self._claims or any(self.more.values()):
+        if not self._claims or any(self.added_counts.values()):
             return
-        states = [
-            (workload, self._estimate_precision(workload, claim))
-            for workload, claim in [*self._ratios]
-            if claim
-        ]
-        allotted = precision.allot_blocks_to_claims(states, self.left)
-        for workload, (number, claim_state) in allotted.items():
-            self.more[workload] = number
+        states = []
+        # A copy of the keys, since reading a defaultdict may add one.
+        for workload, claim in list(self._ratio_rows):
+            if claim:
+                states.append((workload, self._estimate_precision(workload, claim)))
+        allotted = precision.allot_blocks_to_claims(states, self.seconds_left)
+        for workload, (count, claim_state) in allotted.items():
+            self.added_counts[workload] = count
             self.claims[workload] = claim_state
 
     def _count_missing_blocks(self) -> dict[str, int]:
@@ -239,15 +253,15 @@ class _Decision:
         """
         if self._experiment["repetitions"] < precision.VERDICT_BLOCKS:
             return {}
-        measured = {workload for _, workload in self._costs}
-        missing_blocks = {}
-        for name, planned in self._order.blocks.items():
-            # A block that is measured again, or replaced, counts in the end.
-            replaced = sum(block[0] == name for block in self._order.replacements)
-            number = precision.VERDICT_BLOCKS - (planned - replaced)
-            if name in measured and number > 0:
-                missing_blocks[name] = number
-        return missing_blocks
+        measured_workloads = {workload for _, workload in self._costs}
+        missing_counts = {}
+        for workload, planned_count in self._order.blocks.items():
+            # Of a replaced block and its replacement only one counts in the end.
+            replacement_count = sum(block[0] == workload for block in self._order.replacements)
+            missing_count = precision.VERDICT_BLOCKS - (planned_count - replacement_count)
+            if workload in measured_workloads and missing_count > 0:
+                missing_counts[workload] = missing_count
+        return missing_counts
 
     def _count_verdicts(self) -> dict[str, int]:
         """Return how many verdicts the blocks of each workload give.
@@ -261,23 +275,26 @@ class _Decision:
     def _allot_blocks_to_next_test(self) -> None:
         """Choose how many blocks of each workload follow until differences are tested again.
 
-        Workloads with an undecided ratio get blocks, of native and the undecided environments.
-        Sets `more`, and reduces `left`.
+        Workloads with an open ratio get blocks, of native and the environments of open ratios.
+        Sets `added_counts`, and reduces `seconds_left`.
         """
         for workload, state in self.states.items():
-            if any(map(_is_open_ratio, self._ratios[workload, ""])):
-                blocks_to_test = precision.count_blocks_to_next_test(
-                    self._order.blocks[workload], state.seconds, self.left
+            if any(_is_open_ratio(row) for row in self._ratio_rows[workload, ""]):
+                block_count = precision.count_blocks_to_next_test(
+                    self._order.blocks[workload], state.seconds, self.seconds_left
                 )
-                self.more[workload] = min(blocks_to_test, max(state.room, 0))
-                self.left -= self.more[workload] * state.seconds
+                added_count = min(block_count, max(state.room, 0))
+                self.added_counts[workload] = added_count
+                self.seconds_left -= added_count * state.seconds
 
     def to_dict(self) -> Fields:
-        """Return the decision as the object that results/precision stores.
+        """Return the decision as the object that results/precision/{round}.json stores.
 
-        schemas/decision.schema.json names all keys.  experiment/blocks.py computes the order of
+        schemas/decision.schema.json describes the keys.  experiment/blocks.py computes the order of
         cells from `rests_on`, `blocks_rest_on` and `workloads`; the commands `try` and `reproduce`
-        show other keys.
+        show other keys.  Seconds are rounded to milliseconds.
+        `reason` joins the workloads with equal reasons, as in "stream, xz: ± 2.0 %, no more; 50 of
+        60 s are used".
         """
         decisions = {workload: self._describe_workload(workload) for workload in self.states}
         workloads_by_reason: dict[str, list[str]] = defaultdict(list)
@@ -285,28 +302,31 @@ class _Decision:
             workloads_by_reason[decision["reason"]].append(workload)
         reasons = [f"{', '.join(names)}: {why}" for why, names in workloads_by_reason.items()]
         if self._budget is not None:
-            reasons.append(f"{self._spent:.0f} of {self._budget:.0f} s are used")
+            reasons.append(f"{self._measured_seconds:.0f} of {self._budget:.0f} s are used")
         return {
             "round": self._order.last,
-            "enough": not (self.repeated_blocks or self.torn_blocks or any(self.more.values())),
+            "enough": not (
+                self.repeated_blocks or self.torn_blocks or any(self.added_counts.values())
+            ),
             "reason": "; ".join(reasons),
             "rests_on": blocks.hash_decision_basis(self._experiment),
             "blocks_rest_on": blocks.hash_block_basis(self._experiment),
-            "spent_seconds": round(self._spent, 3),
+            "spent_seconds": round(self._measured_seconds, 3),
             "workloads": decisions,
         }
 
     def _describe_workload(self, workload: str) -> Fields:
         """Return the decision on one workload, the value in `workloads` of the stored decision.
 
-        `environments` are those of the added blocks, or None for all.  The key `verdicts` is
-        present only if the plan names a margin.  experiment/blocks.py reads `again`, `torn`, `more`
-        and `environments`.
+        `environments` names the environments of the added blocks; it is None if they are all
+        environments, or no block is added.  The key `verdicts` is present only if the plan names a
+        margin.  experiment/blocks.py reads `again`, `torn`, `more` and `environments`.
         """
-        state, more = self.states[workload], self.more[workload]
+        state = self.states[workload]
+        added_count = self.added_counts[workload]
         claim = self.claims.get(workload)
         environments: Sequence[str] | None = (claim or state).environments
-        if not more or environments == self._order.paired:
+        if not added_count or environments == self._order.paired:
             environments = None
         decision: Fields = {
             "blocks": self._order.blocks[workload],
@@ -314,23 +334,24 @@ class _Decision:
             "half_width": state.half_width if math.isfinite(state.half_width) else None,
             "again": [number for name, number in self.repeated_blocks if name == workload],
             "torn": [number for name, number in self.torn_blocks if name == workload],
-            "more": more,
+            "more": added_count,
             "environments": environments,
             "claim": claim.claim if claim else None,
             "reason": self._explain_blocks(workload, environments),
         }
         if self._margin is not None:
             keys = ("environment", "n", "ratio", "from", "to", "verdict")
-            rows = self._ratios[workload, ""]
+            rows = self._ratio_rows[workload, ""]
             decision["verdicts"] = [{key: row[key] for key in keys} for row in rows]
         return decision
 
     def _explain_blocks(self, workload: str, environments: Sequence[str] | None) -> str:
-        """Return a text on the blocks of a workload that are measured next: phrases, with commas.
+        """Return phrases, joined by commas, on the blocks of a workload that are measured next.
 
-        The phrases name each block that is measured again or replaced, with the cause.  If blocks
-        may be added, the half-width and its target come first, and the added blocks last.
         environments: the environments of the added blocks; None means all.
+        The phrases name each block that is measured again or replaced, with the cause.  If blocks
+        may be added, the half-width and its target come first, and the added blocks last, as in
+        "± 3.1 % (target ± 2.0 %), block 2 again: cc1 used 87 % of a CPU, 4 more".
         """
         replacements = []
         for (name, number), cause in self.repeated_blocks.items():
@@ -354,10 +375,12 @@ class _Decision:
         """Return a phrase that says how many blocks a workload gets, or why it gets none.
 
         environments: the environments of the added blocks; None means all.
+        Examples are "4 more of native, docker" and "within the target".
         """
-        state, more = self.states[workload], self.more[workload]
-        if more:
-            phrase = f"{more} more"
+        state = self.states[workload]
+        added_count = self.added_counts[workload]
+        if added_count:
+            phrase = f"{added_count} more"
             if environments:
                 phrase += f" of {', '.join(environments)}"
             if claim := self.claims.get(workload):
@@ -383,7 +406,8 @@ def _format_width(half_width: float) -> str:
 def _is_open_ratio(row: Fields) -> bool:
     """Return whether more blocks may decide a ratio: it is undecided, and varies between blocks.
 
-    row: the row of the ratio, as from :func:`_compute_interval_widths`.
+    row: the row of the ratio, as from :func:`_compute_interval_widths`; without a margin its
+    verdict is "", and the result is False.
     If a ratio still has no interval (`from` is None) after the first test, its blocks are all equal
     or give no number, and more blocks change nothing.
     """
@@ -392,11 +416,12 @@ def _is_open_ratio(row: Fields) -> bool:
 
 
 def _compute_interval_widths(
-    cell_values: tidy.CellValues, set_aside: Container[blocks.Block]
+    cell_values: tidy.CellValues, excluded_blocks: Container[blocks.Block]
 ) -> list[Fields]:
     """Return one row for each ratio to native whose interval width decides on blocks.
 
-    set_aside: blocks whose values are not used.
+    cell_values: the values of all measured cells.
+    excluded_blocks: blocks whose values are left out.
     Each row is ``{id, workload, environment, reference, n, half_width, low, high, published,
     verdict, ratio, from, to}``:
     - `n` is the number of blocks; `half_width` is relative, and infinite without an interval.
@@ -406,16 +431,17 @@ def _compute_interval_widths(
       `ratio`, `from` and `to` are the ratio and its interval.  Otherwise they are "" and None.
     Runs R: analysis/widths.R writes these keys, and relies on the columns of the tables.
     """
-    counted = {
-        workload: [row for row in rows if (workload, row["repetition"]) not in set_aside]
+    values = {
+        workload: [row for row in rows if (workload, row["repetition"]) not in excluded_blocks]
         for workload, rows in cell_values.values.items()
     }
-    if not any(counted.values()):
+    if not any(values.values()):
         return []
     with programs.create_temporary_folder("widths") as folder:
-        tidy.write_value_tables(cell_values._replace(values=counted), folder)
+        tidy.write_value_tables(cell_values._replace(values=values), folder)
         printed = programs.run_r("analysis/widths.R", "results", folder)
     ratios: list[Fields] = json.loads(printed)
+    # JSON has no infinity: R writes null.
     for ratio in ratios:
         if ratio["half_width"] is None:
             ratio["half_width"] = math.inf

@@ -1,4 +1,4 @@
-"""List the files made from measured cells: rules, archive and rebuild share this list."""
+"""List the files that are made from measured cells, for rules, archives and their rebuild."""
 
 import os
 
@@ -31,7 +31,8 @@ _TABLES = (
 def list_table_paths(experiment: Plan) -> list[str]:
     """Return the paths of all tables that are made for a plan, whether or not they exist.
 
-    They are the outputs of the rule `tables`; archive/remake.py makes them again and compares them.
+    The paths are relative to the project, and sorted by workload.  The rule `tables` has them as
+    outputs; archive/remake.py makes them again and compares them.
     """
     workloads = sorted(experiment["workloads"])
     return [

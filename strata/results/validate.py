@@ -1,4 +1,4 @@
-"""Check that records fit their path, the plan and their log, for tables, paper and archive."""
+"""Check that records match their paths, the plan and their logs."""
 
 import hashlib
 import json
@@ -10,13 +10,14 @@ from strata.environments.common import registry
 from strata.experiment import plan
 from strata.experiment.blocks import Cell
 from strata.util import paths, validation
-from strata.util.data_types import Plan, Record
+from strata.util.data_types import Plan, PlannedEnvironment, Record
 from strata.util.errors import UserError
 from strata.vm.acceleration import MACHINE_NAMES
 
-# The most files that a message names.
+# The largest number of files that a message names.
 SHOWN = 20
-# The most digits of a whole number in records and plans: no count or hash of ours has more.
+# The largest number of digits of a whole number in records and plans: no count or hash of Strata
+# has more, and converting a very long number takes quadratic time.
 _MAX_DIGITS = 40
 # Key of a value that records must share → the value and the first file that has it.
 SharedValues = dict[tuple[Any, ...], tuple[Any, str]]
@@ -78,18 +79,23 @@ def find_record_faults(
 ) -> dict[Cell, list[str]]:
     """Return ``{cell: sentences}`` on the faults of records and logs; each sentence names a file.
 
+    experiment: the plan.
     cells: measured cells; cells without a fault are left out of the result.
     folder: the folder that holds `results`.
-    A record must fit its schema, then the plan, and then the records of earlier cells without a
-    fault.  After a fault in one step, the next steps are skipped, since they rely on it.
+    A record must match its schema, then the plan, and then the records of earlier cells without a
+    fault.  After a fault in one step, the next of these steps are skipped, since they rely on it.
+    The size and hash of the log are always compared.
     Raises UserError if the published image is not the plan's.
     """
+    shared: SharedValues = {}
     digest = _read_manifest_digest(experiment, folder)
-    shared: SharedValues = {("image",): (digest, paths.IMAGE)} if digest else {}
+    if digest:
+        shared["image",] = (digest, paths.IMAGE)
     schema = validation.load_schema("record")
     faults = {}
     for cell in cells:
-        name, log = (paths.get_cell_path("raw", *cell, suffix) for suffix in ("json", "log"))
+        name = paths.get_cell_path("raw", *cell, "json")
+        log = paths.get_cell_path("raw", *cell, "log")
         try:
             record = load_object(folder, name)
         except UserError as error:
@@ -116,6 +122,8 @@ def find_record_faults(
 def _read_manifest_digest(experiment: Plan, folder: str) -> str | None:
     """Return the SHA-256 of the published image's manifest; None if no image was published.
 
+    experiment: the plan.
+    folder: the folder that holds `results`.
     The published image is the one that results/image.json describes.
     Raises UserError if the published image is not the plan's.
     """
@@ -135,15 +143,18 @@ def _read_manifest_digest(experiment: Plan, folder: str) -> str | None:
 def _compare_with_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator[str]:
     """Yield a sentence for each contradiction between a record and its path or the plan.
 
-    record: the record, which fits its schema (schemas/record.schema.json).
+    cell: the cell that the path of the record names.
+    record: the record, which matches its schema (schemas/record.schema.json).
     Parameters whose values follow from rules on the system's size are not compared here, but by
     :func:`_compare_with_records`.
     """
     environment, workload, repetition = cell
     entry = experiment["environments"][environment]
-    planned = plan.select_workload(experiment, environment, workload)["parameters"]
+    planned_parameters = plan.select_workload(experiment, environment, workload)["parameters"]
     # The value of a rule is a mapping.
-    fixed = {key: value for key, value in planned.items() if not isinstance(value, dict)}
+    fixed_parameters = {
+        key: value for key, value in planned_parameters.items() if not isinstance(value, dict)
+    }
     expected: dict[str, object] = {
         "environment": environment,
         "workload": workload,
@@ -151,16 +162,25 @@ def _compare_with_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator
         "seed": plan.compute_cell_seed(experiment, workload, repetition),
         "fingerprint": plan.compute_fingerprint(experiment, environment, workload),
         "scale": plan.select_scale(experiment, environment),
-        "parameters": fixed,
+        "parameters": fixed_parameters,
         "layers": entry["layers"],
     }
-    parameters = {key: record["parameters"].get(key) for key in fixed}
-    recorded = {**record, "parameters": parameters, "layers": record["system"]["layers"]}
+    parameters = {key: record["parameters"].get(key) for key in fixed_parameters}
+    actual = {**record, "parameters": parameters, "layers": record["system"]["layers"]}
     for key, value in expected.items():
-        if recorded[key] != value:
+        if actual[key] != value:
             # The keys `parameters` and `layers` are plurals.
             verb = "are" if key.endswith("s") else "is"
-            yield f"its {key} {verb} {recorded[key]}, and the plan's {verb} {value}"
+            yield f"its {key} {verb} {actual[key]}, and the plan's {verb} {value}"
+    yield from _compare_systems(entry, record)
+
+
+def _compare_systems(entry: PlannedEnvironment, record: Record) -> Iterator[str]:
+    """Yield a sentence for each contradiction between a record's system and its environment.
+
+    entry: the environment in the plan.
+    record: the record, which matches its schema.
+    """
     names = [name for layer in entry["layers"] for name in layer]
     if registry.collect_image_forms(names) and None in record["image"].values():
         yield "it does not say in which image it was measured"
@@ -168,9 +188,9 @@ def _compare_with_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator
     accelerator = entry.get("accelerator")
     if accelerator is not None:
         machine = record["system"]["vm"] or {}
-        used_accelerator = machine.get("accelerator")
-        if used_accelerator != accelerator:
-            name = MACHINE_NAMES[used_accelerator] if machine else "no virtual machine"
+        actual_accelerator = machine.get("accelerator")
+        if actual_accelerator != accelerator:
+            name = MACHINE_NAMES[actual_accelerator] if machine else "no virtual machine"
             yield f"it was measured with {name}, and the plan says {MACHINE_NAMES[accelerator]}"
     if "cannot" in record and not entry.get("doubtful"):
         yield "it says that its environment cannot run the workload; only a doubtful one may say so"
@@ -181,18 +201,24 @@ def _compare_with_records(
 ) -> list[str]:
     """Return a sentence for each contradiction between a record and the records of earlier cells.
 
-    shared: the values that records must share.  The function adds those of a record without a
-    contradiction.
-    name: the path of the record's file.
+    shared: the values that records must share, with the file that each comes from.  If the record
+    has no contradiction, this function adds the record's values.
+    experiment: the plan.
+    cell: the cell of the record.
+    record: the record, which matches its schema and the plan.
+    name: the path of the record's file, which later messages give.
+    The SHA-256 of the image's manifest must be equal in all records, and the parameters that follow
+    from rules in all records of an environment and workload.
     """
-    planned = plan.select_workload(experiment, *cell[:2])["parameters"]
-    rules = [key for key, value in planned.items() if isinstance(value, dict)]
+    planned_parameters = plan.select_workload(experiment, *cell[:2])["parameters"]
+    rule_keys = [key for key, value in planned_parameters.items() if isinstance(value, dict)]
     values: dict[tuple[Any, ...], Any] = {}
     # Environments that need no image have no manifest.
     if record["image"]["manifest_sha256"] is not None:
         values["image",] = record["image"]["manifest_sha256"]
-    values["parameters", *cell[:2]] = {key: record["parameters"].get(key) for key in rules}
-    faults = {
+    values["parameters", *cell[:2]] = {key: record["parameters"].get(key) for key in rule_keys}
+    # The first item of a key of `values` → the beginning of the sentence.
+    beginnings = {
         "image": "it was measured in an image with other files than that of",
         "parameters": "its derived parameters are others than those of",
     }
@@ -200,7 +226,7 @@ def _compare_with_records(
     for key, value in values.items():
         first_value, first_name = shared.get(key, (value, name))
         if first_value != value:
-            sentences.append(f"{faults[key[0]]} {first_name}")
+            sentences.append(f"{beginnings[key[0]]} {first_name}")
     if not sentences:
         for key, value in values.items():
             shared.setdefault(key, (value, name))
@@ -210,21 +236,23 @@ def _compare_with_records(
 def _has_recorded_digest(record: Record, path: str) -> bool:
     """Return whether a log has the size and SHA-256 that its record states.
 
+    record: the record, which may not match its schema.
     path: the log's path.
-    Returns True if the record states none: that fault is reported when the schema is checked.
+    Returns True if the record states neither: that fault is reported when the schema is checked.
     """
-    described = record.get("log")
-    if not isinstance(described, dict):
+    log_facts = record.get("log")
+    if not isinstance(log_facts, dict):
         return True
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return described.get("bytes") == os.path.getsize(path) and described.get("sha256") == digest
+    return log_facts.get("bytes") == os.path.getsize(path) and log_facts.get("sha256") == digest
 
 
 def join_names(names: list[str], limit: int = SHOWN, separator: str = " ") -> str:
     """Join the first names into one line, with the number of further ones, as in "a b and 3 more".
 
     limit: the largest number of names that are shown.
+    separator: the string between two names.
     """
     line = separator.join(names[:limit])
     return f"{line} and {len(names) - limit} more" if len(names) > limit else line

@@ -32,7 +32,7 @@ def usage(own, waited=0.0, parent=1, name="cc1"):
 def judged(early, late, thresholds=THRESHOLDS, **moment):
     seen = {**CALM, **interference.compare_readings(early, late, (), measuring=True), **moment}
     return interference.flag_exceeded_thresholds(
-        "during", late.moment - early.moment, seen, thresholds
+        "during", late.timestamp - early.timestamp, seen, thresholds
     )
 
 

@@ -46,8 +46,8 @@ def judged_laps(monkeypatch, *seconds):
     monitor = laps.LapMonitor(THRESHOLDS, SPENDERS, ())
     moments = iter(range(10, 1000, 10))
     foreign = 0.0
-    *_, counts = monitor._last
-    monitor._last = (0.0, (), 0.0, counts)
+    *_, counts = monitor._last_reading
+    monitor._last_reading = (0.0, (), 0.0, counts)
     for lap, of_runs in enumerate(seconds, 1):
         for name, used in zip(("native", "docker"), of_runs, strict=True):
             foreign += used

@@ -32,7 +32,7 @@ def between(host):
     host.files = {
         path: LATER.get(path, text) if text == FILES[path] else text for path, text in first.items()
     }
-    late = interference.take_reading()._replace(moment=early.moment + 10)
+    late = interference.take_reading()._replace(timestamp=early.timestamp + 10)
     facts = interference.compare_readings(early, late, (), measuring=True)
     host.files = first
     return facts

@@ -2,14 +2,14 @@
 
 #' Judge all budgets of a gate
 #'
-#' The data are judged at each planned interim analysis ("look"), while they grow.  Over all of them,
-#' a budget that is exceeded passes with a probability of at most ALPHA.  The probability that any
-#' budget fails although all are kept is at most ALPHA, too.
+#' The data are judged at each planned interim analysis ("look"), while they grow.  Over all of
+#' them, a budget that is exceeded passes with a probability of at most ALPHA.  The probability that
+#' any budget fails although all are kept is at most ALPHA, too.
 #'
 #' @param request list, written by strata/gate/command.py: looks (the number of analyses, the final
-#'   one included), gate (the number of budgets in the gate), sessions (folders of results, the last one measured now),
-#'   budgets (a list for each: environment, workload, metric or NULL, reference, at_most, baseline
-#'   (a list of folders), and blocks (how many of the last session count))
+#'   one included), gate (the number of budgets in the gate), sessions (folders of results, the last
+#'   one measured now), budgets (a list for each: environment, workload, metric or NULL, reference,
+#'   at_most, baseline (a list of folders), and blocks (how many of the last session count))
 #' @return list with an entry of judge_budget for each budget, in their order
 #' @section Errors: a baseline has another scale than the sessions
 judge_budgets <- function(request) {
@@ -98,7 +98,7 @@ compare_with_baseline <- function(baseline, sessions_here, budget) {
 #'
 #' @param rows data frame with at least one row: series, ratio (of performance), low, high, why, n,
 #'   se, df
-#' @param at_most the budget: the largest allowed loss of performance, as a share above 0 and below 1
+#' @param at_most the budget: the largest allowed loss of performance, as a share (above 0, below 1)
 #' @param within_alpha,beyond_alpha error rates of the verdicts "within" and "beyond"
 #' @param by_session whether the samples are sessions, not blocks
 #' @return list, whose keys strata/gate/reports.py reads: verdict ("within", "beyond", "undecided",

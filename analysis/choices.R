@@ -24,8 +24,8 @@ find_choice_pairs <- function(plan) {
 
 # Finds the only choice in which two environments differ.
 # first, second: entries of the plan's `environments`.
-# Returns a list of choice and touches (columns of find_choice_pairs) and reversed (whether the first
-# one has the additional layer); NULL if they differ in no choice or in several.
+# Returns a list of choice and touches (columns of find_choice_pairs) and reversed (whether the
+# first one has the additional layer); NULL if they differ in no choice or in several.
 find_single_choice <- function(first, second) {
   stacks <- lapply(list(first$layers, second$layers), lapply, sort_options)
   if (length(stacks[[1]]) != length(stacks[[2]])) return(find_added_layer(stacks))
@@ -84,8 +84,8 @@ find_differing_option <- function(options) {
 #'
 #' Every choice can affect a workload that has a step in a fresh system.
 #'
-#' @param touches column of find_choice_pairs: "network", "data" (where data are stored) or "", which
-#'   affects every workload
+#' @param touches column of find_choice_pairs: "network", "data" (where data are stored) or "",
+#'   which affects every workload
 #' @param workload entry of the plan's `workloads`
 #' @return logical; if FALSE, the comparison is a control
 can_affect <- function(touches, workload) {

@@ -15,11 +15,11 @@ INNER_LEVEL <- 1 - 2 * ALPHA
 #' @param values tidy rows: environment, workload, metric, columns of factors, series, better,
 #'   repetition, value
 #' @param context list about the values: invalid (workloads whose sizes answer no question); sockets
-#'   and processors (numbers of the machine; NA if no record has them); emulated (names of environments that were measured in
-#'   emulation only); otherwise (names of environments that a daemon or options make differ from the
-#'   environment of claims); paired (whether values are paired in blocks; by default TRUE) and exact
-#'   (whether values have no error, as printed ones; by default FALSE; only unpaired values may be
-#'   exact)
+#'   and processors (numbers of the machine; NA if no record has them); emulated (names of
+#'   environments that were measured in emulation only); otherwise (names of environments that a
+#'   daemon or options make differ from the environment of claims); paired (whether values are
+#'   paired in blocks; by default TRUE) and exact (whether values have no error, as printed ones; by
+#'   default FALSE; only unpaired values may be exact)
 #' @return data frame of make_claim_row, one row for each claim.  A claim about a product that
 #'   another environment stands for has a second row after it; strata/claim/command.py takes the
 #'   last row of a claim

@@ -121,8 +121,8 @@ compare_costs <- function(results, comparisons, pairs) {
 #' @return data frame: part ("time", the names of CPU_PARTS, "rest", "waiting", the names of
 #'   UNCOUNTED_PARTS), native and value (in native and in the environment, divided by native's time
 #'   for a unit of work), share (their difference as a share of that time; NA for counts).  The
-#'   shares of CPU times and of "waiting" add up to the share of "time".  "rest" is at least 0.  NULL
-#'   if a side lacks the CPU time of the system
+#'   shares of CPU times and of "waiting" add up to the share of "time".  "rest" is at least 0.
+#'   NULL if a side lacks the CPU time of the system
 split_difference <- function(native, costs, ratio) {
   shares <- lapply(list(native, costs), function(sums) sums / sums[["elapsed_seconds"]])
   required <- c("system.user_seconds", "system.system_seconds")

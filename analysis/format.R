@@ -443,8 +443,8 @@ format_rounded_share <- function(share, round_units) {
 #' Describe the verdicts of one family of environments
 #'
 #' @param rows verdicts of the family, one for each workload and environment
-#' @return sentence, for example "Docker: of 4 workloads and environments, 1 slower (at worst 93 % of
-#'   native's performance) and 3 equivalent."
+#' @return sentence, for example "Docker: of 4 workloads and environments, 1 slower (at worst 93 %
+#'   of native's performance) and 3 equivalent."
 describe_family_verdicts <- function(rows) {
   counts <- table(rows$outcome)
   # min and max warn if no row is slower or faster; the clause is then not shown.

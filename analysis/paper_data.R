@@ -31,7 +31,7 @@ read_result_table <- function(name, folder) {
 #' @param root folder of the project, with published data and the constants of emulated hosts
 #' @return list of read_results with
 #'   the tables of PAPER_TABLES, as read_result_table returns them;
-#'   decisions (the verdicts at MARGIN, with `minutes`, the duration of the blocks that would decide);
+#'   decisions (the verdicts at MARGIN, with `minutes`: the time of the blocks that would decide);
 #'   headlines (the headline comparisons);
 #'   measured (environments whose values count and are not emulated);
 #'   missing (data frame of count_missing_runs);
@@ -241,7 +241,8 @@ read_published_ratios <- function(folder, catalogue, headlines) {
 collect_run_facts <- function(paper) {
   records <- paper$records
   hosts <- lapply(records, function(record) record$observed$host)
-  # Lists the distinct values of a fact of the hosts; records have "not available" where it is hidden.
+  # Lists the distinct values of a fact of the hosts; records have "not available" where it is
+  # hidden.
   list_host_facts <- function(key) {
     setdiff(unlist(lapply(hosts, function(host) host$static[[key]])), "not available")
   }

@@ -62,7 +62,8 @@ find_whole_sessions <- function(sessions) {
   # sessions.csv has "" for a fact that no record has.
   replace_empty <- function(strings) replace(strings, strings == "", NA)
   parts <- data.frame(machine = sessions$machine, session = sessions$session,
-                      started = parse_timestamps(sessions$from), ended = parse_timestamps(sessions$to),
+                      started = parse_timestamps(sessions$from),
+                      ended = parse_timestamps(sessions$to),
                       boot = replace_empty(sessions$boot),
                       docker = replace_empty(sessions$docker_start))
   wholes <- stack_rows(lapply(split(parts, parts$machine), function(parts) {
@@ -192,8 +193,8 @@ pool_sessions <- function(pairs, sessions) {
 #'
 #' @param rows data frame: scope, mark and began of list_scopes; holds, sessions and machines of
 #'   compare_sessions
-#' @return strings, for example "machine A (3 sessions)" or "machine B, session of 2026-11-27 10:05";
-#'   with "within" where too few sessions have enough blocks for the scope
+#' @return strings, for example "machine A (3 sessions)" or "machine B, session of
+#'   2026-11-27 10:05"; with "within" where too few sessions have enough blocks for the scope
 name_scopes <- function(rows) {
   place <- ifelse(rows$scope == "machines", paste(rows$machines, "machines"),
                   paste("machine", rows$mark))
@@ -205,8 +206,8 @@ name_scopes <- function(rows) {
 
 #' Format the verdicts of the widest scopes as a Markdown table, with a line about each machine
 #'
-#' Each cell has the ratio of the series that decides, with its interval of 95 %, and the outcome, for
-#' example "98 % [97, 99], equivalent (n = 12)".
+#' Each cell has the ratio of the series that decides, with its interval of 95 %, and the outcome,
+#' for example "98 % [97, 99], equivalent (n = 12)".
 #'
 #' @param pooled list of pool_sessions
 #' @param sessions data frame of read_sources
@@ -257,9 +258,9 @@ describe_machine <- function(sessions) {
   # as.numeric warns of several sizes, and gives NA.
   memory_gib <- suppressWarnings(as.numeric(sessions$memory_bytes[[1]])) / 2 ^ 30
   facts <- c(join_values("cpu_model"), paste(join_values("cpus"), "CPUs"),
-             if (!is.na(memory_gib)) paste0(round(memory_gib), SPACE, "GiB"), join_values("virtualization"),
-             join_values("kernel", "Linux "), join_values("docker", "Docker "),
-             join_values("gvisor", "gVisor "))
+             if (!is.na(memory_gib)) paste0(round(memory_gib), SPACE, "GiB"),
+             join_values("virtualization"), join_values("kernel", "Linux "),
+             join_values("docker", "Docker "), join_values("gvisor", "gVisor "))
   days <- unique(substr(range(sessions$from), 1, 10))
   paste0("Machine ", sessions$mark[[1]], ": ", escape_text(paste(facts, collapse = ", ")), "; ",
          format_count(nrow(sessions), "session"), ", ", paste(days, collapse = " to "), ".")

@@ -19,8 +19,8 @@ SESSION_GAP <- 3600
 #' Read the claims that a project tests
 #'
 #' The key `claims` of the plan may name their file; published/claims.json is the default.  The file
-#' is looked for beside the folder of results, where an experiment in a folder of its own has it, and
-#' then in the project.
+#' is looked for beside the folder of results, where an experiment in a folder of its own has it,
+#' and then in the project.
 #'
 #' @param results folder of results, with plan.json
 #' @param project folder of the project
@@ -239,10 +239,10 @@ parse_timestamps <- function(texts) {
 #' tables.R writes the result to sessions.csv, which pooling.R reads.
 #'
 #' @param results list of read_results
-#' @return data frame, one row for each session: session, machine, from, to (UTC, ISO 8601), boot and
-#'   docker_start (the boot's ID and the start of Docker's daemon), cells (number), and the facts of
-#'   SESSION_FACTS and ENGINE_FACTS as strings.  Several values of a fact are joined by "; "; a fact
-#'   that no record has is ""
+#' @return data frame, one row for each session: session, machine, from, to (UTC, ISO 8601), boot
+#'   and docker_start (the boot's ID and the start of Docker's daemon), cells (number), and the
+#'   facts of SESSION_FACTS and ENGINE_FACTS as strings.  Several values of a fact are joined by
+#'   "; "; a fact that no record has is ""
 describe_sessions <- function(results) {
   # Joins the distinct values of a fact, sorted, by semicolons, for example "6.1; 6.8".
   join_facts <- function(records, get_value) {

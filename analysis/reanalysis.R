@@ -25,9 +25,9 @@ read_reanalysis <- function(folder, published) {
 #' @param folder of the printed values
 #' @return data frame, one row for each printed number: place, workload, environment, metric, unit,
 #'   columns of factors, statistic ("value", "mean", "sd", "min", "max" or "deviation_percent"), n
-#'   (number of values behind it), published (string with the printed digits), tolerance (half of the last digit, or the
-#'   precision of reading a figure), doubted (whether the raw logs contradict the name of its
-#'   environment)
+#'   (number of values behind it), published (string with the printed digits), tolerance (half of
+#'   the last digit, or the precision of reading a figure), doubted (whether the raw logs contradict
+#'   the name of its environment)
 read_printed_values <- function(folder) {
   figures <- read_table(file.path(folder, "ibm-figures.csv"), text = c("published", "unit"))
   # The first column is the figure's number.

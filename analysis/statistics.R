@@ -52,8 +52,8 @@ estimate_mean_ratio <- function(ratios, level = 1 - ALPHA) {
 #' @param level confidence level of the interval
 #' @param items noun for the values in `why`, for example "blocks"; used for ratios only
 #' @param estimate_error function of a sample that returns se and df; used for ratios only
-#' @return the row of estimate_difference; `ratio` is the ratio, the difference or the mean; se is on
-#'   the scale of logarithms for a ratio, else on the scale of shares of the largest value
+#' @return the row of estimate_difference; `ratio` is the ratio, the difference or the mean; se is
+#'   on the scale of logarithms for a ratio, else on the scale of shares of the largest value
 compare_samples <- function(values, reference = NULL, how = "ratio", level = 1 - ALPHA,
                             items = "runs", estimate_error = estimate_standard_error) {
   samples <- Filter(Negate(is.null), list(values, reference))
@@ -272,9 +272,9 @@ estimate_independent_error <- function(values) {
 
 #' Judge whether parts, such as the series of a workload, lie within bounds or outside of them
 #'
-#' At least one part is given.  A part lies within its bounds if its inner interval does, and outside if its outer interval does.
-#' The caller decides on all parts together: they lie within if every part does (intersection-union
-#' test, Berger 1982), and outside if any part does.
+#' At least one part is given.  A part lies within its bounds if its inner interval does, and
+#' outside if its outer interval does.  The caller decides on all parts together: they lie within if
+#' every part does (intersection-union test, Berger 1982), and outside if any part does.
 #'
 #' @param inner,outer data frames, one row for each part: low, high
 #' @param n number of blocks of each part
@@ -389,8 +389,8 @@ add_levels <- function(summary, comparisons) {
   native_level <- summary$mean[native][match(make_keys(summary), make_keys(summary)[native])]
   compared_at <- match(paste(make_keys(summary), summary$environment),
                        paste(make_keys(comparisons), comparisons$environment))
-  # Returns native's mean times a column of `comparisons`, for each row of the summary; a ratio is of performance, so that a cost is
-  # divided by it.
+  # Returns native's mean times a column of `comparisons`, for each row of the summary; a ratio is
+  # of performance, so that a cost is divided by it.
   scale_native_level <- function(column) {
     ratio <- rep(NA_real_, nrow(summary))
     if (!is.null(comparisons)) ratio <- comparisons[[column]][compared_at]
@@ -561,9 +561,9 @@ number_verdicts <- function(rows) {
 #' Add the intervals that decide, and the verdict of each row
 #'
 #' All verdicts of a table share the error rate ALPHA (Bonferroni).  Planned interim analyses
-#' ("looks" in the plan) share it, too, if differences decide how many blocks are measured.  A row is equivalent if its interval for
-#' all verdicts lies within the margin.  It is different if the interval that also allows for the
-#' number of rows of its verdict lies outside of the margin.
+#' ("looks" in the plan) share it, too, if differences decide how many blocks are measured.  A row
+#' is equivalent if its interval for all verdicts lies within the margin.  It is different if the
+#' interval that also allows for the number of rows of its verdict lies outside of the margin.
 #'
 #' @param rows data frame: ratio, low, se, df, n, why
 #' @param groups number of the verdict that each row belongs to, from 1 without gaps, as
@@ -733,8 +733,8 @@ compare_disturbances <- function(results) {
 #'
 #' @param tidy tidy rows, as read_results returns them
 #' @return data frame, one row for each headline series: workload, title, series, blocks (number),
-#'   share (at least 0; NaN if the values do not vary) and p (of the F test of the blocks).  A series
-#'   with fewer than three blocks or two environments has no row; NULL if no series has one.
+#'   share (at least 0; NaN if the values do not vary) and p (of the F test of the blocks).  A
+#'   series with fewer than three blocks or two environments has no row; NULL if no series has one.
 #'   blocks.csv holds it
 estimate_block_share <- function(tidy) {
   headlines <- tidy[tidy$headline, ]

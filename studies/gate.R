@@ -19,7 +19,7 @@ BUDGETS <- 4
 # by_session: whether the numbers are of sessions.
 # compare: function of a number of blocks or sessions that returns their comparison, a row of
 # estimate_mean_ratio.
-# Returns a character vector: the verdict of the last analysis, and its number of blocks or sessions.
+# Returns a character vector: the last analysis's verdict, and its number of blocks or sessions.
 decide_by_looks <- function(looks, at_most, by_session, compare) {
   for (n in looks) {
     row <- cbind(series = "x", compare(n))

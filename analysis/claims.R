@@ -103,33 +103,45 @@ test_claim <- function(claim, published, values, context) {
     row[c("reason", "because")] <- untestable_parts[[1]][c("reason", "because")]
   }
   if (length(testable_parts) == 0) return(row)
-  inner <- stack_rows(lapply(testable_parts, estimate_claim_part, INNER_LEVEL))
-  # Any part outside contradicts the claim, so that the parts share the error rate (Bonferroni).
-  outer_level <- 1 - ALPHA / length(testable_parts)
-  outer <- stack_rows(lapply(testable_parts, estimate_claim_part, outer_level))
-  low_bounds <- vapply(testable_parts, function(part) part$bounds[[1]], 0)
-  high_bounds <- vapply(testable_parts, function(part) part$bounds[[2]], 0)
-  # A claim without a bound accepts all values on this side.
-  low_bounds[is.na(low_bounds)] <- 0
-  high_bounds[is.na(high_bounds)] <- Inf
-  # Exact values need no number of blocks.
-  n <- if (isTRUE(context$exact)) Inf else inner$n
-  judgement <- judge_parts(inner, outer, n, low_bounds, high_bounds)
+  judgement <- judge_claim_parts(testable_parts, isTRUE(context$exact))
   # Each later assignment overrules the earlier ones.
-  row$verdict <- if (all(judgement$within)) "reproduced" else "undecided"
+  row$verdict <- if (judgement$all_within) "reproduced" else "undecided"
   if (length(untestable_parts) > 0) row$verdict <- "tested in part"
-  if (any(judgement$outside)) row$verdict <- "contradicted"
-  part <- testable_parts[[judgement$decisive]]
-  is_within <- judgement$within[[judgement$decisive]]
-  estimate <- (if (is_within) inner else outer)[judgement$decisive, ]
+  if (judgement$any_outside) row$verdict <- "contradicted"
+  part <- judgement$part
   row[c("tolerance_low", "tolerance_high")] <- as.list(part$bounds)
   row[c("environment", "reference", "series")] <- part[c("environment", "reference", "series")]
-  row[c("n", "ratio", "low", "high")] <- estimate[c("n", "ratio", "low", "high")]
-  row$level <- if (is_within) INNER_LEVEL else outer_level
+  row[c("n", "ratio", "low", "high")] <- judgement$estimate[c("n", "ratio", "low", "high")]
+  row$level <- judgement$level
   row$parts <- length(testable_parts)
   # An original's own values, which are not paired, only have to agree with the wording of the
   # claim: their verdicts are not refined by the published value.
   add_published_verdict(row, part, refine = !isFALSE(context$paired))
+}
+
+# Judges by their intervals whether the parts of a claim lie within their tolerances.
+# parts: entries of list_claim_parts that can be tested, at least one.
+# is_exact: whether the values have no error, so that their number does not matter.
+# Returns a list: all_within and any_outside (logical), and of the part that decides: part, estimate
+# (its row of estimate_claim_part at `level`) and level (INNER_LEVEL if the part lies within its
+# tolerance, else the level at which a part lies outside).
+judge_claim_parts <- function(parts, is_exact) {
+  inner <- stack_rows(lapply(parts, estimate_claim_part, INNER_LEVEL))
+  # Any part outside contradicts the claim, so that the parts share the error rate (Bonferroni).
+  outer_level <- 1 - ALPHA / length(parts)
+  outer <- stack_rows(lapply(parts, estimate_claim_part, outer_level))
+  low_bounds <- vapply(parts, function(part) part$bounds[[1]], 0)
+  high_bounds <- vapply(parts, function(part) part$bounds[[2]], 0)
+  # A tolerance without a bound accepts all values on this side.
+  low_bounds[is.na(low_bounds)] <- 0
+  high_bounds[is.na(high_bounds)] <- Inf
+  n <- if (is_exact) Inf else inner$n
+  judgement <- judge_parts(inner, outer, n, low_bounds, high_bounds)
+  decisive <- judgement$decisive
+  is_within <- judgement$within[[decisive]]
+  list(all_within = all(judgement$within), any_outside = any(judgement$outside),
+       part = parts[[decisive]], estimate = (if (is_within) inner else outer)[decisive, ],
+       level = if (is_within) INNER_LEVEL else outer_level)
 }
 
 # Compares the deciding part of a claim with the published ratio, if there is one, and sets
@@ -171,7 +183,7 @@ make_claim_row <- function(claim, publications) {
 #' A bound of 1 means that the claim is about any difference; it becomes the smallest difference
 #' that matters (MARGIN).
 #'
-#' @param claim see test_claim
+#' @param claim entry of `claims` in published/claims.json
 #' @return numeric vector of the lower and the upper bound; NA for a bound that the claim does not
 #'   have
 read_tolerance <- function(claim) {
@@ -257,8 +269,8 @@ list_part_intervals <- function(claim, published, values, context) {
 # Lists the parts of one test of a claim, in the form of list_claim_parts but without bounds.
 # If the whole test is impossible, its only part is one that cannot be tested, with the first reason
 # that applies.  If some of its workloads broke a rule of their size, one such part stands for them.
-# claim: a claim in which the keys of the test have replaced its own.  published, values, context:
-# see test_claims.
+# claim: a claim in which the keys of the test have replaced its own.
+# published, values, context: parameters of test_claims.
 list_test_parts <- function(claim, published, values, context) {
   if (!is.null(claim$untestable)) {
     return(list(make_untestable_part(claim$untestable$reason, claim$untestable$because)))

@@ -285,7 +285,7 @@ make_axis_title <- function(rows) {
 #' Draw the ratios to native of a workload, block by block, with their means and 95 % intervals
 #'
 #' @param paper list of read_paper
-#' @param name of the workload
+#' @param name name of the workload
 #' @param figure entry of the workload's `figures` in the plan: kind, title, metric or metrics,
 #'   where, along, against, scale
 #' @return ggplot

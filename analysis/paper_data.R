@@ -14,7 +14,7 @@ PAPER_TEXT_COLUMNS <- c("workload", "metric", "question", "environment", "series
 #' Read a table of results that analysis/tables.R wrote
 #'
 #' @param name one of PAPER_TABLES
-#' @param folder of results
+#' @param folder path of results
 #' @return data frame; the tables comparisons, verdicts and choices get the column `outcome`
 read_result_table <- function(name, folder) {
   rows <- read_table(file.path(folder, paste0(name, ".csv")), PAPER_TEXT_COLUMNS)
@@ -27,7 +27,7 @@ read_result_table <- function(name, folder) {
 #' paper/report.Rmd and its sections use the entries by their names.  The tables that show series
 #' are changed by mark_broken_sizes, except `verdicts` and `claims`.
 #'
-#' @param folder of results: plan.json, plan.csv, records and all tables
+#' @param folder path of results: plan.json, plan.csv, records and all tables
 #' @param root folder of the project, with published data and the constants of emulated hosts
 #' @return list of read_results with
 #'   the tables of PAPER_TABLES, as read_result_table returns them;
@@ -414,7 +414,7 @@ group_workloads_by_question <- function(paper) {
 #' another metric with one point is left out.
 #'
 #' @param paper list of read_paper
-#' @param name of the workload
+#' @param name name of the workload
 #' @return list of figures in the form of the plan's `figures`; figures without rows are left out
 choose_figures <- function(paper, name) {
   declared <- paper$plan$workloads[[name]]$figures
@@ -435,9 +435,9 @@ choose_figures <- function(paper, name) {
 #' Select the rows of a table that a figure shows
 #'
 #' @param table data frame of summary or comparisons, of any workloads
-#' @param name of the workload
+#' @param name name of the workload
 #' @param figure entry of the workload's `figures` in the plan, which selects rows by its metrics
-#'   and its `where`, see is_selected
+#'   and its `where` (is_selected)
 #' @return rows of the table
 select_figure_rows <- function(table, name, figure) {
   rows <- table[table$workload == name, ]

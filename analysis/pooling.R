@@ -114,7 +114,7 @@ make_marks <- function(count) {
 }
 
 # Stops unless all sources have one scale, and equal layers for environments of one name.
-# sources: see read_sources.
+# sources: list of lists, the parameter of read_sources.
 require_same_setup <- function(sources) {
   names(sources) <- vapply(sources, `[[`, "", "name")
   # Stops if a source has another value than the first one.

@@ -104,8 +104,8 @@ list_differing_keys <- function(pair) {
 #'
 #' The scripts of this folder and the documents rely on the names of the entries.
 #'
-#' @param folder holds plan.json, plan.csv and raw/
-#' @param tables folder that holds tidy/ and laps/
+#' @param folder path of the folder that holds plan.json, plan.csv and raw/
+#' @param tables path of the folder that holds tidy/ and laps/
 #' @return list:
 #'   folder, plan;
 #'   environments, metrics (data frames in the plan's order);
@@ -133,9 +133,7 @@ read_results <- function(folder, tables = folder) {
   require_planned(rows, metrics, environments, folder)
   rows <- label_rows(rows, metrics, environments)
   rows$headline <- is_headline(rows, plan)
-  planned <- read_table(file.path(folder, "plan.csv"))
-  planned$log <- do.call(sprintf, c("results/raw/%s/%s/%s.log",
-                                    planned[c("environment", "workload", "repetition")]))
+  planned <- read_planned_cells(folder)
   records <- read_records(planned$log, folder)
   sessions <- assign_sessions(records)
   rows <- cbind(rows, get_run_times(rows, records),
@@ -146,12 +144,24 @@ read_results <- function(folder, tables = folder) {
   counts <- rows$counts == "yes"
   is_measured <- function(record) !record$environment %in% emulated_names
   sizes <- collect_size_rules(Filter(is_measured, records))
+  # The sizes of the scale "tiny" are made for tests.
   valid <- plan$scale != "tiny"
-  broken <- unique(sizes$workload[sizes$holds %in% FALSE])
+  invalid <- names(plan$workloads)
+  if (valid) invalid <- unique(sizes$workload[sizes$holds %in% FALSE])
   list(folder = folder, plan = plan, environments = environments, metrics = metrics, all = rows,
        planned = planned, tidy = rows[!is_emulated & counts, ],
        emulated = rows[is_emulated & counts, ], records = records, sessions = sessions,
-       valid = valid, sizes = sizes, invalid = if (valid) broken else names(plan$workloads))
+       valid = valid, sizes = sizes, invalid = invalid)
+}
+
+# Reads plan.csv, which has a row for each planned cell, and adds `log`: the path of the cell's log
+# in the project, for example "results/raw/native/stream/1.log".
+# folder: path of the results.
+read_planned_cells <- function(folder) {
+  planned <- read_table(file.path(folder, "plan.csv"))
+  planned$log <- do.call(sprintf, c("results/raw/%s/%s/%s.log",
+                                    planned[c("environment", "workload", "repetition")]))
+  planned
 }
 
 # Stops unless the plan has the metric and the environment of every row.
@@ -525,7 +535,7 @@ is_headline <- function(rows, plan) {
   headline
 }
 
-# Lists the headlines of a workload as selections, see is_selected.
+# Lists the headlines of a workload as selections in the form of is_selected.
 # entry: the workload's entry in the plan's `workloads`.
 list_headline_selections <- function(entry) {
   if (!is.null(entry$headline)) return(entry$headline)

@@ -22,7 +22,7 @@ read_reanalysis <- function(folder, published) {
 
 #' Read the printed values: Table I with its digits, and the values that were read off the figures
 #'
-#' @param folder of the printed values
+#' @param folder path of the printed values
 #' @return data frame, one row for each printed number: place, workload, environment, metric, unit,
 #'   columns of factors, statistic ("value", "mean", "sd", "min", "max" or "deviation_percent"), n
 #'   (number of values behind it), published (string with the printed digits), tolerance (half of
@@ -113,7 +113,7 @@ compare_printed_values <- function(printed, tidy) {
 }
 
 # Makes keys that are equal for printed and raw values of the same workload, metric and factors.
-# printed, tidy: see compare_printed_values.
+# printed, tidy: data frames of compare_printed_values.
 # Returns a list of printed and tidy: character vectors with a key for each row.
 make_common_keys <- function(printed, tidy) {
   columns <- c("workload", "metric", "factors")
@@ -299,7 +299,7 @@ tabulate_own_claims <- function(claims) {
 #' Draw a figure of the original again: printed values are circles, recomputed ones crosses
 #'
 #' @param differences table of compare_printed_values
-#' @param number of the figure in the original, which has printed values
+#' @param number the figure's number in the original, which has printed values
 #' @return ggplot, with a panel for each metric and unit
 draw_original_figure <- function(differences, number) {
   rows <- differences[differences$place == paste("Figure", number), ]

@@ -160,7 +160,7 @@ summarise_sessions <- function(values, sessions, machines) {
 
 # Estimates the mean over sessions that are nested in machines.
 # means: data frame of summarise_sessions, or NULL.
-# Returns a list of mean, se, df and holds (the scope, see compare_sessions), with next_se and
+# Returns a list of mean, se, df and holds (the scope of compare_sessions), with next_se and
 # next_df if pool_machines gives them; NULL if the sessions are too few or their means do not vary.
 estimate_mean_of_sessions <- function(means) {
   count <- NROW(means)
@@ -225,7 +225,7 @@ compute_intervals <- function(rows, level) {
 }
 
 # Returns a clause that explains why samples cannot have an interval; "" if they can.
-# samples, items, quantity: see estimate_difference.
+# samples, items, quantity: parameters of estimate_difference.
 explain_missing_interval <- function(samples, items, quantity) {
   if (min(lengths(samples)) < INTERVAL_BLOCKS) {
     return(paste("fewer than", INTERVAL_BLOCKS, items))
@@ -435,18 +435,18 @@ map_groups <- function(rows, keys, compute) {
 pair_runs <- function(rows, reference) {
   partners <- match(rows$repetition, reference$repetition)
   partners[!is_paired(rows, reference[partners, ])] <- NA
-  measured <- rows[!is.na(partners), ]
+  paired_rows <- rows[!is.na(partners), ]
   base <- reference[partners[!is.na(partners)], ]
-  is_same_kind <- measured$how == base$how
-  ratio <- measured$value / base$value * ifelse(is_same_kind, 1, measured$scale / base$scale)
-  measured$lap_scale[is_same_kind] <- list(1)
+  is_same_kind <- paired_rows$how == base$how
+  ratio <- paired_rows$value / base$value * ifelse(is_same_kind, 1, paired_rows$scale / base$scale)
+  paired_rows$lap_scale[is_same_kind] <- list(1)
   base$lap_scale[is_same_kind] <- list(1)
   robust <- mapply(function(laps, base_laps, scale, base_scale, ratio) {
     has_lap_pairs <- length(laps) > 1 && length(laps) == length(base_laps)
     if (!has_lap_pairs || anyNA(scale / base_scale)) return(ratio)
     compute_pseudomedian(laps / base_laps * (scale / base_scale))
-  }, measured$laps, base$laps, measured$lap_scale, base$lap_scale, ratio)
-  data.frame(measured[c("session", "machine", "repetition")], ratio = ratio,
+  }, paired_rows$laps, base$laps, paired_rows$lap_scale, base$lap_scale, ratio)
+  data.frame(paired_rows[c("session", "machine", "repetition")], ratio = ratio,
              robust = as.numeric(robust))
 }
 
@@ -611,7 +611,7 @@ add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, min_n = VERDI
 #'
 #' @param rows data frame of compare_with_native
 #' @param margin the smallest difference that matters
-#' @param looks as in add_verdicts
+#' @param looks number of analyses that share the error rate, the final one included
 #' @return data frame, one row for each workload and environment: workload, title, environment,
 #'   label, family, reference, margin, verdict, direction, more (the largest of its rows), and of
 #'   the series that decides: series, n, sessions, machines, holds, ratio, low, high (the interval
@@ -657,25 +657,27 @@ decide_workloads <- function(rows, margin = MARGIN, looks = 1) {
 #'   laps
 compare_stalls <- function(tidy) {
   rows <- tidy[tidy$headline, ]
-  # Returns how many laps of a cell stalled.  laps: rates if higher is better, else times.
+  # Returns how many laps of a cell stalled.
+  # laps: rates if `better` is "higher", else times.
   count_stalls <- function(laps, better) {
     times <- if (better == "higher") 1 / laps else laps
     sum(times > STALL * stats::median(times))
   }
   rows$lap_count <- lengths(rows$laps)
-  rows$stalled <- mapply(count_stalls, rows$laps, rows$better)
+  rows$stall_count <- mapply(count_stalls, rows$laps, rows$better)
   rows <- rows[rows$lap_count > 1, ]
   reference <- rows[rows$environment == NATIVE, ]
   make_block_keys <- function(rows) paste(make_keys(rows), rows$repetition)
   partners <- match(make_block_keys(rows), make_block_keys(reference))
   partners[!is_paired(rows, reference[partners, ])] <- NA
   base_laps <- ifelse(rows$how == "slices", rows$native_laps, reference$laps[partners])
-  rows$base_stalled <- mapply(count_stalls, base_laps, rows$better)
+  rows$base_stall_count <- mapply(count_stalls, base_laps, rows$better)
   rows$base_count <- lengths(base_laps)
   rows <- rows[rows$environment != NATIVE & !is.na(partners), ]
   if (nrow(rows) == 0) return(NULL)
   map_groups(rows, COMPARISON_KEYS, function(series) {
-    difference <- series$stalled / series$lap_count - series$base_stalled / series$base_count
+    base_shares <- series$base_stall_count / series$base_count
+    difference <- series$stall_count / series$lap_count - base_shares
     unequal_blocks <- sum(difference != 0)
     larger_blocks <- sum(difference > 0)
     p <- 1
@@ -683,8 +685,8 @@ compare_stalls <- function(tidy) {
       p <- stats::pbinom(larger_blocks - 1, unequal_blocks, 0.5, lower.tail = FALSE)
     }
     data.frame(reference = NATIVE, laps = sum(series$lap_count),
-               share = sum(series$stalled) / sum(series$lap_count),
-               reference_share = sum(series$base_stalled) / sum(series$base_count), p = p)
+               share = sum(series$stall_count) / sum(series$lap_count),
+               reference_share = sum(series$base_stall_count) / sum(series$base_count), p = p)
   })
 }
 

@@ -17,7 +17,7 @@ read_side <- function(entry) {
 }
 
 # Reads a session of a side.
-# folder: of results, with tidy/ and laps/.
+# folder: path of results, with tidy/ and laps/.
 # Returns the list of read_results with `image`: the facts of image.json, and the packages of
 # image-manifest.json, as far as these files exist.
 read_session <- function(folder) {
@@ -176,7 +176,7 @@ compare_two_sides <- function(first, second) {
 # Compares the runs of one series on two sides.
 # runs: list of two data frames of list_session_values.
 # is_cost: whether lower values are better.
-# by_session: whether the samples are sessions, see has_several_sessions.
+# by_session: whether the samples are sessions (has_several_sessions).
 # Returns the columns n_from to why of compare_sides, with n, se and df of the estimate that
 # decides.
 compare_series <- function(runs, is_cost, by_session) {
@@ -347,19 +347,19 @@ summarise_comparison <- function(rows, sides, effect) {
 # Returns a character vector, one element for each sentence.
 describe_outcome <- function(rows, sides, effect) {
   margin <- paste0(format(100 * effect), " %")
-  judged <- rows[rows$outcome != "no interval", ]
-  no_interval_count <- nrow(rows) - nrow(judged)
-  if (nrow(judged) == 0) {
+  rows_with_interval <- rows[rows$outcome != "no interval", ]
+  no_interval_count <- nrow(rows) - nrow(rows_with_interval)
+  if (nrow(rows_with_interval) == 0) {
     reason <- names(sort(-table(rows$why)))[[1]]
     return(paste0("Of ", no_interval_count, " rows none has an interval (most often: ", reason,
                   "): nothing can be said."))
   }
-  undecided_rows <- judged[judged$outcome == "undecided", ]
+  undecided_rows <- rows_with_interval[rows_with_interval$outcome == "undecided", ]
   unit <- if (has_several_sessions(sides)) "sessions" else "blocks"
   forecast <- describe_samples_needed(undecided_rows$more, unit)
-  undecided_count <- paste(nrow(undecided_rows), "of", nrow(judged), "undecided: ")
-  by_value <- judged$basis == BY_VALUE
-  if (nrow(undecided_rows) == nrow(judged)) {
+  undecided_count <- paste(nrow(undecided_rows), "of", nrow(rows_with_interval), "undecided: ")
+  by_value <- rows_with_interval$basis == BY_VALUE
+  if (nrow(undecided_rows) == nrow(rows_with_interval)) {
     text <- paste0(undecided_count, "nothing can be said of changes of more than ", margin, "; ",
                    forecast, ".")
   } else {
@@ -371,7 +371,7 @@ describe_outcome <- function(rows, sides, effect) {
               if (nrow(undecided_rows) > 0) paste0(undecided_count, forecast, "."))
   }
   c(text, if (no_interval_count > 0) paste0(no_interval_count, " more without an interval."),
-    if (any(by_value & judged$environment != NATIVE & !judged$emulated)) {
+    if (any(by_value & rows_with_interval$environment != NATIVE & !rows_with_interval$emulated)) {
       "Rows by value have no native on both sides: a slower host looks like a slower environment."
     })
 }
@@ -431,7 +431,8 @@ describe_side <- function(name, outcomes) {
   others <- c("equivalent", "undecided")
   counts <- c(table(factor(outcomes, OUTCOMES)))[c(differences, others)]
   if (sum(counts) == 0) return(paste(name, "has no series that can be compared"))
-  # Joins the outcomes that occur.  template: for sprintf; %1$d is a count and %2$s its outcome.
+  # Joins the outcomes that occur, for example "3 equivalent, 1 undecided".
+  # template: for sprintf; %1$d is a count and %2$s its outcome.
   join_counts <- function(outcomes, template, separator) {
     outcomes <- outcomes[counts[outcomes] > 0]
     paste(sprintf(template, counts[outcomes], outcomes), collapse = separator)

@@ -8,7 +8,7 @@
 source("studies/common.R")
 
 # Reads the performance of each headline series, environment and block in both kinds of runs.
-# folder: of results, whose tables exist.
+# folder: path of results, whose tables exist.
 # Returns tidy rows with slices and whole: the performance in runs in slices, and in whole runs.  A
 # block without one of the two is left out.
 read_both_ways <- function(folder) {

@@ -2,40 +2,41 @@
 
 #' Judge all budgets of a gate
 #'
-#' The data are judged at each of the planned looks, while they grow.  Over all looks, a budget that
-#' is exceeded passes with a probability of at most ALPHA.  The probability that any budget fails
-#' although all are kept is at most ALPHA, too.
+#' The data are judged at each planned interim analysis ("look"), while they grow.  Over all of
+#' them, a budget that is exceeded passes with a probability of at most ALPHA.  The probability that
+#' any budget fails although all are kept is at most ALPHA, too.
 #'
-#' @param request list, written by strata/gate/command.py: looks (the planned number), gate (the
-#'   number of budgets in the gate), sessions (folders of results, the last one measured now),
-#'   budgets (a list for each: environment, workload, metric or NULL, reference, at_most, baseline
-#'   (a list of folders), and blocks (how many of the last session count))
+#' @param request list, written by strata/gate/command.py: looks (the number of analyses, the final
+#'   one included), gate (the number of budgets in the gate), sessions (folders of results, the last
+#'   one measured now), budgets (a list for each: environment, workload, metric or NULL, reference,
+#'   at_most, baseline (a list of folders), and blocks (how many of the last session count))
 #' @return list with an entry of judge_budget for each budget, in their order
 #' @section Errors: a baseline has another scale than the sessions
 judge_budgets <- function(request) {
   folders <- unique(unlist(c(request$sessions, lapply(request$budgets, `[[`, "baseline"))))
   sessions <- lapply(stats::setNames(nm = folders), read_session)
-  current <- sessions[unlist(request$sessions)]
-  now <- current[[length(current)]]
+  sessions_here <- sessions[unlist(request$sessions)]
+  last_session <- sessions_here[[length(sessions_here)]]
   lapply(request$budgets, function(budget) {
-    if (budget$workload %in% now$invalid) {
+    if (budget$workload %in% last_session$invalid) {
       why <- "its sizes break a rule, or are those of tests: see docs/sizes.md"
       return(make_not_comparable_verdict(why))
     }
     by_session <- length(budget$baseline) > 0
     rows <- if (by_session) {
-      compare_with_baseline(sessions[unlist(budget$baseline)], current, budget)
+      compare_with_baseline(sessions[unlist(budget$baseline)], sessions_here, budget)
     } else {
-      compare_side_by_side(now, budget)
+      compare_side_by_side(last_session, budget)
     }
     if (is.null(rows)) {
       why <- paste0("no run of ", budget$workload, " in ", budget$environment,
                     " is paired with one in ", budget$reference)
       return(make_not_comparable_verdict(why))
     }
-    # Looks share the error rate; failures share it among the gate's budgets, too.
-    judge_budget(rows, budget$at_most, ALPHA / request$looks,
-                 ALPHA / request$looks / request$gate, by_session)
+    # The analyses share the error rate.  Only failures share it among the gate's budgets, too.
+    within_alpha <- ALPHA / request$looks
+    beyond_alpha <- ALPHA / request$looks / request$gate
+    judge_budget(rows, budget$at_most, within_alpha, beyond_alpha, by_session)
   })
 }
 
@@ -45,6 +46,8 @@ make_not_comparable_verdict <- function(why) list(verdict = "not comparable", wh
 
 # Selects the rows of a budget's workload and metric; if the budget names no metric, the headline
 # rows of its workload.
+# rows: data frame with workload, metric and headline.
+# budget: list of judge_budgets.
 select_budget_rows <- function(rows, budget) {
   rows <- rows[rows$workload == budget$workload, ]
   if (is.null(budget$metric)) rows[rows$headline, ] else rows[rows$metric == budget$metric, ]
@@ -59,8 +62,8 @@ select_budget_rows <- function(rows, budget) {
 #'   estimate_mean_ratio; NULL if there are no pairs
 compare_side_by_side <- function(session, budget) {
   rows <- select_budget_rows(session$tidy, budget)
-  # Repetitions number the blocks.  Later blocks count at the next look, which has its own share of
-  # the error rate.
+  # Repetitions number the blocks.  Later blocks count at the next analysis, which has its own share
+  # of the error rate.
   rows <- rows[rows$repetition <= budget$blocks, ]
   pairs <- pair_environments(rows[rows$environment == budget$environment, ],
                              rows[rows$environment == budget$reference, ])
@@ -70,19 +73,19 @@ compare_side_by_side <- function(session, budget) {
 
 #' Compare an environment's ratio to native with its ratio in a baseline, session by session
 #'
-#' @param baseline,current lists of sessions, each a list of read_session
+#' @param baseline,sessions_here lists of sessions, each a list of read_session
 #' @param budget see compare_side_by_side; `blocks` is not used
 #' @return data frame, one row for each series: series, ratio, low, high, why, n, se, df; NULL if no
 #'   series has a ratio to native on both sides
 #' @section Errors: the scales of the sessions differ
-compare_with_baseline <- function(baseline, current, budget) {
-  require_one_scale(c(baseline, current), c(rep("the baseline", length(baseline)),
-                                            rep("this run", length(current))))
+compare_with_baseline <- function(baseline, sessions_here, budget) {
+  require_one_scale(c(baseline, sessions_here), c(rep("the baseline", length(baseline)),
+                                            rep("this run", length(sessions_here))))
   # The names are for messages; source and sha256 describe archives, which a gate does not have.
   make_side <- function(name, sessions) {
     combine_sessions(sessions, list(name = name, source = "", sha256 = ""))
   }
-  rows <- compare_two_sides(make_side("baseline", baseline), make_side("now", current))
+  rows <- compare_two_sides(make_side("baseline", baseline), make_side("now", sessions_here))
   rows <- select_budget_rows(rows, budget)
   rows <- rows[rows$environment == budget$environment & rows$basis == BY_NATIVE, ]
   if (nrow(rows) > 0) cbind(rows["series"], get_decisive_estimates(rows), rows[c("n", "se", "df")])
@@ -95,7 +98,7 @@ compare_with_baseline <- function(baseline, current, budget) {
 #'
 #' @param rows data frame with at least one row: series, ratio (of performance), low, high, why, n,
 #'   se, df
-#' @param at_most the budget: the largest allowed loss of performance, as a share
+#' @param at_most the budget: the largest allowed loss of performance, as a share (above 0, below 1)
 #' @param within_alpha,beyond_alpha error rates of the verdicts "within" and "beyond"
 #' @param by_session whether the samples are sessions, not blocks
 #' @return list, whose keys strata/gate/reports.py reads: verdict ("within", "beyond", "undecided",
@@ -104,24 +107,25 @@ compare_with_baseline <- function(baseline, current, budget) {
 #'   high_all (the ends that decide), more (how many further blocks or sessions would decide; NA if
 #'   the budget is decided or no number is known); only verdict and why if it is not comparable
 judge_budget <- function(rows, at_most, within_alpha, beyond_alpha, by_session = FALSE) {
-  needed_samples <- if (by_session) INTERVAL_BLOCKS else VERDICT_BLOCKS
+  # Sessions are independent, and fewer of them are enough than of blocks.
+  min_samples <- if (by_session) INTERVAL_BLOCKS else VERDICT_BLOCKS
   # A one-sided test at alpha has an interval of the level 1 - 2 alpha.  One series is enough for
   # "beyond", so that the series share its error rate; "within" needs all of them.
   inner <- compute_intervals(rows, 1 - 2 * within_alpha)
   outer <- compute_intervals(rows, 1 - 2 * beyond_alpha / nrow(rows))
   # Any gain is within the budget.
-  judged <- judge_parts(inner, outer, rows$n, 1 - at_most, Inf, needed_samples)
-  verdict <- if (all(judged$within)) "within" else "undecided"
-  if (any(judged$outside)) verdict <- "beyond"
+  judgement <- judge_parts(inner, outer, rows$n, 1 - at_most, Inf, min_samples)
+  verdict <- if (all(judgement$within)) "within" else "undecided"
+  if (any(judgement$outside)) verdict <- "beyond"
   # A series that has enough samples and no interval would not get one by further samples.
-  why <- rows$why[rows$why != "" & rows$n >= needed_samples]
+  why <- rows$why[rows$why != "" & rows$n >= min_samples]
   if (verdict == "undecided" && length(why) > 0) return(make_not_comparable_verdict(why[[1]]))
   # More performance than native's is not a cost: it counts as none.
-  needed <- mapply(estimate_blocks_needed, pmin(rows$ratio, 1), rows$se * sqrt(rows$n), at_most,
-                   within_alpha)
+  total_samples <- mapply(estimate_blocks_needed, pmin(rows$ratio, 1), rows$se * sqrt(rows$n),
+                          at_most, within_alpha)
   more <- NA_real_
-  if (verdict == "undecided" && !anyNA(needed)) more <- max(needed - rows$n, 1)
-  decisive <- judged$decisive
+  if (verdict == "undecided" && !anyNA(total_samples)) more <- max(total_samples - rows$n, 1)
+  decisive <- judgement$decisive
   row <- rows[decisive, ]
   list(verdict = verdict, why = row$why, parts = nrow(rows), series = row$series, n = row$n,
        unit = if (by_session) "sessions" else "blocks", ratio = row$ratio, low = row$low,

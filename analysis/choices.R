@@ -24,8 +24,8 @@ find_choice_pairs <- function(plan) {
 
 # Finds the only choice in which two environments differ.
 # first, second: entries of the plan's `environments`.
-# Returns a list of choice and touches (see find_choice_pairs) and reversed (whether the first one
-# has the additional layer); NULL if they differ in no choice or in several.
+# Returns a list of choice and touches (columns of find_choice_pairs) and reversed (whether the
+# first one has the additional layer); NULL if they differ in no choice or in several.
 find_single_choice <- function(first, second) {
   stacks <- lapply(list(first$layers, second$layers), lapply, sort_options)
   if (length(stacks[[1]]) != length(stacks[[2]])) return(find_added_layer(stacks))
@@ -51,13 +51,15 @@ sort_options <- function(layer) {
 # stacks: list of two lists of layers, of different lengths.
 # Returns the list of find_single_choice; NULL if the stacks differ in more than one layer.
 find_added_layer <- function(stacks) {
-  sizes <- lengths(stacks)
-  shorter <- stacks[[which.min(sizes)]]
-  longer <- stacks[[which.max(sizes)]]
-  is_added <- function(i) identical(longer[-i], shorter)
-  added <- Filter(is_added, seq_along(longer))
-  if (length(added) == 0) return(NULL)
-  list(choice = names(longer[[added[[1]]]]), touches = "", reversed = sizes[[1]] > sizes[[2]])
+  layer_counts <- lengths(stacks)
+  shorter <- stacks[[which.min(layer_counts)]]
+  longer <- stacks[[which.max(layer_counts)]]
+  is_additional <- function(i) identical(longer[-i], shorter)
+  # Of two equal layers, one above the other, either may be the additional one.
+  positions <- Filter(is_additional, seq_along(longer))
+  if (length(positions) == 0) return(NULL)
+  list(choice = names(longer[[positions[[1]]]]), touches = "",
+       reversed = layer_counts[[1]] > layer_counts[[2]])
 }
 
 # Returns the name of the only option in which two layers differ; NULL if they differ in no option
@@ -66,14 +68,14 @@ find_added_layer <- function(stacks) {
 # An option that is a mapping of settings follows from the option that names them, and does not
 # count.  If it is the only difference, one of its settings is the choice.
 find_differing_option <- function(options) {
-  differing <- list_differing_keys(options)
+  keys <- list_differing_keys(options)
   has_settings <- function(key) {
     is_mapping <- function(value) is.list(value) && !is.null(names(value))
     any(vapply(options, function(side) is_mapping(side[[key]]), NA))
   }
-  choices <- Filter(Negate(has_settings), differing)
-  if (length(choices) == 0 && length(differing) == 1) {
-    choices <- list_differing_keys(lapply(options, `[[`, differing))
+  choices <- Filter(Negate(has_settings), keys)
+  if (length(choices) == 0 && length(keys) == 1) {
+    choices <- list_differing_keys(lapply(options, `[[`, keys))
   }
   if (length(choices) == 1) choices
 }
@@ -82,8 +84,8 @@ find_differing_option <- function(options) {
 #'
 #' Every choice can affect a workload that has a step in a fresh system.
 #'
-#' @param touches see find_choice_pairs: "network", "data" (where data are stored) or "", which
-#'   affects every workload
+#' @param touches column of find_choice_pairs: "network", "data" (where data are stored) or "",
+#'   which affects every workload
 #' @param workload entry of the plan's `workloads`
 #' @return logical; if FALSE, the comparison is a control
 can_affect <- function(touches, workload) {
@@ -110,15 +112,15 @@ compare_choices <- function(results) {
   pairs <- find_choice_pairs(results$plan)
   headlines <- results$tidy[results$tidy$headline, ]
   rows <- stack_rows(lapply(seq_len(NROW(pairs)), function(i) {
-    changed <- headlines[headlines$environment == pairs$environment[[i]], ]
-    base <- headlines[headlines$environment == pairs$base[[i]], ]
-    if (nrow(changed) == 0) return(NULL)
-    compared <- compare_environments(pair_environments(changed, base))
-    if (is.null(compared)) return(NULL)
-    is_affected <- vapply(results$plan$workloads[compared$workload], function(workload) {
+    rows <- headlines[headlines$environment == pairs$environment[[i]], ]
+    base_rows <- headlines[headlines$environment == pairs$base[[i]], ]
+    if (nrow(rows) == 0) return(NULL)
+    comparisons <- compare_environments(pair_environments(rows, base_rows))
+    if (is.null(comparisons)) return(NULL)
+    is_affected <- vapply(results$plan$workloads[comparisons$workload], function(workload) {
       can_affect(pairs$touches[[i]], workload)
     }, NA)
-    cbind(compared, choice = pairs$choice[[i]], control = ifelse(is_affected, "no", "yes"),
+    cbind(comparisons, choice = pairs$choice[[i]], control = ifelse(is_affected, "no", "yes"),
           family = ifelse(is_affected, "choices", "controls"))
   }))
   if (is.null(rows)) return(NULL)

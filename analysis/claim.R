@@ -2,7 +2,7 @@
 # Usage: claim.R RESULTS CLAIMS.json OUT.html WIDTH
 # Tests the claim in CLAIMS.json with RESULTS, whose tables exist: writes a page, and prints the
 # rows of the claim, with what would decide it, as JSON.
-# WIDTH: the half-width that is wanted instead, as a share, or NA.
+# WIDTH: the half-width to forecast instead of a verdict, as a share, or NA.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
@@ -13,8 +13,10 @@ load_files("read", "statistics", "claims", "forecast", "format", "markdown_table
 
 # Writes the page of a claim, and prints its rows as JSON.  strata/claim/command.py reads their
 # columns as keys, and takes the last row if there are two.
-# folder: of results.  claims: path of a file with one claim.  out: path of the page.  width: text
-# of the wanted relative half-width, or "NA".
+# folder: path of results.
+# claims: path of a file with one claim.
+# out: path of the page.
+# width: half-width to forecast, as a share, in digits; "NA" forecasts a verdict.
 write_claim_page <- function(folder, claims, out, width) {
   results <- read_results(folder)
   published <- jsonlite::read_json(claims)

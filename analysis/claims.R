@@ -15,11 +15,11 @@ INNER_LEVEL <- 1 - 2 * ALPHA
 #' @param values tidy rows: environment, workload, metric, columns of factors, series, better,
 #'   repetition, value
 #' @param context list about the values: invalid (workloads whose sizes answer no question); sockets
-#'   and processors (numbers; NA: not known); emulated (names of environments that were measured in
-#'   emulation only); otherwise (names of environments that a daemon or options make differ from the
-#'   environment of claims); paired (whether values are paired in blocks; by default TRUE) and exact
-#'   (whether values have no error, as printed ones; by default FALSE; only unpaired values may be
-#'   exact)
+#'   and processors (numbers of the machine; NA if no record has them); emulated (names of
+#'   environments that were measured in emulation only); otherwise (names of environments that a
+#'   daemon or options make differ from the environment of claims); paired (whether values are
+#'   paired in blocks; by default TRUE) and exact (whether values have no error, as printed ones; by
+#'   default FALSE; only unpaired values may be exact)
 #' @return data frame of make_claim_row, one row for each claim.  A claim about a product that
 #'   another environment stands for has a second row after it; strata/claim/command.py takes the
 #'   last row of a claim
@@ -37,6 +37,7 @@ test_claims <- function(published, values, context) {
 #' @return list, see `context` of test_claims; sockets is the largest number in any record
 make_claim_context <- function(results) {
   sockets <- lapply(results$records, function(record) record$observed$host$static$sockets)
+  # Records have "not available" where the host hides the number.
   sockets <- unlist(Filter(is.numeric, sockets))
   environments <- results$environments
   list(invalid = results$invalid, sockets = if (length(sockets) == 0) NA else max(sockets),
@@ -46,7 +47,7 @@ make_claim_context <- function(results) {
 }
 
 # Tests a claim about a product by the environments that stand for it (transfer_claim).
-# Arguments: see test_claim.
+# The arguments have the forms of test_claim.
 # Returns the row of test_claim, where `transferred` names the product; NULL if no environment
 # stands for it, or if no part can be tested.
 test_transferred_claim <- function(claim, published, values, context) {
@@ -73,8 +74,9 @@ transfer_claim <- function(claim, published) {
   for (name in names(products)) {
     published$environments[[name]]$measured_as <- products[[name]]$transferred$to
   }
-  origins <- vapply(products, function(product) product$transferred$from, "")
-  list(claim = claim, published = published, from = paste(unique(origins), collapse = ", "))
+  product_names <- vapply(products, function(product) product$transferred$from, "")
+  list(claim = claim, published = published,
+       from = paste(unique(product_names), collapse = ", "))
 }
 
 # Returns whether a part of list_claim_parts can be tested; make_untestable_part gives every other
@@ -95,41 +97,60 @@ is_testable <- function(part) is.null(part$reason)
 test_claim <- function(claim, published, values, context) {
   row <- make_claim_row(claim, published$publications)
   parts <- list_claim_parts(claim, published, values, context)
-  untested <- Filter(Negate(is_testable), parts)
-  tested <- Filter(is_testable, parts)
-  if (length(untested) > 0) row[c("reason", "because")] <- untested[[1]][c("reason", "because")]
-  if (length(tested) == 0) return(row)
-  inner <- stack_rows(lapply(tested, estimate_claim_part, INNER_LEVEL))
-  # Any part outside contradicts the claim, so that the parts share the error rate (Bonferroni).
-  outer_level <- 1 - ALPHA / length(tested)
-  outer <- stack_rows(lapply(tested, estimate_claim_part, outer_level))
-  low <- vapply(tested, function(part) part$bounds[[1]], 0)
-  high <- vapply(tested, function(part) part$bounds[[2]], 0)
-  low <- ifelse(is.na(low), 0, low)
-  high <- ifelse(is.na(high), Inf, high)
-  n <- if (isTRUE(context$exact)) Inf else inner$n
-  judged <- judge_parts(inner, outer, n, low, high)
-  row$verdict <- if (all(judged$within)) "reproduced" else "undecided"
-  if (length(untested) > 0) row$verdict <- "tested in part"
-  if (any(judged$outside)) row$verdict <- "contradicted"
-  part <- tested[[judged$decisive]]
-  is_within <- judged$within[[judged$decisive]]
-  shown <- (if (is_within) inner else outer)[judged$decisive, ]
+  untestable_parts <- Filter(Negate(is_testable), parts)
+  testable_parts <- Filter(is_testable, parts)
+  if (length(untestable_parts) > 0) {
+    row[c("reason", "because")] <- untestable_parts[[1]][c("reason", "because")]
+  }
+  if (length(testable_parts) == 0) return(row)
+  judgement <- judge_claim_parts(testable_parts, isTRUE(context$exact))
+  # Each later assignment overrules the earlier ones.
+  row$verdict <- if (judgement$all_within) "reproduced" else "undecided"
+  if (length(untestable_parts) > 0) row$verdict <- "tested in part"
+  if (judgement$any_outside) row$verdict <- "contradicted"
+  part <- judgement$part
   row[c("tolerance_low", "tolerance_high")] <- as.list(part$bounds)
   row[c("environment", "reference", "series")] <- part[c("environment", "reference", "series")]
-  row[c("n", "ratio", "low", "high")] <- shown[c("n", "ratio", "low", "high")]
-  row$level <- if (is_within) INNER_LEVEL else outer_level
-  row$parts <- length(tested)
+  row[c("n", "ratio", "low", "high")] <- judgement$estimate[c("n", "ratio", "low", "high")]
+  row$level <- judgement$level
+  row$parts <- length(testable_parts)
   # An original's own values, which are not paired, only have to agree with the wording of the
   # claim: their verdicts are not refined by the published value.
   add_published_verdict(row, part, refine = !isFALSE(context$paired))
 }
 
+# Judges by their intervals whether the parts of a claim lie within their tolerances.
+# parts: entries of list_claim_parts that can be tested, at least one.
+# is_exact: whether the values have no error, so that their number does not matter.
+# Returns a list: all_within and any_outside (logical), and of the part that decides: part, estimate
+# (its row of estimate_claim_part at `level`) and level (INNER_LEVEL if the part lies within its
+# tolerance, else the level at which a part lies outside).
+judge_claim_parts <- function(parts, is_exact) {
+  inner <- stack_rows(lapply(parts, estimate_claim_part, INNER_LEVEL))
+  # Any part outside contradicts the claim, so that the parts share the error rate (Bonferroni).
+  outer_level <- 1 - ALPHA / length(parts)
+  outer <- stack_rows(lapply(parts, estimate_claim_part, outer_level))
+  low_bounds <- vapply(parts, function(part) part$bounds[[1]], 0)
+  high_bounds <- vapply(parts, function(part) part$bounds[[2]], 0)
+  # A tolerance without a bound accepts all values on this side.
+  low_bounds[is.na(low_bounds)] <- 0
+  high_bounds[is.na(high_bounds)] <- Inf
+  n <- if (is_exact) Inf else inner$n
+  judgement <- judge_parts(inner, outer, n, low_bounds, high_bounds)
+  decisive <- judgement$decisive
+  is_within <- judgement$within[[decisive]]
+  list(all_within = all(judgement$within), any_outside = any(judgement$outside),
+       part = parts[[decisive]], estimate = (if (is_within) inner else outer)[decisive, ],
+       level = if (is_within) INNER_LEVEL else outer_level)
+}
+
 # Compares the deciding part of a claim with the published ratio, if there is one, and sets
 # against_published in the claim's row.
-# row: of make_claim_row.  part: of list_claim_parts.  refine: whether a difference from the
-# published ratio turns the verdict "reproduced" into "same direction" (if both ratios are on the
-# same side of 1) or "other size".
+# row: row of make_claim_row.
+# part: entry of list_claim_parts that can be tested.
+# refine: whether a difference from the published ratio turns the verdict "reproduced" into "same
+# direction" (if both ratios are on the same side of 1) or "other size".
+# Returns the row; it is unchanged if the published value is missing or not a ratio.
 add_published_verdict <- function(row, part, refine) {
   if (row$unit != "ratio" || is.na(row$published)) return(row)
   row$against_published <- compare_with_published(part, row$published)
@@ -142,7 +163,8 @@ add_published_verdict <- function(row, part, refine) {
 
 # Makes the row of a claim before it is tested.  Its columns are those of claims.csv, which
 # analysis/tables.R lists, too.
-# claim: see test_claim.  publications: the entry of this name in published/claims.json.
+# claim: entry of `claims` in published/claims.json.
+# publications: the entry of this name in published/claims.json.
 make_claim_row <- function(claim, publications) {
   bounds <- read_tolerance(claim)
   data.frame(
@@ -161,7 +183,7 @@ make_claim_row <- function(claim, publications) {
 #' A bound of 1 means that the claim is about any difference; it becomes the smallest difference
 #' that matters (MARGIN).
 #'
-#' @param claim see test_claim
+#' @param claim entry of `claims` in published/claims.json
 #' @return numeric vector of the lower and the upper bound; NA for a bound that the claim does not
 #'   have
 read_tolerance <- function(claim) {
@@ -173,22 +195,23 @@ read_tolerance <- function(claim) {
 
 # Returns "equal" if a part's ratio is within MARGIN of the published value, else "different" or
 # "undecided": the column against_published of claims.csv.
-# part: entry of list_claim_parts that can be tested.  value: the published ratio.
+# part: entry of list_claim_parts that can be tested.
+# value: the published ratio, above 0.
 compare_with_published <- function(part, value) {
   row <- estimate_claim_part(part, INNER_LEVEL, value)
   n <- if (isTRUE(part$exact)) Inf else row$n
-  judged <- judge_parts(row, row, n, 1 - MARGIN, 1 / (1 - MARGIN))
-  if (judged$within) return("equal")
-  if (judged$outside) "different" else "undecided"
+  judgement <- judge_parts(row, row, n, 1 - MARGIN, 1 / (1 - MARGIN))
+  if (judgement$within) return("equal")
+  if (judgement$outside) "different" else "undecided"
 }
 
-#' Estimate the ratio, difference or level that a part of a claim is about, with its interval
+#' Estimate the ratio, difference or mean that a part of a claim is about, with its interval
 #'
 #' @param part entry of list_claim_parts that can be tested
 #' @param level confidence level of the interval
 #' @param divisor number that the part's values are divided by, for a comparison with this number
 #' @return row of compare_sessions, or of compare_samples if runs are not paired; the interval of
-#'   exact values has no width.  `ratio` is a difference or a level if the claim is about one
+#'   exact values has no width.  `ratio` is a difference or a mean if the claim is about one
 estimate_claim_part <- function(part, level, divisor = 1) {
   if (!is.null(part$ratio)) {
     return(compare_sessions(part$ratio / divisor, part$session, part$machine, level))
@@ -228,15 +251,15 @@ list_claim_parts <- function(claim, published, values, context) {
 #' @return data frame, one row for each part that can be tested: environment, reference, series, n,
 #'   ratio, low, high, tolerance_low, tolerance_high; NULL if there are no such parts
 list_part_intervals <- function(claim, published, values, context) {
-  list_tested <- function(claim, published) {
+  list_testable_parts <- function(claim, published) {
     Filter(is_testable, list_claim_parts(claim, published, values, context))
   }
-  tested <- list_tested(claim, published)
+  parts <- list_testable_parts(claim, published)
   transferred <- transfer_claim(claim, published)
-  if (length(tested) == 0 && !is.null(transferred)) {
-    tested <- list_tested(transferred$claim, transferred$published)
+  if (length(parts) == 0 && !is.null(transferred)) {
+    parts <- list_testable_parts(transferred$claim, transferred$published)
   }
-  stack_rows(lapply(tested, function(part) {
+  stack_rows(lapply(parts, function(part) {
     row <- estimate_claim_part(part, INNER_LEVEL)[c("n", "ratio", "low", "high")]
     data.frame(part[c("environment", "reference", "series")], row,
                tolerance_low = part$bounds[[1]], tolerance_high = part$bounds[[2]])
@@ -246,8 +269,8 @@ list_part_intervals <- function(claim, published, values, context) {
 # Lists the parts of one test of a claim, in the form of list_claim_parts but without bounds.
 # If the whole test is impossible, its only part is one that cannot be tested, with the first reason
 # that applies.  If some of its workloads broke a rule of their size, one such part stands for them.
-# claim: a claim in which the keys of the test have replaced its own.  published, values, context:
-# see test_claims.
+# claim: a claim in which the keys of the test have replaced its own.
+# published, values, context: parameters of test_claims.
 list_test_parts <- function(claim, published, values, context) {
   if (!is.null(claim$untestable)) {
     return(list(make_untestable_part(claim$untestable$reason, claim$untestable$because)))
@@ -258,20 +281,20 @@ list_test_parts <- function(claim, published, values, context) {
     return(list(make_untestable_part("workload", claim$workload, " was not measured")))
   }
   is_invalid <- rows$workload %in% context$invalid
-  refused <- NULL
+  invalid_part <- NULL
   if (any(is_invalid)) {
     workload_names <- toString(unique(rows$workload[is_invalid]))
-    refused <- list(make_untestable_part("size", workload_names, " broke a rule of its size"))
+    invalid_part <- list(make_untestable_part("size", workload_names, " broke a rule of its size"))
   }
   rows <- rows[!is_invalid, ]
-  if (nrow(rows) == 0) return(refused)
+  if (nrow(rows) == 0) return(invalid_part)
   for (hardware in c("sockets", "processors")) {
-    needed <- claim[[hardware]] %or% 0
-    available <- context[[hardware]]
-    # A number that is not known (NA) counts as too small.
-    if (needed > 0 && !(available >= needed) %in% TRUE) {
-      return(list(make_untestable_part("hardware", "it needs ", needed, " ", hardware,
-                                       ", and here are ", available)))
+    min_count <- claim[[hardware]] %or% 0
+    count <- context[[hardware]]
+    # A count of NA, which no record has, is too small.
+    if (min_count > 0 && !(count >= min_count) %in% TRUE) {
+      return(list(make_untestable_part("hardware", "it needs ", min_count, " ", hardware,
+                                       ", and here are ", count)))
     }
   }
   if (!is.null(claim$metrics)) rows <- rows[rows$metric %in% unlist(claim$metrics), ]
@@ -280,48 +303,52 @@ list_test_parts <- function(claim, published, values, context) {
     return(list(make_untestable_part("metric", metrics, " was not measured")))
   }
   parts <- lapply(claim$pairs, list_pair_parts, claim, published, rows, context)
-  c(unlist(parts, recursive = FALSE), refused)
+  c(unlist(parts, recursive = FALSE), invalid_part)
 }
 
 # Makes a part of a claim that cannot be tested.
-# reason: a code, for which REASONS of analysis/markdown_tables.R has to have a text.
-# ...: texts, which are pasted into a clause that explains the reason.
+# reason: a code, for which REASONS of analysis/markdown_tables.R has to have a sentence.
+# ...: strings, which are pasted into a clause that explains the reason, for example "the workload
+# fio was not measured".
 make_untestable_part <- function(reason, ...) list(reason = reason, because = paste0(...))
 
 # Lists the parts of one pair of environments of a claim, in the form of list_test_parts.
-# pair: keys of two published environments, or of one if the claim is about a level.  claim,
-# published, context: see list_test_parts.  rows: tidy rows of the claim's workloads and metrics.
+# pair: keys of two published environments, or of one if the claim is about a mean ("level").
+# claim, published, context: have the forms of list_test_parts.
+# rows: tidy rows of the claim's workloads and metrics.
 list_pair_parts <- function(pair, claim, published, rows, context) {
   entries <- published$environments[unlist(pair)]
   environments <- vapply(entries, function(entry) {
     # Environments that a daemon or options changed count only for an entry with `options`.
-    excluded <- if (isTRUE(entry$options)) NULL else context$otherwise
-    measured <- intersect(unlist(entry$measured_as), setdiff(rows$environment, excluded))
-    if (length(measured) > 0) measured[[1]] else ""
+    ineligible <- if (isTRUE(entry$options)) NULL else context$otherwise
+    candidates <- intersect(unlist(entry$measured_as), setdiff(rows$environment, ineligible))
+    # The first of the environments that were measured stands for the published one.
+    if (length(candidates) > 0) candidates[[1]] else ""
   }, "")
   if (any(environments == "")) {
     return(list(explain_missing_environment(entries[environments == ""][[1]], context)))
   }
   # Series of the two environments match if all factors are equal except those that the entries set
   # for their environments.
-  differing <- unique(unlist(lapply(entries, function(entry) names(entry$factors))))
+  ignored_factors <- unique(unlist(lapply(entries, function(entry) names(entry$factors))))
   # Selects the rows of the pair's i-th environment, and adds the key by which series match.
   select_rows <- function(i) {
-    selected <- select_claimed_rows(rows, environments[[i]], claim$factors, entries[[i]]$factors)
-    equal <- setdiff(list_factor_columns(selected), paste0(FACTOR, differing))
-    selected$series_key <- make_keys(selected, c("workload", "metric", equal))
-    selected
+    claimed_rows <- select_claimed_rows(rows, environments[[i]], claim$factors,
+                                        entries[[i]]$factors)
+    columns <- setdiff(list_factor_columns(claimed_rows), paste0(FACTOR, ignored_factors))
+    claimed_rows$series_key <- make_keys(claimed_rows, c("workload", "metric", columns))
+    claimed_rows
   }
   first <- select_rows(1)
   second <- if (length(pair) > 1) select_rows(2) else first
-  common <- intersect(first$series_key, second$series_key)
-  if (length(common) == 0) {
+  common_keys <- intersect(first$series_key, second$series_key)
+  if (length(common_keys) == 0) {
     series <- paste(utils::head(unique(rows$series), 6), collapse = "; ")
     return(list(make_untestable_part("size", "its size or load was not measured, but: ", series)))
   }
   # A claim over all series has one part with all of them; otherwise each series is a part.
-  if (identical(claim$over, "all")) common <- list(common)
-  lapply(common, function(series_keys) {
+  if (identical(claim$over, "all")) common_keys <- list(common_keys)
+  lapply(common_keys, function(series_keys) {
     series_rows <- first[first$series_key %in% series_keys, ]
     reference_rows <- if (length(pair) > 1) second[second$series_key %in% series_keys, ]
     make_claim_part(claim, series_rows, reference_rows, context)
@@ -330,8 +357,8 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
 
 # Returns the part of make_untestable_part that says why an environment of a claim has no values
 # that count.
-# entry: the entry of the environment in `environments` of published/claims.json.  context: see
-# test_claims.
+# entry: the entry of the environment in `environments` of published/claims.json.
+# context: has the form of test_claims.
 explain_missing_environment <- function(entry, context) {
   measured_as <- unlist(entry$measured_as)
   if (any(measured_as %in% context$emulated)) {
@@ -347,9 +374,9 @@ explain_missing_environment <- function(entry, context) {
 }
 
 # Selects the tidy rows of an environment whose factors have the values of a claim.
-# claim_factors: the values for all environments of the claim.  environment_factors: those for this
-# environment, which replace the former for a factor of the same name.  Both are lists of one or
-# several allowed values, named by factors.
+# claim_factors: list, named by factors, of the allowed values in all environments of the claim.
+# environment_factors: list of the same form for this environment; its values replace those of
+# claim_factors for a factor of the same name.
 select_claimed_rows <- function(rows, environment, claim_factors, environment_factors) {
   factors <- c(claim_factors[setdiff(names(claim_factors), names(environment_factors))],
                environment_factors)
@@ -363,8 +390,8 @@ select_claimed_rows <- function(rows, environment, claim_factors, environment_fa
 # Makes a part of a claim that can be tested, in the form of list_claim_parts but without bounds.
 # claim: its `how` and `performance` are used.
 # rows, reference_rows: tidy rows of the two environments in matching series; reference_rows is NULL
-# if the claim is about a level, which is then the part's `ratio`.
-# context: see test_claims.
+# if the claim is about a mean ("level"); the part's `ratio` then holds the values.
+# context: has the form of test_claims.
 make_claim_part <- function(claim, rows, reference_rows, context) {
   part <- list(environment = rows$environment[[1]],
                reference = reference_rows$environment[[1]] %or% "",

@@ -13,13 +13,15 @@ load_files("read", "statistics", "testbeds", "format", "markdown_tables", "figur
 
 # Writes all files of a comparison into a folder.  strata/archive/compare.py writes the listing of
 # sides, and turns `outcome` of outcome.json into an exit status.
-# listing: path of SIDES.json.  out: path of the folder.  effect: the smallest difference that
-# matters, as a share (a number, or a text from the command line).
+# listing: path of SIDES.json.
+# out: path of the folder, which is created if it is missing.
+# effect: the smallest difference that matters, as a share (a number, or digits from the command
+# line).
 write_comparison <- function(listing, out, effect = MARGIN) {
   effect <- as.numeric(effect)
   sides <- lapply(jsonlite::read_json(listing), read_side)
   rows <- compare_sides(sides, effect)
-  origins <- compare_origins(sides)
+  origins <- list_provenance_differences(sides)
   outcome <- summarise_comparison(rows, sides, effect)
   dir.create(out, recursive = TRUE, showWarnings = FALSE)
   replace_table(file.path(out, "comparison.csv"), rows)

@@ -19,19 +19,19 @@ COST_PARTIES <- c("system", "client", "helpers", "machine")
 #'
 #' @param records list of records, of which `laps` and `costs` are read
 #' @return data frame, one row for each cell and kind of run: cell (the key of make_cell_keys), how
-#'   ("whole", "slices" …), elapsed_seconds and the quantities of each of COST_PARTIES, for example
+#'   ("whole" or "slices"), elapsed_seconds and the quantities of each of COST_PARTIES, for example
 #'   system.user_seconds; a sum is NA if a run lacks the quantity; NULL if no record has costs
 add_up_costs <- function(records) {
-  # Returns the quantities of a run as a numeric vector, for example named "system.user_seconds".
+  # Returns the quantities of a run as a numeric vector with names such as "system.user_seconds".
   read_counts <- function(run) {
     values <- unlist(run[c("elapsed_seconds", COST_PARTIES)])
     # "not available" becomes NA.
     stats::setNames(suppressWarnings(as.numeric(values)), names(values))
   }
   stack_rows(lapply(unname(records), function(record) {
-    is_counted <- vapply(record$laps, `[[`, NA, "counts")
-    left_out <- vapply(record$laps, `[[`, 0, "lap")[!is_counted]
-    runs <- Filter(function(run) !run$lap %in% left_out, record$costs)
+    is_valid <- vapply(record$laps, `[[`, NA, "counts")
+    invalid_laps <- vapply(record$laps, `[[`, 0, "lap")[!is_valid]
+    runs <- Filter(function(run) !run$lap %in% invalid_laps, record$costs)
     if (length(runs) == 0) return(NULL)
     stack_rows(lapply(split(runs, vapply(runs, `[[`, "", "how")), function(runs) {
       data.frame(cell = make_cell_keys(record), how = runs[[1]]$how,
@@ -40,7 +40,8 @@ add_up_costs <- function(records) {
   }))
 }
 
-# Makes a key for each cell, a text of its environment, workload and repetition.
+# Makes a key for each cell from its environment, workload and repetition, for example
+# "native stream 1".
 # rows: a record, or a list or data frame with these three columns.
 make_cell_keys <- function(rows) paste(rows$environment, rows$workload, rows$repetition)
 
@@ -55,11 +56,15 @@ make_cell_keys <- function(rows) paste(rows$environment, rows$workload, rows$rep
 compute_unit_seconds <- function(rows) {
   # OPS and UPS: operations and updates a second, with or without a prefix (GFLOPS, GUPS).
   is_rate <- rows$better == "higher" & grepl("(/s|/min|OPS|UPS)$", rows$unit)
+  # Other units give NA.
   unit_seconds <- c(s = 1, ms = 1e-3, us = 1e-6, ns = 1e-9, "s/GB" = 1)[rows$unit]
   is_time <- rows$better == "lower" & !rows$workload %in% rows$workload[is_rate] &
     !rows$metric %in% c("cpu", "user", "system")
   rate_seconds <- ifelse(grepl("/min$", rows$unit), 60, 1) / rows$value
-  unname(ifelse(is_rate, rate_seconds, ifelse(is_time, rows$value * unit_seconds, NA)))
+  seconds <- rep(NA_real_, nrow(rows))
+  seconds[is_time] <- unname(rows$value * unit_seconds)[is_time]
+  seconds[is_rate] <- rate_seconds[is_rate]
+  seconds
 }
 
 #' Compare the costs of each environment's and native's runs per unit of work, part by part
@@ -70,7 +75,7 @@ compute_unit_seconds <- function(rows) {
 #' @return data frame, written as costs.csv, a row for each comparison and part: the columns of the
 #'   comparison, part, native and value (the part's CPU seconds, seconds, bytes or number per unit
 #'   of work, in native and in the environment), share (the difference as a share of native's time
-#'   per unit of work; NA for parts that are no times); NULL if there are no costs or comparisons
+#'   per unit of work; NA for parts that are not times); NULL if there are no costs or comparisons
 compare_costs <- function(results, comparisons, pairs) {
   costs <- add_up_costs(results$records)
   if (is.null(costs) || is.null(comparisons)) return(NULL)
@@ -107,16 +112,17 @@ compare_costs <- function(results, comparisons, pairs) {
 
 #' Split the difference between two times per unit of work into its parts
 #'
-#' tabulate_costs has a column for most parts, by their names.
+#' tabulate_costs (markdown_tables.R) reads most parts by their names.
 #'
-#' @param native,costs sums of the quantities of add_up_costs, named as its columns, in native and
-#'   in the environment
-#' @param ratio of performance: the environment's time per unit of work is 1 / ratio of native's
+#' @param native,costs numeric vectors with the sums of the quantities of add_up_costs, named like
+#'   its columns, in native and in the environment
+#' @param ratio the environment's performance as a share of native's, above 0: the time per unit of
+#'   work is 1 / ratio of native's
 #' @return data frame: part ("time", the names of CPU_PARTS, "rest", "waiting", the names of
 #'   UNCOUNTED_PARTS), native and value (in native and in the environment, divided by native's time
 #'   for a unit of work), share (their difference as a share of that time; NA for counts).  The
-#'   shares of CPU times and of "waiting" add up to the share of "time".  NULL if the CPU time of a
-#'   system is not known
+#'   shares of CPU times and of "waiting" add up to the share of "time".  "rest" is at least 0.
+#'   NULL if a side lacks the CPU time of the system
 split_difference <- function(native, costs, ratio) {
   shares <- lapply(list(native, costs), function(sums) sums / sums[["elapsed_seconds"]])
   required <- c("system.user_seconds", "system.system_seconds")
@@ -129,15 +135,15 @@ split_difference <- function(native, costs, ratio) {
     uncounted <- stats::setNames(share[UNCOUNTED_PARTS], names(UNCOUNTED_PARTS))
     list(time = time, cpu = time * cpu, uncounted = time * uncounted)
   }, shares, c(1, 1 / ratio))
-  # A part that is not known on one side is in no sum.
-  counted <- !is.na(sides[[1]]$cpu + sides[[2]]$cpu)
+  # A part that one side lacks is in no sum.
+  is_on_both_sides <- !is.na(sides[[1]]$cpu + sides[[2]]$cpu)
   # The processors that native keeps busy at once, of which a unit of work takes all.
-  processors <- max(1, sum(sides[[1]]$cpu[counted]))
+  processors <- max(1, sum(sides[[1]]$cpu[is_on_both_sides]))
   columns <- lapply(sides, function(side) {
-    waiting <- side$time - sum(side$cpu[counted]) / processors
+    waiting <- side$time - sum(side$cpu[is_on_both_sides]) / processors
     c(time = side$time, side$cpu, waiting = waiting, side$uncounted)
   })
-  # In the order of the columns: time, CPU times, waiting, and counts, which are no times.
+  # In the order of the columns: time, CPU times, waiting, and counts, which are not times.
   divisors <- c(1, rep(processors, length(sides[[1]]$cpu)), 1, rep(NA, length(UNCOUNTED_PARTS)))
   data.frame(part = names(columns[[1]]), native = columns[[1]], value = columns[[2]],
              share = (columns[[2]] - columns[[1]]) / divisors, row.names = NULL)

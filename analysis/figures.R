@@ -1,5 +1,5 @@
-# Figures: a function for each, and one theme for all.  Heights are in inches.
-# `paper` is the list of read_paper, `figure` an entry of a workload's `figures` in the plan.
+# Figures of papers: a function for each, and one theme for all.  Heights are in inches.
+# `paper` is the list of read_paper, and `figure` an entry of a workload's `figures` in the plan.
 
 library(ggplot2)
 
@@ -38,7 +38,7 @@ choose_label_width <- function(columns) {
   if (columns > 6) 30 else 44
 }
 
-# Returns a function that wraps texts into lines of at most so many letters; ggplot uses it for
+# Returns a function that wraps strings into lines of at most `width` letters; ggplot uses it for
 # labels.
 make_text_wrapper <- function(width) function(texts) stringr::str_wrap(texts, width)
 
@@ -48,7 +48,7 @@ format_percent <- function(ratios) format(100 * ratios, trim = TRUE, drop0traili
 # Returns the limits of an axis, with a lower limit above 0 replaced by 0.
 include_zero <- function(limits) c(min(0, limits[1]), limits[2])
 
-# Returns the labels of environments by their names; NA for an unknown name.
+# Returns the labels of environments by their names; NA for a name that the plan does not have.
 # paper: list of read_paper.
 get_environment_labels <- function(paper, names) {
   paper$environments$label[match(names, paper$environments$environment)]
@@ -67,11 +67,11 @@ make_environment_scales <- function(paper) {
     stats::setNames(rep_len(values, length(environments)), environments)
   }
   shapes <- c(16, 17, 15, 18, 8, 3, 4, 1, 2)
-  shown <- intersect(environments, paper$measured$environment)
-  labels <- get_environment_labels(paper, shown)
-  list(scale_colour_manual(values = assign_values(COLOURS), labels = labels, breaks = shown),
-       scale_fill_manual(values = assign_values(COLOURS), labels = labels, breaks = shown),
-       scale_shape_manual(values = assign_values(shapes), labels = labels, breaks = shown),
+  breaks <- intersect(environments, paper$measured$environment)
+  labels <- get_environment_labels(paper, breaks)
+  list(scale_colour_manual(values = assign_values(COLOURS), labels = labels, breaks = breaks),
+       scale_fill_manual(values = assign_values(COLOURS), labels = labels, breaks = breaks),
+       scale_shape_manual(values = assign_values(shapes), labels = labels, breaks = breaks),
        guides(colour = guide_legend(ncol = count_legend_columns(paper)), fill = "none"))
 }
 
@@ -102,19 +102,22 @@ select_forest_verdicts <- function(paper) {
   rows <- inner_join(paper$decisions, workloads, by = "workload") |>
     omit_start_up() |>
     mutate(decisive = series)
-  renamed <- mark_broken_sizes(mutate(rows, series = paste0(title, " (", count, " series)")), paper)
-  mutate(rows, series = if_else(count > 1, renamed$series, series))
+  # `series` has the mark already; the title has to get it.
+  titles <- mutate(rows, series = paste0(title, " (", count, " series)")) |>
+    mark_broken_sizes(paper)
+  mutate(rows, series = if_else(count > 1, titles$series, series))
 }
 
 # Selects the published ratios of the series that decide, for the argument `published` of
 # draw_forest.  There are no rows if nothing was published.
-# paper: list of read_paper.  verdicts: rows of select_forest_verdicts.
+# paper: list of read_paper.
+# verdicts: rows of select_forest_verdicts.
 select_published_ratios <- function(paper, verdicts) {
   if (nrow(paper$published) == 0) return(tibble())
-  shown <- select(verdicts, workload, environment, decisive, shown = series)
-  inner_join(paper$published, shown,
+  labels <- select(verdicts, workload, environment, decisive, series_label = series)
+  inner_join(paper$published, labels,
              by = c("workload", "environment", series = "decisive")) |>
-    mutate(series = shown)
+    mutate(series = series_label)
 }
 
 #' Select the series of a figure of all comparisons
@@ -182,7 +185,7 @@ draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
 
 #' Write the caption of the figure on page 1
 #'
-#' It explains only the marks that the figure has.
+#' The caption explains only the marks that the figure has.
 #'
 #' @param paper list of read_paper
 #' @param verdicts rows of select_forest_verdicts
@@ -226,7 +229,7 @@ choose_ratio_breaks <- function(limits, count) {
 #' Compute the height of draw_forest's figure
 #'
 #' @param comparisons rows of draw_forest
-#' @return inches, the sum of the heights of axis and legend, of all rows, of the gaps between
+#' @return inches: the sum of the heights of axis and legend, of all rows, of the gaps between
 #'   workloads, and of the lines that the titles of more than three columns need
 compute_forest_height <- function(comparisons) {
   series <- unique(comparisons$series)
@@ -239,16 +242,16 @@ compute_forest_height <- function(comparisons) {
 
 # Names the panel of each row of a figure: by the metric if the figure has several, and by the
 # factors that differ between its rows.  Returns a factor with the panels in the order of the rows.
-# rows: of summary or comparisons.  along: name of the factor on the axis, which distinguishes no
-# panels; or NULL.
+# rows: rows of the table summary or comparisons.
+# along: name of the factor on the axis, which distinguishes no panels; or NULL.
 name_panels <- function(rows, along = NULL) {
   columns <- setdiff(list_factor_columns(rows), paste0(FACTOR, along))
-  differs <- vapply(columns, function(column) n_distinct(rows[[column]]) > 1, NA)
-  distinctive <- describe_factors(rows, columns[differs])
-  several_metrics <- n_distinct(rows$metric_label, rows$unit) > 1
-  metric <- if (several_metrics) paste0(rows$metric_label, " (", rows$unit, ")") else ""
-  separator <- ifelse(metric == "" | distinctive == "", "", ", ")
-  panel <- paste0(metric, separator, distinctive)
+  varies <- vapply(columns, function(column) n_distinct(rows[[column]]) > 1, NA)
+  factors <- describe_factors(rows, columns[varies])
+  has_several_metrics <- n_distinct(rows$metric_label, rows$unit) > 1
+  metric <- if (has_several_metrics) paste0(rows$metric_label, " (", rows$unit, ")") else ""
+  separator <- ifelse(metric == "" | factors == "", "", ", ")
+  panel <- paste0(metric, separator, factors)
   factor(panel, unique(panel))
 }
 
@@ -282,7 +285,7 @@ make_axis_title <- function(rows) {
 #' Draw the ratios to native of a workload, block by block, with their means and 95 % intervals
 #'
 #' @param paper list of read_paper
-#' @param name of the workload
+#' @param name name of the workload
 #' @param figure entry of the workload's `figures` in the plan: kind, title, metric or metrics,
 #'   where, along, against, scale
 #' @return ggplot

@@ -7,7 +7,7 @@ MAX_BLOCKS <- 1e6
 
 #' Forecast the half-width of a ratio's interval
 #'
-#' @param row of estimate_mean_ratio that has an interval
+#' @param row row of estimate_mean_ratio that has an interval
 #' @param n number of all blocks, those of `row` included
 #' @return half-width of the 95 % interval as a share of the ratio
 forecast_half_width <- function(row, n) {
@@ -15,19 +15,21 @@ forecast_half_width <- function(row, n) {
   sinh(stats::qt(1 - ALPHA / 2, forecast_df(row, n)) * scatter / sqrt(n))
 }
 
-# Forecasts the degrees of freedom of the interval of n blocks: at least 2, as in
-# estimate_standard_error.  The same share of them is taken to be independent as in `row`.
-# row: of estimate_mean_ratio with an interval.
+# Forecasts the degrees of freedom of the interval of n blocks: at least 2, like those of
+# estimate_standard_error.  The effective number of blocks is assumed to grow in proportion to n.
+# row: row of estimate_mean_ratio with an interval.
+# n: number of all blocks, those of `row` included.
 forecast_df <- function(row, n) {
-  # df has a lower limit, and may stand for more independent blocks than there are.
-  independent <- pmin(row$df + 1, (row$scatter / row$se) ^ 2)
-  pmax(n * independent / row$n - 1, 2)
+  # df is clamped at 2, so that df + 1 may exceed the effective number of blocks, which the standard
+  # error shows.
+  effective_n <- pmin(row$df + 1, (row$scatter / row$se) ^ 2)
+  pmax(n * effective_n / row$n - 1, 2)
 }
 
 #' Forecast how many blocks give a ratio's interval a half-width
 #'
-#' @param row of estimate_mean_ratio
-#' @param width relative half-width
+#' @param row row of estimate_mean_ratio
+#' @param width half-width of the 95 % interval, as a share of the ratio, above 0
 #' @return total number of blocks, at least INTERVAL_BLOCKS; NA if `row` has no interval, or if
 #'   MAX_BLOCKS are not enough
 forecast_blocks <- function(row, width) {
@@ -64,7 +66,7 @@ make_block_time_forecaster <- function(results) {
 #' Forecast how many more blocks would decide each headline ratio
 #'
 #' @param results list of read_results
-#' @param width wanted relative half-width of an interval
+#' @param width half-width that an interval shall have, as a share of the ratio
 #' @param budget seconds of a whole run, shared evenly by its workloads; NA if there is none
 #' @return data frame, one row for each ratio; NULL if there are no ratios.  strata/claim/outlook.py
 #'   reads its columns as keys:
@@ -79,9 +81,9 @@ forecast_ratios <- function(results, width, budget = NA) {
   if (is.null(rows)) return(NULL)
   rows <- rows[rows$headline, ]
   groups <- number_verdicts(rows)
-  verdicts <- max(groups, 0)
+  verdict_count <- max(groups, 0)
   # The error rate of each row: verdicts share ALPHA evenly, and so do the rows of a verdict.
-  outer_alpha <- ALPHA / (verdicts * tabulate(groups, verdicts)[groups])
+  outer_alpha <- ALPHA / (verdict_count * tabulate(groups, verdict_count)[groups])
   forecast_seconds <- make_block_time_forecaster(results)
   tidy <- results$tidy
   workload_budget <- budget / length(unique(tidy$workload))
@@ -110,10 +112,11 @@ forecast_ratios <- function(results, width, budget = NA) {
 #'
 #' @inheritParams test_claim
 #' @param forecast_seconds function of make_block_time_forecaster
-#' @param width relative half-width that every part shall have, whether or not it decides; NA: none
+#' @param width half-width that the interval of every part shall have, as a share of its ratio,
+#'   whether or not the part decides; NA if the verdict alone matters
 #' @return data frame of one row: more (further blocks that decide with the probability POWER, or
-#'   give the width; NA if not known, or if no number is enough) and seconds (of these blocks; NA if
-#'   not known)
+#'   give the width) and seconds (of these blocks).  Both are NA if no part can be tested, if a part
+#'   has no interval or if no number is enough; seconds is also NA if a cell was not measured
 forecast_claim <- function(claim, published, values, context, forecast_seconds, width = NA) {
   parts <- Filter(is_testable, list_claim_parts(claim, published, values, context))
   estimates <- stack_rows(lapply(parts, function(part) {
@@ -122,8 +125,8 @@ forecast_claim <- function(claim, published, values, context, forecast_seconds, 
     block_seconds <- forecast_seconds(environments, part$workload)
     if (!is.na(width)) {
       # Only rows of paired blocks have the scatter that the forecast of a width takes.
-      needed <- if (is.null(row$scatter)) NA_real_ else forecast_blocks(row, width)
-      more <- max(needed - row$n, 0)
+      total_blocks <- if (is.null(row$scatter)) NA_real_ else forecast_blocks(row, width)
+      more <- max(total_blocks - row$n, 0)
       return(data.frame(within = TRUE, more = more, seconds = more * block_seconds))
     }
     # A tolerance may begin at 0, which has no logarithm.
@@ -134,8 +137,9 @@ forecast_claim <- function(claim, published, values, context, forecast_seconds, 
     alpha <- if (is_within) ALPHA else ALPHA / length(parts) / 2
     # Within two bounds, two tests have to succeed.
     power <- if (is_within && all(is.finite(ends))) POWER_OF_TWO else POWER
-    needed <- estimate_blocks_at_distance(abs(distance), row$se * sqrt(row$n), alpha, power)
-    more <- max(needed - row$n, 1)
+    scatter <- row$se * sqrt(row$n)
+    total_blocks <- estimate_blocks_at_distance(abs(distance), scatter, alpha, power)
+    more <- max(total_blocks - row$n, 1)
     data.frame(within = is_within, more = more, seconds = more * block_seconds)
   }))
   if (is.null(estimates)) return(data.frame(more = NA_real_, seconds = NA_real_))
@@ -150,7 +154,7 @@ forecast_claim <- function(claim, published, values, context, forecast_seconds, 
 #'
 #' @param results list of read_results
 #' @param published list as in published/claims.json
-#' @param width see forecast_claim
+#' @param width half-width of intervals, as a share, or NA: the parameter of forecast_claim
 #' @return data frame of test_claims with more and seconds (see forecast_claim), which are NA for
 #'   claims that are decided or not tested.  strata/claim/ reads the columns as keys
 forecast_claims <- function(results, published, width = NA) {
@@ -163,9 +167,12 @@ forecast_claims <- function(results, published, width = NA) {
     }
     claim <- Find(function(claim) claim$id == rows$id[[i]], published$claims)
     # The second row of a claim is about the environment that stands for its product.
-    tested <- list(claim = claim, published = published)
-    if (rows$transferred[[i]] != "") tested <- transfer_claim(claim, published)
-    forecast_claim(tested$claim, tested$published, results$tidy, context, forecast_seconds, width)
+    if (rows$transferred[[i]] != "") {
+      transferred <- transfer_claim(claim, published)
+      claim <- transferred$claim
+      published <- transferred$published
+    }
+    forecast_claim(claim, published, results$tidy, context, forecast_seconds, width)
   })
   cbind(rows, stack_rows(forecasts))
 }

@@ -8,12 +8,13 @@ library(glue)
 SPACE <- "\u00a0"
 NO_VALUE <- "\u2014"
 
-#' Format a time with two digits, for example "22 s", "12 min" or "3.4 h"
+#' Format a time with two significant digits, for example "22 s", "12 min" or "3.4 h"
 #'
-#' @param seconds number; NA if it is not known
-#' @return character
+#' @param seconds one number, or NA
+#' @return string; "an unknown time" for NA
 format_time <- function(seconds) {
   if (is.na(seconds)) return("an unknown time")
+  # Up to 90 s and 90 min the smaller unit is used, so that two digits are precise enough.
   unit <- if (seconds < 90) "s" else if (seconds < 5400) "min" else "h"
   number <- signif(seconds / c(s = 1, min = 60, h = 3600)[[unit]], 2)
   paste0(format(number, big.mark = ",", scientific = FALSE), SPACE, unit)
@@ -58,9 +59,9 @@ escape_text <- function(texts) {
     latex <- STRAIGHT_QUOTES[mark]
     ifelse(is.na(latex), number, paste0("`", latex, "`{=latex}"))
   }
-  known <- !is.na(texts)
-  matches <- gregexpr(marks, texts[known], perl = TRUE)
-  regmatches(texts[known], matches) <- lapply(regmatches(texts[known], matches), escape_mark)
+  has_text <- !is.na(texts)
+  matches <- gregexpr(marks, texts[has_text], perl = TRUE)
+  regmatches(texts[has_text], matches) <- lapply(regmatches(texts[has_text], matches), escape_mark)
   # A number or letter and a dot at the start would begin a list.
   texts <- sub("^( *\\w+)[.]", "\\1&#46;", texts, perl = TRUE)
   # bookdown looks for "(#", "(ref:" and "@ref(" in the output of pandoc, where no escape is left.
@@ -96,7 +97,7 @@ convert_prose <- function(text) {
 
 # Turns the escaped marks of links and of emphasis back into marks.  Text within the marks stays
 # escaped.
-# texts: of escape_text; the patterns rely on the character references that it writes.
+# texts: strings of escape_text; the patterns rely on the character references that it writes.
 restore_marks <- function(texts) {
   label <- "&#91;((?:(?!&#9[13];).)+)&#93;"
   # Letters and signs of an address, some of them escaped.
@@ -145,10 +146,10 @@ format_margin <- function(margin) paste0(format(100 * margin), SPACE, "%")
 #'   does a half-width below 1/100,000 of the number
 #' @return character vector; NA gives NO_VALUE
 format_number <- function(numbers, half_width = NA) {
-  unknown <- is.na(half_width) | half_width < abs(numbers) / 1e5
-  # A number is shown up to the second digit of its uncertainty.  Without a known one this is a
-  # tenth of the number, which gives three digits.
-  uncertainty <- ifelse(unknown, abs(numbers) / 10, half_width)
+  lacks_uncertainty <- is.na(half_width) | half_width < abs(numbers) / 1e5
+  # A number is shown up to the second digit of its uncertainty.  Without one, a tenth of the number
+  # is taken, which gives three digits.
+  uncertainty <- ifelse(lacks_uncertainty, abs(numbers) / 10, half_width)
   # At most six digits after the decimal point.
   digits <- pmin(pmax(0, 1 - floor(log10(uncertainty))), 6)
   digits[!is.finite(digits)] <- 0
@@ -159,7 +160,8 @@ format_number <- function(numbers, half_width = NA) {
 
 # Formats ratios in per cent without the sign, with one decimal if the interval from low to high is
 # narrower than 0.03, else without one.
-# ratios, low, high: numeric vectors; low and high are NA if they are not known.
+# ratios, low, high: numeric vectors; low and high are NA if there is no interval.
+# Returns strings, for example "95" or "95.3".
 format_in_percent <- function(ratios, low, high) {
   digits <- ifelse(coalesce(high - low, 1) < 0.03, 1, 0)
   mapply(formatC, 100 * ratios, digits = digits, MoreArgs = list(format = "f"))
@@ -181,7 +183,7 @@ format_share_interval <- function(ratio, low, high) {
   ifelse(is.na(ratio), NO_VALUE, trimws(texts))
 }
 
-# Joins texts, each of them once, into an enumeration: "a, b and c".
+# Joins the distinct strings of a vector into an enumeration: "a, b and c".
 join_words <- function(texts) paste(knitr::combine_words(unique(texts), oxford_comma = FALSE))
 
 #' Join the distinct values of a fact in records into an enumeration
@@ -272,15 +274,15 @@ describe_tested_claims <- function(paper) {
   if (!paper$valid) return("No published claim is tested at these sizes.")
   count_verdicts <- function(...) sum(paper$claims$verdict %in% c(...))
   undecided <- count_verdicts("undecided", "tested in part")
-  differing <- count_verdicts("same direction", "other size")
+  other_sizes <- count_verdicts("same direction", "other size")
   size_clause <- ""
-  if (differing > 0) size_clause <- glue(", {differing} of another size than published")
-  untested <- count_verdicts("not tested")
-  untested_clause <- ""
-  if (untested > 0) untested_clause <- glue("; {untested} could not be tested")
+  if (other_sizes > 0) size_clause <- glue(", {other_sizes} of another size than published")
+  not_tested <- count_verdicts("not tested")
+  not_tested_clause <- ""
+  if (not_tested > 0) not_tested_clause <- glue("; {not_tested} could not be tested")
   glue("Of {nrow(paper$claims)} published claims, {count_verdicts('reproduced')} could be ",
        "reproduced, {count_verdicts('contradicted')} contradicted{size_clause} ",
-       "and {undecided} not decided{untested_clause}.")
+       "and {undecided} not decided{not_tested_clause}.")
 }
 
 #' Say which workloads broke a rule of their size, or that the scale is `tiny`, which breaks rules
@@ -312,20 +314,20 @@ describe_disturbance_kinds <- function(flags) {
 #' Say how many disturbed runs were measured again, and how many were kept
 #'
 #' @param runs rows of runs.csv, at least one of which was disturbed
-#' @return clause
+#' @return clause, for example "all were kept and marked"
 describe_disturbed_runs <- function(runs) {
-  kept <- runs$counts[runs$flags != ""] == "yes"
+  is_kept <- runs$counts[runs$flags != ""] == "yes"
   # A run that does not count was set aside by the plan, which added a block.
   fates <- c("set aside, each with its whole block, and measured again", "kept and marked")
-  counts <- c(sum(!kept), sum(kept))
+  counts <- c(sum(!is_kept), sum(is_kept))
   subjects <- if (all(counts > 0)) paste(counts, ifelse(counts == 1, "was", "were")) else "all were"
   paste(paste(subjects, fates)[counts > 0], collapse = ", ")
 }
 
 #' Say for which scope the intervals of a table or figure hold, for its caption
 #'
-#' @param rows data frame: low, holds, sessions, machines, see compare_sessions
-#' @return sentence; "" if no row has an interval
+#' @param rows data frame with columns of compare_sessions: low, holds, sessions, machines
+#' @return sentence, for example "Intervals hold within this session."; "" if no row has an interval
 describe_scope <- function(rows) {
   rows <- rows[!is.na(rows$low), ]
   if (nrow(rows) == 0) return("")
@@ -365,7 +367,7 @@ classify_outcomes <- function(rows) {
   factor(outcomes, OUTCOMES)
 }
 
-# The verdicts on tested claims, decided ones first.
+# The verdicts on tested claims, in the order of tables and figures.
 VERDICTS <- c("contradicted", "other size", "same direction", "reproduced", "undecided",
               "tested in part")
 
@@ -381,7 +383,8 @@ omit_start_up <- function(rows) {
 
 # Names the environments of one family: by their label if there is only one, else by the name of the
 # family.
-# rows: data frame of family and label, all of one family.  families: names, named by family.
+# rows: data frame of family and label, all of one family.
+# families: the names of families, named by family.
 name_family <- function(rows, families = FAMILIES) {
   labels <- unique(rows$label)
   if (length(labels) == 1) labels else families[[rows$family[[1]]]]
@@ -396,32 +399,37 @@ name_family <- function(rows, families = FAMILIES) {
 #'   the interval that decides; NA if there is none)
 #' @param verdicts rows of `decisions` of the family, one for each workload and environment
 #' @param share_of phrase that says what the shares are shares of, with a space before it; or ""
-#' @return clause
+#' @return clause, for example "containers cost at most 3 % of native's performance"
 describe_cost_range <- function(rows, verdicts, share_of = "") {
   name <- name_family(rows, vapply(FAMILIES, lower_first_letter, ""))
   is_plural <- n_distinct(rows$label) > 1
-  known <- !is.na(rows$low_all)
-  if (!any(known)) return(glue("what {name} {if (is_plural) 'cost' else 'costs'} is not known"))
-  end <- paste0(share_of, if (!all(known)) " where an interval is known")
-  # A cost is 1 - ratio, so that the highest ratio gives the lowest cost.
-  lowest <- 1 - max(rows$high_all[known])
-  highest <- 1 - min(rows$low_all[known])
-  if (highest <= 0) {
-    verb <- if (is_plural) "are" else "is"
-    return(glue("{name} {verb} faster by at least {format_rounded_share(-highest, floor)}{end}"))
+  has_interval <- !is.na(rows$low_all)
+  if (!any(has_interval)) {
+    return(glue("what {name} {if (is_plural) 'cost' else 'costs'} is not known"))
   }
-  upper <- format_rounded_share(highest, ceiling)
-  lower <- sub(paste0(SPACE, "%"), "", format_rounded_share(lowest, floor))
+  end <- paste0(share_of, if (!all(has_interval)) " where an interval is known")
+  # A cost is 1 - ratio, so that the highest ratio gives the lowest cost.
+  min_cost <- 1 - max(rows$high_all[has_interval])
+  max_cost <- 1 - min(rows$low_all[has_interval])
+  if (max_cost <= 0) {
+    verb <- if (is_plural) "are" else "is"
+    return(glue("{name} {verb} faster by at least {format_rounded_share(-max_cost, floor)}{end}"))
+  }
+  # Costs are rounded outward, so that the range stays true.
+  upper <- format_rounded_share(max_cost, ceiling)
+  lower <- sub(paste0(SPACE, "%"), "", format_rounded_share(min_cost, floor))
   between <- glue("between {lower} and {upper}")
   if (all(verdicts$outcome %in% c("undecided", "no interval"))) {
-    range <- if (lowest > 0) between else glue("nothing or up to {upper}")
+    range <- if (min_cost > 0) between else glue("nothing or up to {upper}")
     return(glue("{name} may cost {range}{end}"))
   }
-  range <- if (lowest > 0) between else glue("at most {upper}")
+  range <- if (min_cost > 0) between else glue("at most {upper}")
   glue("{name} {if (is_plural) 'cost' else 'costs'} {range}{end}")
 }
 
-# Formats a share in per cent, rounded to a whole per cent, or below 10 % to a tenth.
+# Formats a share in per cent, rounded to a whole per cent, or below 10 % to a tenth: 0.0312 gives
+# "3.1 %" with floor and "3.2 %" with ceiling.
+# share: one number.
 # round_units: floor or ceiling.
 format_rounded_share <- function(share, round_units) {
   digits <- if (abs(share) < 0.1) 1 else 0
@@ -435,7 +443,8 @@ format_rounded_share <- function(share, round_units) {
 #' Describe the verdicts of one family of environments
 #'
 #' @param rows verdicts of the family, one for each workload and environment
-#' @return sentence
+#' @return sentence, for example "Docker: of 4 workloads and environments, 1 slower (at worst 93 %
+#'   of native's performance) and 3 equivalent."
 describe_family_verdicts <- function(rows) {
   counts <- table(rows$outcome)
   # min and max warn if no row is slower or faster; the clause is then not shown.
@@ -449,8 +458,8 @@ describe_family_verdicts <- function(rows) {
     "no interval" = glue("{counts[['no interval']]} without an interval")
   )
   outcomes <- join_words(clauses[counts[names(clauses)] > 0])
-  compared <- format_count(nrow(rows), "workload and environment", "workloads and environments")
-  glue("{name_family(rows)}: of {compared}, {outcomes}.")
+  total <- format_count(nrow(rows), "workload and environment", "workloads and environments")
+  glue("{name_family(rows)}: of {total}, {outcomes}.")
 }
 
 #' Say how many runs form no ratio, since they were not measured together with native's run
@@ -458,12 +467,12 @@ describe_family_verdicts <- function(rows) {
 #' @param paper list of read_paper
 #' @return sentence, which follows the explanation in paper/report.Rmd; "" if there are no such runs
 describe_unpaired_runs <- function(paper) {
-  lost <- sum(paper$runs$paired %in% "no")
-  if (lost == 0) return("")
-  glue("That concerns {format_count(lost, 'run')} here.")
+  unpaired_runs <- sum(paper$runs$paired %in% "no")
+  if (unpaired_runs == 0) return("")
+  glue("That concerns {format_count(unpaired_runs, 'run')} here.")
 }
 
-#' Say how many sessions a paper rests on, and for what its intervals hold
+#' Say how many sessions a paper has, and for what its intervals hold
 #'
 #' @param paper list of read_paper
 #' @return sentences
@@ -484,13 +493,13 @@ describe_session_count <- function(paper) {
 #' @param paper list of read_paper
 #' @return sentence, marked as Markdown; "" without laps
 describe_robust_estimates <- function(paper) {
-  with_laps <- sum(lengths(paper$tidy$laps) > 1)
-  if (with_laps == 0 || nrow(paper$headlines) == 0) return("")
-  differing <- sum(paper$headlines$robust_differs == "yes")
-  if (differing == 0) {
+  has_laps <- any(lengths(paper$tidy$laps) > 1)
+  if (!has_laps || nrow(paper$headlines) == 0) return("")
+  difference_count <- sum(paper$headlines$robust_differs == "yes")
+  if (difference_count == 0) {
     return("No ratio differs from its robust estimate, the pseudomedian of the ratios of laps.")
   }
-  fill_markdown(paste("{differing} of {format_count(nrow(paper$headlines), 'ratio')}",
+  fill_markdown(paste("{difference_count} of {format_count(nrow(paper$headlines), 'ratio')}",
                       "differ from their robust estimate (Table \\@ref(tab:robust)): rare slow",
                       "laps move them."))
 }
@@ -500,15 +509,15 @@ describe_robust_estimates <- function(paper) {
 #' @param rows table `disturbances`, with a row of native; p is NA if nothing can be compared
 #' @return sentences; those that name environments are marked as Markdown
 describe_disturbances <- function(rows) {
-  compared <- filter(rows, !is.na(p))
+  tests <- filter(rows, !is.na(p))
   native <- filter(rows, environment == NATIVE)
   # The environments share the error rate (Bonferroni).
-  differing <- filter(compared, p < ALPHA / nrow(compared))
-  if (nrow(differing) == 0) {
+  differences <- filter(tests, p < ALPHA / nrow(tests))
+  if (nrow(differences) == 0) {
     return(paste("No environment\u2019s whole runs were seen to be disturbed in another share than",
                  "native\u2019s."))
   }
-  environments <- join_words(with(differing, glue("{label} ({disturbed} of {runs})")))
+  environments <- join_words(with(differences, glue("{label} ({disturbed} of {runs})")))
   fill_markdown(paste("Whole runs of {environments} were disturbed in another share than",
                       "native\u2019s ({native$disturbed} of {native$runs}): an environment may",
                       "itself make the machine do what laps are left out for."))
@@ -541,11 +550,13 @@ describe_workload_outcomes <- function(rows) {
 #' Name the environments in which the configuration leaves a workload out
 #'
 #' @param paper list of read_paper
-#' @param workload its name
+#' @param workload the workload's name
 #' @return sentence; "" if no environment leaves it out
 describe_omitted_environments <- function(paper, workload) {
-  without <- Filter(function(workloads) workload %in% unlist(workloads), paper$plan$leave_out)
-  labels <- paper$environments$label[paper$environments$environment %in% names(without)]
+  # `leave_out` has a list of workloads for each environment, by its name.
+  omits_workload <- function(workloads) workload %in% unlist(workloads)
+  environments <- names(Filter(omits_workload, paper$plan$leave_out))
+  labels <- paper$environments$label[paper$environments$environment %in% environments]
   if (length(labels) == 0) return("")
   glue("The experiment leaves it out in {join_words(labels)}.")
 }

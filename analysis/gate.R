@@ -13,7 +13,8 @@ load_files("read", "statistics", "testbeds", "budgets", "render")
 
 # Judges the budgets of a request, and writes the verdicts in the order of the budgets.
 # strata/gate/command.py writes the request, and reads the verdicts.
-# request: path of REQUEST.json.  out: path of OUT.json.
+# request: path of REQUEST.json.
+# out: path of OUT.json, which is replaced.
 write_verdicts <- function(request, out) {
   answer <- list(verdicts = judge_budgets(jsonlite::read_json(request)))
   replace_file(out, function(part) {

@@ -1,18 +1,19 @@
 # Tables of a paper: a function for the data frame of each, and format_table, which formats them as
-# Markdown.  pandoc makes LaTeX and HTML of the same Markdown.  Texts in tables are escaped unless
-# they are marked (format.R).
+# Markdown.  pandoc makes LaTeX and HTML of the same Markdown.  Strings in tables are escaped unless
+# mark_as_markdown (format.R) has marked them.
 
 #' Format a table with its caption as Markdown, in a chunk of knitr with a label
 #'
 #' Columns of numbers and shares are aligned at the right.  References in the text name the table
 #' tab:LABEL.
 #'
-#' @param table data frame of texts and numbers as readers see them, with the headings as names;
-#'   texts are escaped unless they are marked
+#' @param table data frame of strings and numbers as readers see them, with the headings as names;
+#'   strings are escaped unless they are marked
 #' @param caption Markdown of this project, which is not escaped
 #' @param runs whether the caption links to the table of runs, which only web pages have
 #' @return marked Markdown
 format_table <- function(table, caption, runs = FALSE) {
+  # Numbers have a sign and separators, and may be shares with a note after the per cent sign.
   is_numeric <- vapply(table, function(column) {
     all(grepl("^[-+\u2212]?[0-9.,]*(\u00a0%.*)?$", column))
   }, NA)
@@ -48,18 +49,18 @@ LINE_LETTERS <- 116L
 choose_column_widths <- function(table) {
   texts <- lapply(table, as.character)
   letters <- lapply(texts, function(column) pmax(nchar(column, "width"), 1L))
-  narrowest <- mapply(function(column, name) {
+  min_widths <- mapply(function(column, name) {
     max(nchar(unlist(strsplit(c(column, name), " ")), "width"))
   }, texts, names(texts))
-  widths <- pmax(vapply(letters, max, 1L, 1L), narrowest)
+  widths <- pmax(vapply(letters, max, 1L, 1L), min_widths)
   count_lines <- function(letters, width) ceiling(letters / width)
   lines <- Map(count_lines, letters, widths)
   # A column has a gap of two letters.  A table whose longest words do not fit stays too wide.
-  while (sum(widths + 2L) > LINE_LETTERS && any(widths > narrowest)) {
-    candidates <- which(widths > narrowest)
+  while (sum(widths + 2L) > LINE_LETTERS && any(widths > min_widths)) {
+    candidates <- which(widths > min_widths)
     table_lines <- vapply(candidates, function(i) {
-      narrowed <- c(lines[-i], list(count_lines(letters[[i]], widths[i] - 1L)))
-      sum(do.call(pmax, narrowed))
+      lines_of_columns <- c(lines[-i], list(count_lines(letters[[i]], widths[i] - 1L)))
+      sum(do.call(pmax, lines_of_columns))
     }, 0)
     best <- candidates[order(table_lines, -widths[candidates])[1]]
     widths[best] <- widths[best] - 1L
@@ -78,28 +79,34 @@ drop_empty_columns <- function(table) {
 #' @param paper list of read_paper
 #' @return data frame for format_table, a row for each environment of the plan, unavailable ones too
 tabulate_environments <- function(paper) {
-  # Returns the text of a key for each layer of an environment, from the outermost layer on.
-  get_texts <- function(layers, key) vapply(layers, function(layer) layer[[key]] %or% "", "")
-  get_innermost_text <- function(layers, key) utils::tail(c("", get_texts(layers, key)), 1)
+  # Returns the description under a key for each layer of an environment, from the outermost layer
+  # on; "" for a layer without it.
+  get_descriptions <- function(layers, key) {
+    vapply(layers, function(layer) layer[[key]] %or% "", "")
+  }
+  # Returns the description of the innermost layer; "" for an environment without layers.
+  get_innermost_description <- function(layers, key) {
+    utils::tail(c("", get_descriptions(layers, key)), 1)
+  }
   layers <- lapply(paper$plan$environments, `[[`, "descriptions")
-  described <- tibble(
+  descriptions <- tibble(
     environment = names(layers),
     isolated = vapply(layers, function(stack) {
-      paste(get_texts(stack, "title"), collapse = ", in it a ")
+      paste(get_descriptions(stack, "title"), collapse = ", in it a ")
     }, ""),
-    network = vapply(layers, get_innermost_text, "", "network"),
-    data = vapply(layers, get_innermost_text, "", "data")
+    network = vapply(layers, get_innermost_description, "", "network"),
+    data = vapply(layers, get_innermost_description, "", "data")
   )
   runs <- group_by(paper$runs, environment) |>
     summarise(counting = sum(counts == "yes"), all = n(), .groups = "drop")
-  described |>
+  descriptions |>
     left_join(paper$environments, by = "environment") |>
     left_join(runs, by = "environment") |>
     mutate(all = coalesce(all, 0L), counting = coalesce(counting, 0L),
-           shown = if_else(counting < all, paste(counting, "of", all, "count"), paste(all)),
-           shown = paste0(shown, if_else(emulated & !counterpart, " (emulated)", ""))) |>
+           run_counts = if_else(counting < all, paste(counting, "of", all, "count"), paste(all)),
+           run_counts = paste0(run_counts, if_else(emulated & !counterpart, " (emulated)", ""))) |>
     transmute(Environment = label, "Isolated by" = isolated, Network = network, Data = data,
-              Runs = if_else(available, shown, paste("not available:", reason)))
+              Runs = if_else(available, run_counts, paste("not available:", reason)))
 }
 
 # Parameters of workloads that papers do not show, since they are the same in all papers or concern
@@ -114,10 +121,11 @@ WAYS <- c(alone = "alone", laps = "whole", slices = "in slices",
 
 # Describes how the runs of a workload were taken, for example "4 laps; in slices: Docker; whole:
 # KVM".
-# paper: list of read_paper.  name: of the workload.
+# paper: list of read_paper.
+# name: name of the workload.
 describe_ways <- function(paper, name) {
   runs <- paper$runs[paper$runs$workload == name, ]
-  # Text after a comma compares the run with native's.
+  # What follows a comma in `how` compares the run with native's.
   ways <- WAYS[sub(",.*", "", runs$how)]
   labels <- vapply(split(runs$label, factor(ways, unique(ways))), function(labels) {
     join_words(intersect(paper$environments$label, labels))
@@ -149,13 +157,13 @@ tabulate_workloads <- function(paper) {
   }
   rows <- lapply(unique(paper$runs$workload), function(name) {
     workload <- paper$plan$workloads[[name]]
-    shown <- workload$parameters[setdiff(names(workload$parameters), HIDDEN_PARAMETERS)]
+    parameters <- workload$parameters[setdiff(names(workload$parameters), HIDDEN_PARAMETERS)]
     # A parameter of 1, such as one thread, tells a reader nothing.
-    shown <- Filter(function(value) !identical(value, 1L), shown)
-    shown <- shown[!grepl(HIDDEN_PARAMETER_NAMES, names(shown))]
-    values <- vapply(shown, format_parameter, "")
+    parameters <- Filter(function(value) !identical(value, 1L), parameters)
+    parameters <- parameters[!grepl(HIDDEN_PARAMETER_NAMES, names(parameters))]
+    values <- vapply(parameters, format_parameter, "")
     tibble(Workload = workload$title, Measures = workload$about,
-           Parameters = paste(gsub("_", " ", names(shown)), values, collapse = ", "),
+           Parameters = paste(gsub("_", " ", names(parameters)), values, collapse = ", "),
            "How it ran" = describe_ways(paper, name))
   })
   bind_rows(rows)
@@ -171,23 +179,24 @@ tabulate_sizes <- function(paper) {
   }
   # A source that is one lower-case word is a key of references.bib.
   source <- paper$sizes$source
-  cited <- if_else(grepl("^[a-z0-9]+$", source), paste0("[@", source, "]"), escape_text(source))
-  cited <- mark_as_markdown(cited)
+  is_key <- grepl("^[a-z0-9]+$", source)
+  citation <- mark_as_markdown(if_else(is_key, paste0("[@", source, "]"), escape_text(source)))
   titles <- vapply(paper$plan$workloads, `[[`, "", "title")
   paper$sizes |>
     mutate(title = unname(titles[workload]),
            note = if_else(unchecked == "", " ", paste0(" (not checked here: ", unchecked, ") "))) |>
     transmute(Workload = if_else(duplicated(title), "", title),
-              Rule = fill_markdown("{rule}{note}{cited}"),
+              Rule = fill_markdown("{rule}{note}{citation}"),
               "At least" = format_quantity(least), Here = format_quantity(value),
               Holds = case_when(unchecked != "" ~ NO_VALUE, is.na(holds) ~ "not known",
                                 holds ~ "yes", TRUE ~ "no\u2020"))
 }
 
-#' List the levels of the headline series by environment
+#' List the values of the headline series by environment
 #'
-#' Native has its mean with the standard deviation, as in Table I of the original.  Another
-#' environment has native's level times its ratio, with as many digits as its interval deserves.
+#' Native has its mean with the standard deviation, like Table I of the original.  Another
+#' environment has native's mean times its ratio (add_levels), rounded by the width of its interval
+#' (format_number).
 #'
 #' @param paper list of read_paper
 #' @return data frame for format_table, a row for each series and a column for each environment
@@ -221,8 +230,8 @@ tabulate_comparisons <- function(rows) {
 #' @return data frame for format_table, a row for each workload whose sizes are valid and each
 #'   environment, and a column for each margin
 tabulate_margins <- function(paper) {
-  shown <- filter(paper$decisions, !workload %in% paper$invalid)
-  # Formats minutes with two digits; "" if they are not known.
+  decisions <- filter(paper$decisions, !workload %in% paper$invalid)
+  # Formats minutes with two significant digits; "" for NA and infinity.
   format_minutes <- function(minutes) {
     text <- format(signif(minutes, 2), big.mark = ",", scientific = FALSE, trim = TRUE)
     if_else(is.finite(minutes), text, "")
@@ -232,7 +241,7 @@ tabulate_margins <- function(paper) {
            outcome = as.character(outcome)) |>
     tidyr::pivot_wider(id_cols = c(workload, environment), names_from = margin,
                        values_from = outcome)
-  left_join(shown, outcomes, by = c("workload", "environment")) |>
+  left_join(decisions, outcomes, by = c("workload", "environment")) |>
     transmute(Workload = if_else(duplicated(title), "", title), Environment = label,
               Blocks = n, "Decided by" = series,
               "Interval" = format_share_interval(ratio, low, high),
@@ -246,15 +255,15 @@ tabulate_margins <- function(paper) {
 #' @return data frame for format_table, a row for each headline series and environment in which it
 #'   is slower or faster than native and its costs are known; without rows if there are none
 tabulate_costs <- function(paper) {
-  differing <- filter(paper$headlines, outcome %in% c("slower", "faster"))
-  # Formats the sum of one or two parts for each row, for example "+3.1 %"; "" if a part is not
-  # known.  parts: numeric vector, or matrix with a column for each part.
+  differences <- filter(paper$headlines, outcome %in% c("slower", "faster"))
+  # Formats the sum of one or two parts for each row, for example "+3.1 %"; "" if a part is NA.
+  # parts: numeric vector, or matrix with a column for each part.
   format_change <- function(parts) {
     sums <- rowSums(as.matrix(parts))
     text <- sub("-", "\u2212", sprintf("%+.1f\u00a0%%", 100 * sums), fixed = TRUE)
     if_else(is.na(sums), "", text)
   }
-  rows <- semi_join(paper$costs, differing, by = c("series", "environment")) |>
+  rows <- semi_join(paper$costs, differences, by = c("series", "environment")) |>
     filter(part %in% c("time", names(CPU_PARTS), "rest", "waiting"))
   if (nrow(rows) == 0) return(tibble())
   tidyr::pivot_wider(rows, id_cols = c(series, label), names_from = part, values_from = share) |>
@@ -342,8 +351,8 @@ tabulate_claims <- function(claims) {
     drop_empty_columns()
 }
 
-# Why claims were not tested, by the codes in claims.csv: those of make_untestable_part (claims.R),
-# and the reasons of `untestable` in published/claims.json.
+# Sentences why claims were not tested, by the codes in claims.csv: the codes that claims.R gives
+# make_untestable_part, and the reasons of `untestable` in published/claims.json.
 REASONS <- c(statement = "It is not a statement about a measured difference between environments.",
              workload = "The workload was not measured.",
              environment = "An environment that it is about was not measured.",
@@ -425,8 +434,10 @@ HOST_FACTS <- c("cache_bytes", "governor", "turbo")
 #' @param records list of records; if their values differ, all are listed
 #' @return data frame for format_table: facts of the machine, then the rows of tabulate_engines
 tabulate_testbed <- function(records) {
-  # Returns the distinct values of a fact as text.  key: of TESTBED_FACTS.  get_side: function of a
-  # record's `observed` that returns the facts of the host, or those inside the environment.
+  # Returns the distinct values of a fact, for example "6.1; 6.8"; bytes are rounded to MiB.
+  # key: a name of TESTBED_FACTS.
+  # get_side: function of a record's `observed` that returns the facts of the host, or those inside
+  # the environment.
   join_values <- function(key, get_side) {
     values <- unlist(lapply(records, function(record) {
       value <- get_side(record$observed)[[key]] %or% "not available"
@@ -446,38 +457,40 @@ tabulate_testbed <- function(records) {
   bind_rows(facts, tabulate_engines(lapply(records, `[[`, "system")))
 }
 
-# Joins texts by commas, without NULL and "not available", which records have for unknown facts.
-join_known <- function(...) {
-  texts <- unlist(list(...))
-  paste(texts[texts != "not available"], collapse = ", ")
+# Joins strings by commas, without NULL and "not available", which records have where a host hides a
+# fact; "" if nothing is left.
+join_facts_present <- function(...) {
+  facts <- unlist(list(...))
+  paste(facts[facts != "not available"], collapse = ", ")
 }
 
 # The rows of tabulate_engines, by their headings: functions of the engine of one system (a record's
-# `docker` or `container`) that describe a fact of it; NULL or "" if there is nothing to say.
+# `docker` or `container`, which strata/environments/ writes) that describe a fact of the engine;
+# NULL or "" if the engine lacks it.
 # `network` is read by its whole name, since `$` would also match Podman's network_backend.  An
 # engine that is not Docker has a `program`.
 ENGINE_ROWS <- list(
   Docker = function(engine) if (is.null(engine$program)) engine$engine,
   gVisor = function(engine) {
     sandbox <- engine$sandbox
-    join_known(sandbox$version, if (!is.null(sandbox)) paste("platform", sandbox$platform))
+    join_facts_present(sandbox$version, if (!is.null(sandbox)) paste("platform", sandbox$platform))
   },
   "Other containers" = function(engine) {
     if (!is.null(engine$program)) paste(c(engine$program, engine$version), collapse = SPACE)
   },
   "Container programs" = function(engine) {
     if (!is.null(engine$program)) {
-      return(join_known(engine$runtime, engine$conmon, engine$network_backend))
+      return(join_facts_present(engine$runtime, engine$conmon, engine$network_backend))
     }
-    join_known(paste("containerd", engine$containerd), paste("runc", engine$runc))
+    join_facts_present(paste("containerd", engine$containerd), paste("runc", engine$runc))
   },
   "Container storage" = function(engine) {
-    join_known(engine$storage_driver, engine$backing_filesystem)
+    join_facts_present(engine$storage_driver, engine$backing_filesystem)
   },
   "Container logs" = function(engine) engine$log_driver,
   "Container control groups" = function(engine) {
     version <- engine$cgroup_version
-    join_known(engine$cgroup_driver, if (!is.null(version)) paste("version", version))
+    join_facts_present(engine$cgroup_driver, if (!is.null(version)) paste("version", version))
   },
   "Users in containers" = function(engine) engine$users,
   "Confined by" = function(engine) engine$security,
@@ -485,12 +498,12 @@ ENGINE_ROWS <- list(
     network <- engine[["network"]]
     if (is.null(network)) return(NULL)
     has_proxy <- network$docker_proxy == "runs" && network$ports != "docker-proxy alone"
-    join_known(network$ports, if (has_proxy) "docker-proxy beside it",
+    join_facts_present(network$ports, if (has_proxy) "docker-proxy beside it",
                if (!is.null(network$mtu)) paste("MTU", network$mtu))
   },
   Firewall = function(engine) {
     network <- engine[["network"]]
-    if (!is.null(network)) join_known(network$firewall, network$firewall_version)
+    if (!is.null(network)) join_facts_present(network$firewall, network$firewall_version)
   },
   "Firewall rules" = function(engine) engine[["network"]]$rules,
   "IP forwarding" = function(engine) engine[["network"]]$ip_forwarding,
@@ -504,7 +517,7 @@ ENGINE_ROWS <- list(
 tabulate_engines <- function(systems) {
   in_machine <- !vapply(systems, function(system) is.null(system$vm), NA)
   engines <- lapply(systems, function(system) system$docker %or% system$container)
-  # Returns the text of each of ENGINE_ROWS for some engines; different texts are joined.
+  # Returns for each of ENGINE_ROWS the distinct descriptions of some engines, joined by "; ".
   describe_engines <- function(engines) {
     engines <- Filter(Negate(is.null), engines)
     vapply(ENGINE_ROWS, function(describe) {
@@ -519,8 +532,8 @@ tabulate_engines <- function(systems) {
     filter(.data[["On the host"]] != "" | .data[["Inside the environments"]] != "")
 }
 
-# Formats distinct texts, in the order in which they first occur, with their counts: "slices (9);
-# alone (1)", or only "slices" if all texts are equal.
+# Formats distinct strings, in the order in which they first occur, with their counts: "slices (9);
+# alone (1)", or only "slices" if all strings are equal.
 format_text_counts <- function(texts) {
   counts <- table(factor(texts, unique(texts)))
   if (length(counts) == 1) return(names(counts))

@@ -2,7 +2,7 @@
 # Usage: outlook.R RESULTS TABLES WIDTH BUDGET
 # Prints as JSON what would decide the ratios and claims of RESULTS: {"ratios", "claims", "most"}.
 # strata/claim/outlook.py reads it.  TABLES holds tidy/ and laps/.
-# WIDTH: the half-width that is wanted, as a share.  BUDGET: seconds of a run, or NA.
+# WIDTH: the half-width to forecast, as a share.  BUDGET: seconds of a run, or NA.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
@@ -11,8 +11,10 @@ source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims", "forecast")
 
 # Prints the forecasts for ratios and claims (rows of forecast_ratios and forecast_claims) as JSON.
-# folder: of results.  tables: folder that holds tidy/ and laps/.  width: the wanted half-width, a
-# share as text.  budget: the seconds of a run as text, or "NA".
+# folder: path of results.
+# tables: path of the folder that holds tidy/ and laps/.
+# width: half-width to forecast, as a share, in digits.
+# budget: seconds of a run in digits, or "NA".
 print_outlook <- function(folder, tables, width, budget) {
   results <- read_results(folder, tables)
   # as.numeric warns of a budget "NA".

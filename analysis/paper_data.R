@@ -5,7 +5,7 @@ PAPER_TABLES <- c("summary", "comparisons", "ratios", "verdicts", "costs", "stal
                   "disturbances", "choices", "emulated", "claims", "blocks", "runs", "sessions",
                   "left_out")
 
-# Columns of these tables that hold texts, even if all their values look like numbers.
+# Columns of these tables that hold strings, even if all their values look like numbers.
 PAPER_TEXT_COLUMNS <- c("workload", "metric", "question", "environment", "series", "label", "title",
                         "flags", "unit", "why", "direction", "against_published", "because",
                         "transferred", "session", "machine", "holds", "kernel",
@@ -14,7 +14,7 @@ PAPER_TEXT_COLUMNS <- c("workload", "metric", "question", "environment", "series
 #' Read a table of results that analysis/tables.R wrote
 #'
 #' @param name one of PAPER_TABLES
-#' @param folder of results
+#' @param folder path of results
 #' @return data frame; the tables comparisons, verdicts and choices get the column `outcome`
 read_result_table <- function(name, folder) {
   rows <- read_table(file.path(folder, paste0(name, ".csv")), PAPER_TEXT_COLUMNS)
@@ -27,20 +27,20 @@ read_result_table <- function(name, folder) {
 #' paper/report.Rmd and its sections use the entries by their names.  The tables that show series
 #' are changed by mark_broken_sizes, except `verdicts` and `claims`.
 #'
-#' @param folder of results: plan.json, plan.csv, records and all tables
+#' @param folder path of results: plan.json, plan.csv, records and all tables
 #' @param root folder of the project, with published data and the constants of emulated hosts
 #' @return list of read_results with
 #'   the tables of PAPER_TABLES, as read_result_table returns them;
-#'   decisions (the verdicts at MARGIN, with `minutes`: how long the blocks take that would decide);
+#'   decisions (the verdicts at MARGIN, with `minutes`: the time of the blocks that would decide);
 #'   headlines (the headline comparisons);
 #'   measured (environments whose values count and are not emulated);
 #'   missing (data frame of count_missing_runs);
 #'   originals (names of the measured workloads that published claims are about);
 #'   publications (titles of these claims' publications, named by their keys);
 #'   catalogue (list of read_published);
-#'   statements (data frame of join_statements; NULL if the claims are no statements of today);
+#'   statements (data frame of join_statements; NULL if the claims are not statements of today);
 #'   published (table of read_published_ratios), facts (list of collect_run_facts);
-#'   mark (text for every page if the host was emulated or the sizes are tiny; else "")
+#'   mark (sentence for every page if the host was emulated or the sizes are tiny; else "")
 read_paper <- function(folder, root) {
   results <- read_results(folder)
   paper <- results
@@ -49,9 +49,9 @@ read_paper <- function(folder, root) {
   paper$headlines <- filter(paper$comparisons, headline == "yes")
   paper$measured <- filter(paper$environments, environment %in% paper$tidy$environment)
   paper$missing <- count_missing_runs(paper)
-  marked <- c("tidy", "summary", "comparisons", "ratios", "choices", "headlines", "decisions",
-              "costs", "blocks")
-  paper[marked] <- lapply(paper[marked], mark_broken_sizes, paper)
+  tables_with_series <- c("tidy", "summary", "comparisons", "ratios", "choices", "headlines",
+                          "decisions", "costs", "blocks")
+  paper[tables_with_series] <- lapply(paper[tables_with_series], mark_broken_sizes, paper)
   paper$catalogue <- read_published(folder, root)
   paper$statements <- join_statements(paper$claims, paper$catalogue) |>
     add_decision_forecasts(results, paper$catalogue)
@@ -72,9 +72,11 @@ read_paper <- function(folder, root) {
 }
 
 # Adds the column `minutes` to decisions: the time of the further blocks that a verdict would take
-# (column `more`), each with a run in the environment and one in its reference.  It is NA if `more`
-# is.
-# decisions: rows of verdicts.csv.  paper: list with `runs`, the rows of runs.csv.
+# (column `more`), each with a run in the environment and one in its reference.  A run is assumed to
+# take the median time of its workload's runs in the environment.  `minutes` is NA if `more` is, or
+# if an environment has no runs.
+# decisions: rows of verdicts.csv.
+# paper: list with `runs`, the rows of runs.csv.
 add_minutes_needed <- function(decisions, paper) {
   seconds <- tapply(paper$runs$seconds, paste(paper$runs$environment, paper$runs$workload),
                     stats::median)
@@ -107,7 +109,8 @@ count_missing_runs <- function(paper) {
 # Adds a dagger to `series` in the rows whose workload broke a rule of its size, which
 # describe_broken_sizes explains.  At the scale `tiny` the rows do not change, since every page has
 # paper$mark.
-# rows: data frame of workload and series.  paper: list of read_paper.
+# rows: data frame of workload and series.
+# paper: list of read_paper.
 mark_broken_sizes <- function(rows, paper) {
   if (!paper$valid) return(rows)
   mutate(rows, series = paste0(series, if_else(workload %in% paper$invalid, "\u2020", "")))
@@ -124,9 +127,10 @@ find_original_workloads <- function(catalogue, workloads) {
   list_measured_workloads <- function(claim) {
     intersect(unlist(catalogue$workload_groups[[claim$workload]] %or% claim$workload), workloads)
   }
-  measured <- lapply(catalogue$claims, list_measured_workloads)
-  keys <- unique(vapply(catalogue$claims[lengths(measured) > 0], `[[`, "", "publication"))
-  list(intersect(workloads, unlist(measured)),
+  workloads_of_claims <- lapply(catalogue$claims, list_measured_workloads)
+  claims <- catalogue$claims[lengths(workloads_of_claims) > 0]
+  keys <- unique(vapply(claims, `[[`, "", "publication"))
+  list(intersect(workloads, unlist(workloads_of_claims)),
        vapply(catalogue$publications[keys], `[[`, "", "title"))
 }
 
@@ -172,7 +176,8 @@ add_decision_forecasts <- function(statements, results, catalogue) {
   # A claim has a second row if another product stands in for its own: `transferred` names it.
   forecasts <- forecast_claims(results, catalogue)[c("id", "transferred", "more", "seconds")]
   forecast_block_seconds <- make_block_time_forecaster(results)
-  # Describes the forecast for one statement; the arguments are columns of its row.
+  # Describes the forecast for one statement, for example "about 40 more blocks, in 3.4 h, would
+  # decide it".  The arguments are columns of its row.
   describe_forecast <- function(n, more, seconds, environment, reference, workload) {
     missing_blocks <- VERDICT_BLOCKS - n
     if (missing_blocks > 0) {
@@ -196,15 +201,17 @@ add_decision_forecasts <- function(statements, results, catalogue) {
 
 #' Read the ratios to native in the original's Table I (ibm-table1.json)
 #'
-#' @param folder of published data
+#' @param folder path of the published data
 #' @param catalogue list as in published/claims.json
-#' @param headlines headline comparisons
+#' @param headlines headline rows of the table of comparisons
 #' @return data frame, one row for each headline series and environment that the table has too:
 #'   workload, metric, environment, published_ratio (performance as a share of native's), series,
 #'   label
 read_published_ratios <- function(folder, catalogue, headlines) {
   environments <- catalogue$environments
-  # Reads the ratio of one environment in a row of the file.  name: of the environment there.
+  # Reads the ratio of one environment in a row of the file.
+  # row: an entry of `rows`.
+  # name: the environment's name in the file.
   read_ratio <- function(row, name) {
     ratio <- as.numeric(row$values[[name]]$mean) / as.numeric(row$values$native$mean)
     # The first of the environments that an original one is measured as stands for it.
@@ -234,7 +241,8 @@ read_published_ratios <- function(folder, catalogue, headlines) {
 collect_run_facts <- function(paper) {
   records <- paper$records
   hosts <- lapply(records, function(record) record$observed$host)
-  # Lists the distinct known values of a fact of the hosts.
+  # Lists the distinct values of a fact of the hosts; records have "not available" where it is
+  # hidden.
   list_host_facts <- function(key) {
     setdiff(unlist(lapply(hosts, function(host) host$static[[key]])), "not available")
   }
@@ -254,7 +262,7 @@ collect_run_facts <- function(paper) {
     boots = length(list_node_facts("boot")),
     cpus = machine$cpus, mask = mask, memory = round(machine$memory_bytes / 2^30),
     guest = "guest of a hypervisor" %in% list_host_facts("virtualization"),
-    # A share that the kernel did not give is the text "not available".
+    # A share that the kernel did not give is "not available", which becomes NA.
     steal = suppressWarnings(as.numeric(steal)),
     days = if (length(started) > 0) unique(substr(range(started), 1, 10)) else "",
     disturbed = sum(paper$runs$flags != ""),
@@ -269,7 +277,8 @@ collect_run_facts <- function(paper) {
 }
 
 # Lists the names of an environment's layers, from the outermost to the innermost.
-# plan: contents of plan.json.  environment: its name.
+# plan: contents of plan.json.
+# environment: name of the environment.
 list_layers <- function(plan, environment) {
   as.character(unlist(lapply(plan$environments[[environment]]$layers, names)))
 }
@@ -278,9 +287,12 @@ list_layers <- function(plan, environment) {
 # value "client".
 # workload: an entry of the plan's `workloads`.
 has_client <- function(workload) {
-  values <- unlist(workload$cell)
-  # unlist names a value by the keys that lead to it; it numbers equal keys.
-  any(values == "client" & grepl("(^|[.])at[0-9]*$", names(values)))
+  # Returns whether a list, or any list in it, has the key `at` with the value "client".
+  is_at_client <- function(entry) {
+    if (!is.list(entry)) return(FALSE)
+    identical(entry[["at"]], "client") || any(vapply(entry, is_at_client, NA))
+  }
+  is_at_client(workload$cell)
 }
 
 #' Say whether the plan was sealed before the first run, and whether it was kept
@@ -288,12 +300,13 @@ has_client <- function(workload) {
 #' @param plan contents of plan.json
 #' @return sentence
 describe_seal <- function(plan) {
-  sealed <- plan$sealed
-  if (is.null(sealed)) return("Its plan was not sealed before the first run.")
+  seal <- plan$sealed
+  if (is.null(seal)) return("Its plan was not sealed before the first run.")
   clause <- "was changed since, so that this is another one"
-  if (isTRUE(sealed$kept)) clause <- "was kept"
-  glue("Its plan was sealed before the first run ({substr(sealed$at, 1, 10)}, SHA-256 ",
-       "{substr(sealed$sha256, 1, 16)}), and {clause}.")
+  if (isTRUE(seal$kept)) clause <- "was kept"
+  # The date of the seal, and enough of the digest to recognise it.
+  glue("Its plan was sealed before the first run ({substr(seal$at, 1, 10)}, SHA-256 ",
+       "{substr(seal$sha256, 1, 16)}), and {clause}.")
 }
 
 #' Make the title of a paper
@@ -302,7 +315,7 @@ describe_seal <- function(plan) {
 #' workloads and of the kinds of environments that were measured.
 #'
 #' @param paper list of read_paper
-#' @return text
+#' @return string, for example "What Does It Cost to Run STREAM in Containers?"
 make_paper_title <- function(paper) {
   if (!is.null(paper$plan$title)) return(paper$plan$title)
   families <- unique(paper$measured$family)
@@ -401,7 +414,7 @@ group_workloads_by_question <- function(paper) {
 #' another metric with one point is left out.
 #'
 #' @param paper list of read_paper
-#' @param name of the workload
+#' @param name name of the workload
 #' @return list of figures in the form of the plan's `figures`; figures without rows are left out
 choose_figures <- function(paper, name) {
   declared <- paper$plan$workloads[[name]]$figures
@@ -422,9 +435,9 @@ choose_figures <- function(paper, name) {
 #' Select the rows of a table that a figure shows
 #'
 #' @param table data frame of summary or comparisons, of any workloads
-#' @param name of the workload
+#' @param name name of the workload
 #' @param figure entry of the workload's `figures` in the plan, which selects rows by its metrics
-#'   and its `where`, see is_selected
+#'   and its `where` (is_selected)
 #' @return rows of the table
 select_figure_rows <- function(table, name, figure) {
   rows <- table[table$workload == name, ]

@@ -12,7 +12,8 @@ source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "pooling", "format", "markdown_tables", "figures", "render")
 
 # Pools sessions, and writes pool.csv, verdicts.csv, sessions.csv, table.md and index.html.
-# listing: the path of SOURCES.json.  out: the folder to write into.
+# listing: path of SOURCES.json.
+# out: path of the folder to write into, which exists.
 # ...: the names of the environments that are columns of table.md; without any, all are.
 write_pool <- function(listing, out, ...) {
   sources <- read_sources(jsonlite::read_json(listing))

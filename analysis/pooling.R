@@ -1,10 +1,10 @@
-# Lists sessions of several archives side by side, and nests them in machines.
+# Pools the ratios of sessions of several archives, which are nested in machines.
 
 #' Read the ratios of headline series, and the sessions, of several folders of results, and refuse
 #' those that cannot be pooled
 #'
-#' @param sources list of lists: name, results (folder with ratios.csv and sessions.csv), scale,
-#'   environments (layers of each, by its name)
+#' @param sources list of lists, which strata/archive/pool.py writes: name, results (folder with
+#'   ratios.csv and sessions.csv), scale, environments (layers of each, by its name)
 #' @return list: pairs (rows of ratios.csv of valid headline series, with the labels of the first
 #'   source that has them, and `headline` TRUE), sessions (rows of sessions.csv with `source`; and
 #'   `mark`, a letter for each machine); parts of one session that several sources hold are one row
@@ -12,7 +12,7 @@
 #' @section Errors: scales or options of an environment differ; a session is in two sources; two
 #'   sessions of a machine overlap; no ratio is of a valid size
 read_sources <- function(sources) {
-  require_alike(sources)
+  require_same_setup(sources)
   read_rows <- function(name) {
     stack_rows(lapply(sources, function(source) {
       rows <- read_table(file.path(source$results, name), POOL_TEXTS)
@@ -20,10 +20,10 @@ read_sources <- function(sources) {
     }))
   }
   sessions <- read_rows("sessions.csv")
-  twice <- sessions$session[duplicated(sessions$session)]
-  if (length(twice) > 0) {
-    holders <- sessions$source[sessions$session == twice[[1]]]
-    stop("the same session, ", twice[[1]], ", is given twice, by ", join_words(holders),
+  duplicates <- sessions$session[duplicated(sessions$session)]
+  if (length(duplicates) > 0) {
+    holders <- sessions$source[sessions$session == duplicates[[1]]]
+    stop("the same session, ", duplicates[[1]], ", is given twice, by ", join_words(holders),
          "; name one of them", call. = FALSE)
   }
   require_disjoint(sessions)
@@ -59,35 +59,39 @@ POOL_TEXTS <- c(POOL_LABELS, "workload", "metric", "unit", "better", "environmen
 # Docker or an hour lies between them.
 # sessions: rows of sessions.csv.
 find_whole_sessions <- function(sessions) {
-  get_known <- function(texts) replace(texts, texts == "", NA)
+  # sessions.csv has "" for a fact that no record has.
+  replace_empty <- function(strings) replace(strings, strings == "", NA)
   parts <- data.frame(machine = sessions$machine, session = sessions$session,
-                      started = parse_moments(sessions$from), ended = parse_moments(sessions$to),
-                      boot = get_known(sessions$boot), docker = get_known(sessions$docker_start))
+                      started = parse_timestamps(sessions$from),
+                      ended = parse_timestamps(sessions$to),
+                      boot = replace_empty(sessions$boot),
+                      docker = replace_empty(sessions$docker_start))
   wholes <- stack_rows(lapply(split(parts, parts$machine), function(parts) {
     parts <- parts[order(parts$started), ]
-    begins <- is_session_begin(parts)
-    data.frame(session = parts$session, whole = parts$session[begins][cumsum(begins)])
+    is_begin <- is_session_begin(parts)
+    data.frame(session = parts$session, whole = parts$session[is_begin][cumsum(is_begin)])
   }))
   wholes$whole[match(sessions$session, wholes$session)]
 }
 
 # Joins the rows of parts of one session: its machine and facts are those of the first part, `from`
 # and `to` enclose all of them, `cells` is their sum, and `source` names all.
-# sessions: rows of sessions.csv with source, and with `whole` of find_whole_sessions, which goes.
+# sessions: rows of sessions.csv with `source`, and with `whole` of find_whole_sessions.
+# Returns one row for each whole session, without the column `whole`.
 join_parts <- function(sessions) {
   parts <- split(sessions, factor(sessions$whole, unique(sessions$whole)))
-  joined <- stack_rows(lapply(parts, function(rows) {
+  whole_sessions <- stack_rows(lapply(parts, function(rows) {
     row <- rows[match(rows$whole[[1]], rows$session), ]
     row$to <- max(rows$to)
     row$cells <- sum(as.numeric(rows$cells))
     row$source <- paste(rows$source, collapse = "; ")
     row
   }))
-  joined[names(joined) != "whole"]
+  whole_sessions[names(whole_sessions) != "whole"]
 }
 
 # Stops if two sessions of one machine overlap: they are of clones of one disk, which have one name.
-# sessions: rows of sessions.csv with `source`; their moments are texts that sort by time.
+# sessions: rows of sessions.csv with `source`; their timestamps are strings that sort by time.
 require_disjoint <- function(sessions) {
   sessions <- sessions[order(sessions$machine, sessions$from, method = "radix"), ]
   before <- sessions[-nrow(sessions), ]
@@ -102,7 +106,7 @@ require_disjoint <- function(sessions) {
   }
 }
 
-# Makes the marks of so many machines, in their order: A, B, …, Z, A2, B2, …
+# Makes the marks of a number of machines, in their order: A, B, …, Z, A2, B2, …
 make_marks <- function(count) {
   index <- seq_len(count) - 1
   round <- index %/% 26
@@ -110,14 +114,16 @@ make_marks <- function(count) {
 }
 
 # Stops unless all sources have one scale, and equal layers for environments of one name.
-# sources: see read_sources.
-require_alike <- function(sources) {
+# sources: list of lists, the parameter of read_sources.
+require_same_setup <- function(sources) {
   names(sources) <- vapply(sources, `[[`, "", "name")
-  # Stops with the first two sources whose values differ; quality: words for the message.
-  require_equal <- function(quality, values) {
-    differing <- which(!vapply(values, identical, NA, values[[1]]))
-    if (length(differing) > 0) {
-      stop(names(values)[[1]], " and ", names(values)[[differing[[1]]]], " differ in ", quality,
+  # Stops if a source has another value than the first one.
+  # noun: of the value, for the message, for example "their scale".
+  # values: list, named by the sources.
+  require_equal <- function(noun, values) {
+    positions <- which(!vapply(values, identical, NA, values[[1]]))
+    if (length(positions) > 0) {
+      stop(names(values)[[1]], " and ", names(values)[[positions[[1]]]], " differ in ", noun,
            "; sessions are pooled only if they measured the same", call. = FALSE)
     }
   }
@@ -165,7 +171,7 @@ list_scopes <- function(sessions) {
 #'   and `place` of name_scopes; sorted by workload; pool.csv and verdicts.csv are made of them
 pool_sessions <- function(pairs, sessions) {
   scopes <- list_scopes(sessions)
-  compared <- lapply(seq_len(nrow(scopes)), function(i) {
+  tables_of_scopes <- lapply(seq_len(nrow(scopes)), function(i) {
     scope <- scopes[i, c("scope", "mark", "began", "widest")]
     rows <- compare_environments(pairs[pairs$session %in% scopes$sessions[[i]], ])
     if (is.null(rows)) return(NULL)
@@ -175,7 +181,7 @@ pool_sessions <- function(pairs, sessions) {
          verdicts = cbind(scope, decide_workloads(rows), row.names = NULL))
   })
   tables <- lapply(c(comparisons = "comparisons", verdicts = "verdicts"), function(name) {
-    rows <- stack_rows(lapply(compared, `[[`, name))
+    rows <- stack_rows(lapply(tables_of_scopes, `[[`, name))
     rows$place <- name_scopes(rows)
     rows[order(match(rows$workload, rows$workload)), ]
   })
@@ -187,8 +193,8 @@ pool_sessions <- function(pairs, sessions) {
 #'
 #' @param rows data frame: scope, mark and began of list_scopes; holds, sessions and machines of
 #'   compare_sessions
-#' @return texts, for example "machine A (3 sessions)" or "machine B, session of 2026-11-27 10:05";
-#'   with "within" where too few sessions have enough blocks for the scope
+#' @return strings, for example "machine A (3 sessions)" or "machine B, session of
+#'   2026-11-27 10:05"; with "within" where too few sessions have enough blocks for the scope
 name_scopes <- function(rows) {
   place <- ifelse(rows$scope == "machines", paste(rows$machines, "machines"),
                   paste("machine", rows$mark))
@@ -200,7 +206,8 @@ name_scopes <- function(rows) {
 
 #' Format the verdicts of the widest scopes as a Markdown table, with a line about each machine
 #'
-#' Each cell has the ratio of the series that decides, with its interval of 95 %.
+#' Each cell has the ratio of the series that decides, with its interval of 95 %, and the outcome,
+#' for example "98 % [97, 99], equivalent (n = 12)".
 #'
 #' @param pooled list of pool_sessions
 #' @param sessions data frame of read_sources
@@ -235,21 +242,25 @@ format_scope_table <- function(pooled, sessions, environments) {
     "", paste("-", vapply(machines, describe_machine, "")))
 }
 
-# Describes a machine and its sessions in a line of Markdown.  sessions: rows of read_sources, all
-# of one machine; facts that differ between them are all named.
+# Describes a machine and its sessions in a line of Markdown, for example "Machine A: Xeon, 8 CPUs,
+# 16 GiB, Linux 6.8; 3 sessions, 2026-11-27."
+# sessions: rows of read_sources, all of one machine, at least one.  If sessions differ in a fact,
+# all its values are named; the memory is that of the first session, and is left out if sessions.csv
+# has several sizes or none.
 describe_machine <- function(sessions) {
-  # Returns the known values of a column after a prefix; NULL if there is none.  A session may have
-  # several values, such as the Docker of the host and the one of a virtual machine, with "; "
+  # Returns the distinct values of a column after a prefix; NULL if there are none.  A session may
+  # have several values, such as the Docker of the host and the one of a virtual machine, with "; "
   # between (describe_sessions).
   join_values <- function(column, prefix = "") {
     values <- setdiff(unlist(strsplit(sessions[[column]], "; ", fixed = TRUE)), "")
     if (length(values) > 0) paste0(prefix, join_words(values))
   }
-  memory <- suppressWarnings(as.numeric(sessions$memory_bytes[[1]])) / 2 ^ 30
+  # as.numeric warns of several sizes, and gives NA.
+  memory_gib <- suppressWarnings(as.numeric(sessions$memory_bytes[[1]])) / 2 ^ 30
   facts <- c(join_values("cpu_model"), paste(join_values("cpus"), "CPUs"),
-             if (!is.na(memory)) paste0(round(memory), SPACE, "GiB"), join_values("virtualization"),
-             join_values("kernel", "Linux "), join_values("docker", "Docker "),
-             join_values("gvisor", "gVisor "))
+             if (!is.na(memory_gib)) paste0(round(memory_gib), SPACE, "GiB"),
+             join_values("virtualization"), join_values("kernel", "Linux "),
+             join_values("docker", "Docker "), join_values("gvisor", "gVisor "))
   days <- unique(substr(range(sessions$from), 1, 10))
   paste0("Machine ", sessions$mark[[1]], ": ", escape_text(paste(facts, collapse = ", ")), "; ",
          format_count(nrow(sessions), "session"), ", ", paste(days, collapse = " to "), ".")

@@ -2,7 +2,7 @@
 
 NATIVE <- "native"
 
-# Columns of the tidy tables that hold texts, even if all their values look like numbers.
+# Columns of the tidy tables that hold strings, even if all their values look like numbers.
 TEXT_COLUMNS <- c("metric", "unit", "counts", "log", "how")
 
 # The prefix of the columns of factors, as in strata/results/tidy.py.  A field is empty if its row
@@ -18,9 +18,9 @@ SESSION_GAP <- 3600
 
 #' Read the claims that a project tests
 #'
-#' The plan may name their file; published/claims.json is the default.  The file is looked for
-#' beside the folder of results, where an experiment in a folder of its own has it, and then in the
-#' project.
+#' The key `claims` of the plan may name their file; published/claims.json is the default.  The file
+#' is looked for beside the folder of results, where an experiment in a folder of its own has it,
+#' and then in the project.
 #'
 #' @param results folder of results, with plan.json
 #' @param project folder of the project
@@ -35,9 +35,9 @@ read_published <- function(results, project) {
 
 #' Bind data frames with the same columns below one another; only their factors may differ
 #'
-#' A column that the first table lacks is lost, unless it is a factor's.
+#' A column that the first table lacks is lost without a message, unless it is a factor's.
 #'
-#' @param tables list of data frames and NULLs
+#' @param tables list of data frames and NULLs; NULLs and names of the list are ignored
 #' @return data frame with the columns of the first table, then all factors (a table without a
 #'   factor gives "" for it); NULL if all tables are NULL
 stack_rows <- function(tables) {
@@ -76,7 +76,7 @@ expand_factors <- function(columns, rows) {
 #'
 #' @param rows data frame, or NULL, which has no keys
 #' @param columns names of columns; "factors" stands for the columns of all factors
-#' @return character vector
+#' @return character vector, an element for each row
 make_keys <- function(rows, columns = c("workload", "metric", "factors")) {
   values <- unname(as.list(rows[expand_factors(columns, rows)]))
   do.call(paste, c(list(rep("", NROW(rows))), values, sep = "\r"))
@@ -85,8 +85,8 @@ make_keys <- function(rows, columns = c("workload", "metric", "factors")) {
 #' Get the values of one factor
 #'
 #' @param rows data frame
-#' @param name of the factor, without its prefix
-#' @return texts, for example "4"; "" if a row lacks the factor
+#' @param name the factor's name, without its prefix
+#' @return strings, for example "4"; "" if a row lacks the factor
 get_factor <- function(rows, name) {
   rows[[paste0(FACTOR, name)]] %or% rep("", nrow(rows))
 }
@@ -104,8 +104,8 @@ list_differing_keys <- function(pair) {
 #'
 #' The scripts of this folder and the documents rely on the names of the entries.
 #'
-#' @param folder holds plan.json, plan.csv and raw/
-#' @param tables folder that holds tidy/ and laps/
+#' @param folder path of the folder that holds plan.json, plan.csv and raw/
+#' @param tables path of the folder that holds tidy/ and laps/
 #' @return list:
 #'   folder, plan;
 #'   environments, metrics (data frames in the plan's order);
@@ -130,16 +130,10 @@ read_results <- function(folder, tables = folder) {
   # Tables of workloads that are not planned were left by an earlier plan.
   rows <- stack_rows(lapply(names(plan$workloads), read_values, tables))
   if (NROW(rows) == 0) stop(folder, "/tidy: no value was measured", call. = FALSE)
-  unknown <- c(setdiff(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric)),
-               setdiff(rows$environment, environments$environment))
-  if (length(unknown) > 0) {
-    stop(folder, "/tidy: ", unknown[[1]], " is not in ", plan_path, call. = FALSE)
-  }
+  require_planned(rows, metrics, environments, folder)
   rows <- label_rows(rows, metrics, environments)
   rows$headline <- is_headline(rows, plan)
-  planned <- read_table(file.path(folder, "plan.csv"))
-  planned$log <- do.call(sprintf, c("results/raw/%s/%s/%s.log",
-                                    planned[c("environment", "workload", "repetition")]))
+  planned <- read_planned_cells(folder)
   records <- read_records(planned$log, folder)
   sessions <- assign_sessions(records)
   rows <- cbind(rows, get_run_times(rows, records),
@@ -150,90 +144,125 @@ read_results <- function(folder, tables = folder) {
   counts <- rows$counts == "yes"
   is_measured <- function(record) !record$environment %in% emulated_names
   sizes <- collect_size_rules(Filter(is_measured, records))
+  # The sizes of the scale "tiny" are made for tests.
   valid <- plan$scale != "tiny"
-  broken <- unique(sizes$workload[sizes$holds %in% FALSE])
+  invalid <- names(plan$workloads)
+  if (valid) invalid <- unique(sizes$workload[sizes$holds %in% FALSE])
   list(folder = folder, plan = plan, environments = environments, metrics = metrics, all = rows,
        planned = planned, tidy = rows[!is_emulated & counts, ],
        emulated = rows[is_emulated & counts, ], records = records, sessions = sessions,
-       valid = valid, sizes = sizes, invalid = if (valid) broken else names(plan$workloads))
+       valid = valid, sizes = sizes, invalid = invalid)
+}
+
+# Reads plan.csv, which has a row for each planned cell, and adds `log`: the path of the cell's log
+# in the project, for example "results/raw/native/stream/1.log".
+# folder: path of the results.
+read_planned_cells <- function(folder) {
+  planned <- read_table(file.path(folder, "plan.csv"))
+  planned$log <- do.call(sprintf, c("results/raw/%s/%s/%s.log",
+                                    planned[c("environment", "workload", "repetition")]))
+  planned
+}
+
+# Stops unless the plan has the metric and the environment of every row.
+# rows: tidy rows.
+# metrics, environments: data frames of read_results.
+# folder: path of the results, for the message.
+require_planned <- function(rows, metrics, environments, folder) {
+  planned_metrics <- paste(metrics$workload, metrics$metric)
+  unplanned <- c(setdiff(paste(rows$workload, rows$metric), planned_metrics),
+                 setdiff(rows$environment, environments$environment))
+  if (length(unplanned) > 0) {
+    stop(folder, "/tidy: ", unplanned[[1]], " is not in ", file.path(folder, "plan.json"),
+         call. = FALSE)
+  }
 }
 
 #' Assign each cell to its session: one sitting on one machine, with its engines started once
 #'
 #' A session ends with a boot of the machine, with a start of Docker's daemon, and where no cell was
-#' measured for SESSION_GAP.  A cell during which no daemon was seen belongs to the session around
-#' it.
+#' measured for SESSION_GAP.  A cell whose record lacks the boot or the daemon's start does not end
+#' a session.
 #'
 #' @param records list of records, named by their logs
 #' @return data frame, one row for each record in the order of measurement on each machine: log,
-#'   session (machine and first start; equal for the cells of a session) and machine
+#'   session (machine and first start, for example "host-2026-11-27T10:05:00Z"; equal for the cells
+#'   of a session) and machine
 assign_sessions <- function(records) {
-  get_text <- function(record, key) as.character(record$node[[key]] %or% NA)
+  get_node_fact <- function(record, key) as.character(record$node[[key]] %or% NA)
   runs <- data.frame(log = as.character(names(records)),
                      machine = vapply(records, function(record) record$node$machine %or% "", ""),
-                     boot = vapply(records, get_text, "", "boot"),
-                     docker = vapply(records, get_text, "", "docker"),
-                     started = get_moments(records, "started"),
-                     ended = get_moments(records, "ended"))
+                     boot = vapply(records, get_node_fact, "", "boot"),
+                     docker = vapply(records, get_node_fact, "", "docker"),
+                     started = get_timestamps(records, "started"),
+                     ended = get_timestamps(records, "ended"))
   runs <- runs[order(runs$machine, runs$started, method = "radix"), ]
   rownames(runs) <- NULL
   by_machine <- split(runs, factor(runs$machine, unique(runs$machine)))
   sessions <- stack_rows(lapply(by_machine, function(runs) {
-    begins <- is_session_begin(runs)
-    session_start <- runs$started[begins][cumsum(begins)]
-    moment <- as.POSIXct(session_start, origin = "1970-01-01", tz = "UTC")
-    session <- paste0(runs$machine, "-", format(moment, "%Y-%m-%dT%H:%M:%SZ"))
+    is_begin <- is_session_begin(runs)
+    session_start <- runs$started[is_begin][cumsum(is_begin)]
+    timestamp <- as.POSIXct(session_start, origin = "1970-01-01", tz = "UTC")
+    session <- paste0(runs$machine, "-", format(timestamp, "%Y-%m-%dT%H:%M:%SZ"))
     data.frame(log = runs$log, session = session, machine = runs$machine)
   }))
   sessions %or% data.frame(log = character(), session = character(), machine = character())
 }
 
-# Tells for each run, or each part of a session, whether a session begins with it.  The first begins
-# one.
-# runs: of one machine, sorted by started: started, ended (seconds since 1970), boot (the boot's ID)
-# and docker (the daemon's start); NA where one is unknown.
+# Returns for each run, or each part of a session, whether a session begins with it.  The first run
+# begins a session.
+# runs: data frame of the runs of one machine, sorted by started: started, ended (seconds since
+# 1970), boot (the boot's ID) and docker (the daemon's start); boot and docker may be NA.
 is_session_begin <- function(runs) {
-  last_end <- c(-Inf, cummax(runs$ended)[-nrow(runs)])
-  runs$started - last_end > SESSION_GAP | is_changed(runs$boot) | is_changed(runs$docker)
+  previous_end <- c(-Inf, cummax(runs$ended)[-nrow(runs)])
+  runs$started - previous_end > SESSION_GAP | is_changed(runs$boot) | is_changed(runs$docker)
 }
 
-# Tells whether each value differs from the last known one before it; the first known value, and NA,
-# differ from none.
+# Returns whether each value differs from the last value before it that is not NA.  The first value,
+# and NA, do not count as changed.
+# values: vector with at least one element.
 is_changed <- function(values) {
-  last_known <- cummax(ifelse(is.na(values), 0, seq_along(values)))
-  # Index 1 is "not yet known".
-  known <- c(NA, values)[last_known + 1]
-  (known != c(NA, known[-length(known)])) %in% TRUE
+  # For each position, the position of the last value up to it that is not NA; 0 if there is none.
+  last_positions <- cummax(ifelse(is.na(values), 0, seq_along(values)))
+  # Each NA is replaced by the value before it.  The NA in front stands for position 0.
+  filled_values <- c(NA, values)[last_positions + 1]
+  previous_values <- c(NA, filled_values[-length(filled_values)])
+  (filled_values != previous_values) %in% TRUE
 }
 
-# Returns the moments that records have under a key, such as "started", in seconds since 1970; NA
-# where one is missing.
-get_moments <- function(records, key) {
-  parse_moments(vapply(records, function(record) record[[key]] %or% NA_character_, ""))
+# Returns the timestamps that records have under a key, such as "started", in seconds since 1970.
+# A timestamp that is missing, or that is not in the form of parse_timestamps, gives NA.
+get_timestamps <- function(records, key) {
+  parse_timestamps(vapply(records, function(record) record[[key]] %or% NA_character_, ""))
 }
 
-# Converts moments as records and tables write them (UTC, ISO 8601) to seconds since 1970.
-parse_moments <- function(texts) {
+# Converts timestamps of records and tables to seconds since 1970.
+# texts: strings in UTC and ISO 8601, for example "2026-11-27T10:05:00.123Z"; what follows the
+# seconds is ignored.
+# Returns numbers; NA for a string in another form, without a warning.
+parse_timestamps <- function(texts) {
   as.numeric(as.POSIXct(texts, format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC"))
 }
 
 #' Describe the sessions of a folder of results, with the facts of their machines
 #'
-#' The table sessions.csv is made of it; its facts join several values by "; ".
+#' tables.R writes the result to sessions.csv, which pooling.R reads.
 #'
 #' @param results list of read_results
-#' @return data frame, one row for each session: session, machine, from, to (UTC texts), boot and
-#'   docker_start (the boot's ID and the start of Docker's daemon, as texts), cells (number), and
-#'   the facts of SESSION_FACTS and ENGINE_FACTS as texts; an unknown fact is ""
+#' @return data frame, one row for each session: session, machine, from, to (UTC, ISO 8601), boot
+#'   and docker_start (the boot's ID and the start of Docker's daemon), cells (number), and the
+#'   facts of SESSION_FACTS and ENGINE_FACTS as strings.  Several values of a fact are joined by
+#'   "; "; a fact that no record has is ""
 describe_sessions <- function(results) {
-  # Joins the distinct known values of a fact, sorted, by semicolons.
+  # Joins the distinct values of a fact, sorted, by semicolons, for example "6.1; 6.8".
   join_facts <- function(records, get_value) {
     values <- unlist(lapply(records, function(record) {
       value <- get_value(record) %or% ""
       if (is.numeric(value)) format(value, scientific = FALSE, digits = 15) else value
     }))
-    known <- setdiff(unique(values), c("", "not available"))
-    paste(sort(known, method = "radix"), collapse = "; ")
+    # Records have "not available" where the host hides a fact.
+    facts <- setdiff(unique(values), c("", "not available"))
+    paste(sort(facts, method = "radix"), collapse = "; ")
   }
   logs <- split(results$sessions$log,
                 factor(results$sessions$session, unique(results$sessions$session)))
@@ -241,18 +270,19 @@ describe_sessions <- function(results) {
     records <- unname(results$records[logs])
     host <- lapply(SESSION_FACTS, function(key) join_facts(records, make_host_getter(key)))
     engines <- lapply(ENGINE_FACTS, function(get_value) join_facts(records, get_value))
-    moments <- range(vapply(records, `[[`, "", "started"), vapply(records, `[[`, "", "ended"))
+    # Timestamps of one form sort by time.
+    from_to <- range(vapply(records, `[[`, "", "started"), vapply(records, `[[`, "", "ended"))
     machine <- results$sessions$machine[[match(session, results$sessions$session)]]
     node <- lapply(c(boot = "boot", docker_start = "docker"), function(key) {
       join_facts(records, function(record) record$node[[key]])
     })
-    data.frame(session = session, machine = machine, from = moments[[1]], to = moments[[2]],
+    data.frame(session = session, machine = machine, from = from_to[[1]], to = from_to[[2]],
                node, cells = length(logs), stats::setNames(host, SESSION_FACTS), engines)
   }, names(logs), logs))
 }
 
-# Makes a function of a record that returns one observed fact of its host; NULL if the record lacks
-# it.  key: of `observed.host.static`.
+# Makes a function of a record that returns a fact of its host; NULL if the record lacks it.
+# key: the fact's key in `observed.host.static`, for example "kernel".
 make_host_getter <- function(key) function(record) record$observed$host$static[[key]]
 
 # The facts of a session, which are columns of sessions.csv: keys of `observed.host.static` of
@@ -270,7 +300,8 @@ ENGINE_FACTS <- list(
 #' A value in slices is compared with values of whole runs by native's value in both ways in the
 #' same block: pair_runs uses the three columns that are added here.
 #'
-#' @param rows tidy rows with `laps`, and with `together` of get_run_times
+#' @param rows tidy rows with `laps`, and with `together` of get_run_times; `how` is "whole" or
+#'   "slices"
 #' @return the rows that are kept, with native_laps (list: the laps of native in slices, measured
 #'   together with a row in slices; NULL for rows of whole runs), scale (native's value in whole
 #'   runs as a share of its value in slices) and lap_scale (list: this share for each lap).  The
@@ -278,22 +309,23 @@ ENGINE_FACTS <- list(
 prefer_whole_runs <- function(rows) {
   keys <- paste(make_keys(rows), rows$repetition, sep = "\r")
   is_whole <- rows$how == "whole"
-  # Returns for each row the position of native's row that was measured together with it, or NA.
-  # candidates: logical vector, whether each row may be such a row of native.
-  find_native <- function(candidates) {
-    native_rows <- which(candidates & rows$environment == NATIVE)
+  # Returns for each row the position of native's row of the same series and block that was measured
+  # together with it, or NA.
+  # is_candidate: logical vector, whether each row may be such a row of native.
+  find_native <- function(is_candidate) {
+    native_rows <- which(is_candidate & rows$environment == NATIVE)
     partners <- native_rows[match(keys, keys[native_rows])]
     is_together <- (rows$together[partners] == rows$together & rows$together != "") %in% TRUE
     replace(partners, !is_together, NA)
   }
-  in_slices <- find_native(!is_whole)
-  whole <- find_native(is_whole)
-  rows$native_laps <- ifelse(is_whole | is.na(in_slices), list(NULL), rows$laps[in_slices])
-  rows$scale <- ifelse(is_whole, 1, rows$value[whole] / rows$value[in_slices])
+  slices_at <- find_native(!is_whole)
+  whole_at <- find_native(is_whole)
+  rows$native_laps <- ifelse(is_whole | is.na(slices_at), list(NULL), rows$laps[slices_at])
+  rows$scale <- ifelse(is_whole, 1, rows$value[whole_at] / rows$value[slices_at])
   # Laps are compared one by one only if native took as many in slices as whole ones.
   rows$lap_scale <- Map(function(whole_laps, laps) {
     if (length(whole_laps) == length(laps)) whole_laps / laps else NA_real_
-  }, rows$laps[whole], rows$native_laps)
+  }, rows$laps[whole_at], rows$native_laps)
   rows$lap_scale[is_whole] <- list(1)
   cells <- paste(rows$environment, keys)
   rows <- rows[is_whole | !cells %in% cells[is_whole], ]
@@ -302,10 +334,11 @@ prefer_whole_runs <- function(rows) {
 }
 
 # Returns when each tidy row was measured.
-# rows: tidy rows.  records: list of records, named by their logs; each log of `rows` has one.
+# rows: tidy rows.
+# records: list of records, named by their logs; each log of `rows` has one.
 # Returns a data frame with a row for each of `rows`, in their order.  is_paired relies on its
 # columns:
-#   together: the same text for runs whose laps were interleaved; "" for others
+#   together: the same string for runs whose laps were interleaved; "" for others
 #   started, ended: seconds since 1970
 #   block_seconds: the time of all cells of the row's block
 get_run_times <- function(rows, records) {
@@ -313,8 +346,8 @@ get_run_times <- function(rows, records) {
   together <- vapply(records, function(record) paste(unlist(record$together), collapse = " "), "")
   cells <- rows[match(names(records), rows$log), ]
   block <- paste(cells$workload, cells$repetition)
-  runs <- data.frame(together = together, started = get_moments(records, "started"),
-                     ended = get_moments(records, "ended"),
+  runs <- data.frame(together = together, started = get_timestamps(records, "started"),
+                     ended = get_timestamps(records, "ended"),
                      block_seconds = stats::ave(get_cell_seconds(records), block, FUN = sum))
   times <- runs[match(rows$log, names(records)), ]
   rownames(times) <- NULL
@@ -328,10 +361,10 @@ get_cell_seconds <- function(records) {
 
 #' Read the values of a workload, and the values of their laps, as strata/results/tidy.py wrote them
 #'
-#' @param workload its name
-#' @param tables folder that holds tidy/ and laps/
+#' @param workload the workload's name
+#' @param tables path of the folder that holds tidy/ and laps/
 #' @return rows of the tidy table with laps (a list of numeric vectors, empty without laps);
-#'   described (a text of the factors for readers) and sorted (a text by which rows of a metric are
+#'   description (of the factors, for readers) and sort_key (a string by which rows of a metric are
 #'   sorted), which label_rows uses and removes; NULL if there is no table
 read_values <- function(workload, tables) {
   path <- file.path(tables, "tidy", paste0(workload, ".csv"))
@@ -341,14 +374,14 @@ read_values <- function(workload, tables) {
   laps <- read_table(file.path(tables, "laps", basename(path)), c("metric", "how"))
   values <- split(laps$value, make_keys(laps, keys))
   rows$laps <- lapply(unname(values[make_keys(rows, keys)]), as.numeric)
-  rows$described <- describe_factors(rows)
-  rows$sorted <- pad_numbers(make_keys(rows, "factors"))
+  rows$description <- describe_factors(rows)
+  rows$sort_key <- pad_numbers(make_keys(rows, "factors"))
   rows
 }
 
 # Reads the record beside each log.
-# logs: paths in the project, "results/raw/...".  folder: the path of the folder of results, which
-# takes the place of "results".
+# logs: paths in the project, for example "results/raw/native/stream/1.log".
+# folder: the path of the folder of results, which takes the place of "results".
 # Returns a list of records, named by the paths of the logs; a log without a record is left out.
 read_records <- function(logs, folder) {
   paths <- stats::setNames(sub("log$", "json", sub("^results", folder, logs)), logs)
@@ -360,8 +393,8 @@ read_records <- function(logs, folder) {
 #' @param records list of records; their `sizes` are the rules
 #' @return data frame, one row for each rule of a workload: workload, rule, source, unchecked (the
 #'   reason if the rule is not checked, else ""), value (of a run that broke the rule, else the
-#'   least of all runs), least (the least value that the rule allows), holds (logical; NA: not
-#'   known); NULL if there are no rules
+#'   minimum of all runs), least (the minimum that the rule allows), holds (logical; NA if no run
+#'   shows it); NULL if there are no rules
 collect_size_rules <- function(records) {
   rows <- stack_rows(lapply(unname(records), function(record) {
     stack_rows(lapply(record$sizes, function(rule) {
@@ -373,22 +406,23 @@ collect_size_rules <- function(records) {
   if (is.null(rows)) return(NULL)
   key <- paste(rows$workload, rows$rule)
   # The first row of each rule is kept: the row of a broken rule, else that of the smallest value.
-  rows <- rows[order(match(key, unique(key)), !rows$holds %in% FALSE, rows$value), ]
+  is_broken <- rows$holds %in% FALSE
+  rows <- rows[order(match(key, unique(key)), !is_broken, rows$value), ]
   rows[!duplicated(rows[c("workload", "rule")]), ]
 }
 
 #' Read a CSV table of results
 #'
-#' @param path of the file
-#' @param text names of the columns that hold texts; factors are texts, too
+#' @param path the file's path
+#' @param text names of the columns that hold strings; factors are strings, too
 #' @return data frame; the types of other columns follow from their values, an empty column is
 #'   numeric, and an empty field in such a column is NA
 read_table <- function(path, text = character()) {
   rows <- utils::read.csv(path, colClasses = "character", na.strings = character(),
                           check.names = FALSE)
-  typed <- setdiff(names(rows), c(text, list_factor_columns(rows)))
-  rows[typed] <- lapply(rows[typed], function(column) {
-    # type.convert would make logical values of it.
+  value_columns <- setdiff(names(rows), c(text, list_factor_columns(rows)))
+  rows[value_columns] <- lapply(rows[value_columns], function(column) {
+    # type.convert would make logical values of an empty column.
     if (all(column == "")) return(as.numeric(column))
     utils::type.convert(column, as.is = TRUE, na.strings = "")
   })
@@ -397,8 +431,8 @@ read_table <- function(path, text = character()) {
 
 #' Describe an environment of the plan
 #'
-#' @param name of the environment
-#' @param entry its entry in the plan's `environments`
+#' @param name the environment's name
+#' @param entry its entry in `environments` of plan.json, which strata/experiment/plan.py writes
 #' @return data frame of one row: environment, label, available, reason (why it is not available, or
 #'   ""), family ("containers", "sandboxes", "machines"; "" for native), otherwise (whether a daemon
 #'   or options make it differ from the environment of claims), emulated (whether its values are in
@@ -407,6 +441,7 @@ describe_environment <- function(name, entry) {
   kinds <- vapply(entry$descriptions, function(layer) layer$kind %or% "", "")
   has_vm <- vapply(entry$layers, function(layer) "vm" %in% names(layer), NA)
   has_sandbox <- vapply(entry$layers, function(layer) !is.null(layer[[1]]$sandbox), NA)
+  # Each later assignment overrules the earlier ones: a container in a machine is of the machines.
   family <- "containers"
   if ("sandbox" %in% kinds || any(has_sandbox)) family <- "sandboxes"
   if ("machine" %in% kinds || any(has_vm)) family <- "machines"
@@ -420,8 +455,8 @@ describe_environment <- function(name, entry) {
 
 #' List the metrics of a workload of the plan
 #'
-#' @param workload its name
-#' @param entry its entry in the plan's `workloads`
+#' @param workload the workload's name
+#' @param entry its entry in `workloads` of plan.json
 #' @return data frame, one row for each metric: workload, title, question (the title if the workload
 #'   declares none), metric, metric_label, better ("higher" or "lower")
 list_metrics <- function(workload, entry) {
@@ -432,8 +467,9 @@ list_metrics <- function(workload, entry) {
 }
 
 # Adds labels to rows, and sorts them.
-# rows: of read_values, bound together.  metrics, environments: data frames of read_results, which
-# have all metrics and environments of the rows.
+# rows: rows of read_values of all workloads.
+# metrics, environments: data frames of read_results, which have all metrics and environments of the
+# rows.
 # Returns rows with title, question, metric_label, better, label and series, in the plan's order of
 # workloads and metrics, then by factors, by the plan's order of environments, and by repetitions.
 # All tables and figures keep this order.
@@ -442,15 +478,16 @@ label_rows <- function(rows, metrics, environments) {
   rows <- cbind(rows, metrics[metric_at, c("title", "question", "metric_label", "better")])
   environment_at <- match(rows$environment, environments$environment)
   rows$label <- environments$label[environment_at]
-  separator <- ifelse(rows$described == "", "", ", ")
-  rows$series <- paste0(rows$title, " ", rows$metric_label, separator, rows$described)
-  rows <- rows[order(metric_at, rows$sorted, environment_at, rows$repetition, method = "radix"),
-               setdiff(names(rows), c("described", "sorted"))]
+  separator <- ifelse(rows$description == "", "", ", ")
+  rows$series <- paste0(rows$title, " ", rows$metric_label, separator, rows$description)
+  rows <- rows[order(metric_at, rows$sort_key, environment_at, rows$repetition, method = "radix"),
+               setdiff(names(rows), c("description", "sort_key"))]
   rownames(rows) <- NULL
   rows
 }
 
-# Pads the numbers in texts to 12 digits with zeros, so that texts sort as their numbers do.
+# Pads the whole numbers in strings to 12 digits with zeros, so that the strings sort by their
+# numbers: "job 4" becomes "job 000000000004".  Longer numbers stay as they are.
 pad_numbers <- function(texts) {
   padded <- gsub("([0-9]+)", "000000000000\\1", texts)
   gsub("0*([0-9]{12})(?![0-9])", "\\1", padded, perl = TRUE)
@@ -459,11 +496,11 @@ pad_numbers <- function(texts) {
 # Factors whose values are shown without the factor's name.
 SELF_EXPLANATORY <- c("test", "job", "operation", "setup", "direction")
 
-#' Describe the factors of each row in a text for readers
+#' Describe the factors of each row for readers
 #'
 #' @param rows data frame
-#' @param columns names of the columns of factors
-#' @return texts, for example "SET, connections 4".  The names of factors in SELF_EXPLANATORY are
+#' @param columns names of the columns of factors, with their prefix
+#' @return strings, for example "SET, connections 4".  The names of factors in SELF_EXPLANATORY are
 #'   left out; a factor that a row lacks is left out with its value.
 describe_factors <- function(rows, columns = list_factor_columns(rows)) {
   descriptions <- lapply(columns, function(column) {
@@ -498,7 +535,7 @@ is_headline <- function(rows, plan) {
   headline
 }
 
-# Lists the headlines of a workload as selections, see is_selected.
+# Lists the headlines of a workload as selections in the form of is_selected.
 # entry: the workload's entry in the plan's `workloads`.
 list_headline_selections <- function(entry) {
   if (!is.null(entry$headline)) return(entry$headline)
@@ -521,16 +558,16 @@ is_selected <- function(selection, rows) {
   is_match <- is.null(selection$metric) | rows$metric %in% unlist(selection$metric)
   for (name in names(selection$where)) {
     values <- get_factor(rows, name)
-    selected <- as.character(unlist(selection$where[[name]]))
-    # as.numeric warns of values that are no numbers; these are neither largest nor smallest.
+    allowed_values <- as.character(unlist(selection$where[[name]]))
+    # as.numeric warns of values that are not numbers; these are neither largest nor smallest.
     numbers <- suppressWarnings(as.numeric(values))
-    has_factor <- if (identical(selected, "largest")) {
+    has_factor <- if (identical(allowed_values, "largest")) {
       !is.na(numbers) & numbers == max(numbers[is_match], -Inf, na.rm = TRUE)
-    } else if (identical(selected, "smallest")) {
+    } else if (identical(allowed_values, "smallest")) {
       !is.na(numbers) & numbers == min(numbers[is_match], Inf, na.rm = TRUE)
     } else {
-      # A row that lacks the factor has "" as its value.
-      values %in% sub("^none$", "", selected)
+      # A row that lacks the factor has "" as its value, which selections call "none".
+      values %in% replace(allowed_values, allowed_values == "none", "")
     }
     is_match <- is_match & has_factor
   }

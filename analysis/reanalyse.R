@@ -11,8 +11,9 @@ load_files("read", "statistics", "claims", "reanalysis", "format", "markdown_tab
            "render")
 
 # Writes the tables of the reanalysis, and renders its document.
-# folder: has the tables that `python3 -m strata reanalyse` wrote, and gets the new ones.  out: path
-# of the document, .pdf or .html.
+# folder: path of the folder with the tables that `python3 -m strata reanalyse` wrote, which gets
+# the new ones.
+# out: path of the document, .pdf or .html.
 write_reanalysis <- function(folder, out) {
   results <- read_reanalysis(folder, file.path(ROOT, "published"))
   for (name in c("differences", "claims")) {

@@ -5,8 +5,8 @@
 #'
 #' paper/reanalysis.Rmd relies on the names of the entries.
 #'
-#' @param folder with the tables of `python3 -m strata reanalyse`
-#' @param published folder of the printed values and of the claims
+#' @param folder path of the folder with the tables of `python3 -m strata reanalyse`
+#' @param published path of the folder of the printed values and of the claims
 #' @return list: tidy (values of the runs that the original shows), refused (lines or files of the
 #'   logs that cannot be used), source (revision of the logs, and number of files), differences
 #'   (table of compare_printed_values), claims (table of test_original_claims)
@@ -22,12 +22,12 @@ read_reanalysis <- function(folder, published) {
 
 #' Read the printed values: Table I with its digits, and the values that were read off the figures
 #'
-#' @param folder of the printed values
+#' @param folder path of the printed values
 #' @return data frame, one row for each printed number: place, workload, environment, metric, unit,
 #'   columns of factors, statistic ("value", "mean", "sd", "min", "max" or "deviation_percent"), n
-#'   (number of values behind it), published (text), tolerance (half of the last digit, or the
-#'   precision of reading a figure), doubted (whether the raw logs contradict the name of its
-#'   environment)
+#'   (number of values behind it), published (string with the printed digits), tolerance (half of
+#'   the last digit, or the precision of reading a figure), doubted (whether the raw logs contradict
+#'   the name of its environment)
 read_printed_values <- function(folder) {
   figures <- read_table(file.path(folder, "ibm-figures.csv"), text = c("published", "unit"))
   # The first column is the figure's number.
@@ -35,8 +35,9 @@ read_printed_values <- function(folder) {
   table_rows <- jsonlite::read_json(file.path(folder, "ibm-table1.json"))$rows
   values <- stack_rows(c(lapply(table_rows, read_table_row), list(figures)))
   configurations <- jsonlite::read_json(file.path(folder, "ibm-tables.json"))$configurations
-  doubted <- Filter(function(configuration) !is.null(configuration$doubt), configurations)
-  values$doubted <- values$environment %in% vapply(doubted, `[[`, "", "drawn")
+  has_doubt <- function(configuration) !is.null(configuration$doubt)
+  doubtful_names <- vapply(Filter(has_doubt, configurations), `[[`, "", "drawn")
+  values$doubted <- values$environment %in% doubtful_names
   rownames(values) <- NULL
   values
 }
@@ -47,7 +48,7 @@ TABLE_ENVIRONMENTS <- c(native = "native", docker = "docker", kvm = "vm", kvm_tu
 TABLE_RUNS <- 10
 
 # Reads the values of one row of Table I, in the form of read_printed_values but without `doubted`.
-# row: an entry of `rows` in ibm-table1.json, whose numbers are texts with the printed digits.
+# row: an entry of `rows` in ibm-table1.json, whose numbers are strings with the printed digits.
 read_table_row <- function(row) {
   factors <- lapply(row$conditions, as.character)
   if (length(factors) > 0) names(factors) <- paste0(FACTOR, names(factors))
@@ -64,7 +65,8 @@ read_table_row <- function(row) {
   }))
 }
 
-# Counts the digits after the decimal point of printed numbers, which are texts; 0 without a point.
+# Counts the digits after the decimal point of printed numbers, which are strings: 2 for "1.50", and
+# 0 without a point.
 count_decimals <- function(printed) nchar(sub("^[^.]*[.]?", "", printed))
 
 #' Compare every printed value with the value that the raw logs give
@@ -111,7 +113,7 @@ compare_printed_values <- function(printed, tidy) {
 }
 
 # Makes keys that are equal for printed and raw values of the same workload, metric and factors.
-# printed, tidy: see compare_printed_values.
+# printed, tidy: data frames of compare_printed_values.
 # Returns a list of printed and tidy: character vectors with a key for each row.
 make_common_keys <- function(printed, tidy) {
   columns <- c("workload", "metric", "factors")
@@ -124,7 +126,8 @@ make_common_keys <- function(printed, tidy) {
 
 # Computes a printed statistic from raw values; NA if values that it needs are missing.
 # values, native: raw values in the environment and in native, which "deviation_percent" compares.
-# statistic: see read_printed_values.  workload: name.
+# statistic: a value of the column `statistic` of read_printed_values.
+# workload: name of the workload.
 recompute_statistic <- function(values, native, statistic, workload) {
   n <- length(values)
   if (n == 0) return(NA_real_)
@@ -151,11 +154,11 @@ recompute_statistic <- function(values, native, statistic, workload) {
 #'   contradict the name of an environment
 test_original_claims <- function(published, printed, tidy) {
   catalogue <- read_own_claims(published)
-  levels <- printed[printed$statistic %in% c("mean", "value"), ]
-  # Of a value that Table I and a figure show, only the first row is kept, which is the table's.
+  means <- printed[printed$statistic %in% c("mean", "value"), ]
+  # If both Table I and a figure show a value, only the first row is kept, which is the table's.
   keys <- c("workload", "environment", "metric", "factors")
-  levels <- levels[!duplicated(make_keys(levels, keys)), ]
-  levels$value <- as.numeric(levels$published)
+  means <- means[!duplicated(make_keys(means, keys)), ]
+  means$value <- as.numeric(means$published)
   # Tests all claims with values of one source, "printed" or "raw".
   test_claims_with <- function(rows, source) {
     factors <- describe_factors(rows)
@@ -164,35 +167,37 @@ test_original_claims <- function(published, printed, tidy) {
     # processors.
     context <- list(invalid = character(), sockets = 2, processors = 32, emulated = character(),
                     paired = FALSE, exact = source == "printed")
-    tested <- test_claims(catalogue, rows, context)
-    tested$source <- source
-    if (context$exact) tested$n <- NA
-    tested
+    claims <- test_claims(catalogue, rows, context)
+    claims$source <- source
+    # Printed values have no error, so that their number has no meaning.
+    if (context$exact) claims$n <- NA
+    claims
   }
-  claims <- rbind(test_claims_with(levels, "printed"), test_claims_with(tidy, "raw"))
+  claims <- rbind(test_claims_with(means, "printed"), test_claims_with(tidy, "raw"))
   has_label <- function(claim) !is.null(claim$label)
-  labelled <- vapply(Filter(has_label, catalogue$claims), `[[`, "", "id")
-  contradicted <- claims$id %in% labelled & claims$verdict != "not tested"
-  claims$verdict[contradicted] <- "label contradicted"
+  ids_with_label <- vapply(Filter(has_label, catalogue$claims), `[[`, "", "id")
+  is_relabelled <- claims$id %in% ids_with_label & claims$verdict != "not tested"
+  claims$verdict[is_relabelled] <- "label contradicted"
   claims
 }
 
 # Reads the original's own claims, in the form of published/claims.json.  An entry of
 # ibm-own-claims.json is completed by the entry of claims.json with the same id; a key that both
 # have keeps its value of ibm-own-claims.json.
-# folder: of the published data.
+# folder: path of the published data.
 read_own_claims <- function(folder) {
   published <- jsonlite::read_json(file.path(folder, "claims.json"))
   catalogue <- jsonlite::read_json(file.path(folder, "ibm-own-claims.json"))
   ids <- vapply(published$claims, `[[`, "", "id")
   catalogue$publications <- published$publications
   catalogue$claims <- lapply(catalogue$claims, function(claim) {
-    completed <- if (claim$id %in% ids) published$claims[[match(claim$id, ids)]] else list()
+    entry <- list()
+    if (claim$id %in% ids) entry <- published$claims[[match(claim$id, ids)]]
     # These keys concern a test by today's values.
-    completed[c("untestable", "performance", "note")] <- NULL
-    completed[names(claim)] <- claim
-    if (!is.null(claim$label)) completed$note <- claim$label
-    completed
+    entry[c("untestable", "performance", "note")] <- NULL
+    entry[names(claim)] <- claim
+    if (!is.null(claim$label)) entry$note <- claim$label
+    entry
   })
   catalogue
 }
@@ -221,14 +226,17 @@ tabulate_verdicts <- function(differences) {
 #'
 #' @param differences table of compare_printed_values
 #' @return data frame, one row for each cell of Table I: workload, metric, environment, printed and
-#'   recomputed (texts), n, verdict (the worst of the cell's values)
+#'   recomputed (strings, for example "45.8 (0.21), -0.9 %"), n (the largest number of raw values),
+#'   verdict (the worst of the cell's values)
 tabulate_table_one <- function(differences) {
   rows <- differences[differences$place == "Table I", ]
   decimals <- count_decimals(rows$published)
   rows$rounded <- ifelse(is.na(rows$recomputed), NA, sprintf("%.*f", decimals, rows$recomputed))
   # A rounded zero has no sign: "-0.0" becomes "0.0".
   rows$rounded <- sub("^-(0([.]0*)?)$", "\\1", rows$rounded)
-  # Formats the statistics of a group of rows in a column; "" if there is no mean.
+  # Formats the statistics of one cell, for example "45.8 (0.21), -0.9 %"; "" without a mean.
+  # group: rows of the cell, one for each statistic.
+  # column: "published" or "rounded", whose values are strings.
   format_cell <- function(group, column) {
     get_statistic <- function(name) group[[column]][match(name, group$statistic)]
     if (is.na(get_statistic("mean"))) return("")
@@ -291,7 +299,7 @@ tabulate_own_claims <- function(claims) {
 #' Draw a figure of the original again: printed values are circles, recomputed ones crosses
 #'
 #' @param differences table of compare_printed_values
-#' @param number of the figure in the original, which has printed values
+#' @param number the figure's number in the original, which has printed values
 #' @return ggplot, with a panel for each metric and unit
 draw_original_figure <- function(differences, number) {
   rows <- differences[differences$place == paste("Figure", number), ]

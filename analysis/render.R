@@ -24,7 +24,8 @@ stop_if_close_fails <- function(code) {
 
 #' Replace a file by a new one that is complete and on the disk
 #'
-#' @param path of the file, whose folder exists; PATH.part is its draft, which an error leaves there
+#' @param path the file's path, whose folder exists; PATH.part is its draft, which an error leaves
+#'   there
 #' @param write function of a path that writes the new content there
 #' @section Errors: the disk is full, or the path cannot be written; the old file then stays
 replace_file <- function(path, write) {
@@ -42,9 +43,9 @@ replace_file <- function(path, write) {
 
 #' Replace a CSV file by the rows of a data frame, with NA as an empty field
 #'
-#' @param path of the file, whose folder exists
+#' @param path the file's path, whose folder exists
 #' @param rows data frame
-#' @param quote see write.csv: TRUE, or the numbers of the columns whose texts are quoted
+#' @param quote argument of write.csv: TRUE quotes all strings; numbers name the columns to quote
 replace_table <- function(path, rows, quote = TRUE) {
   replace_file(path, function(part) {
     utils::write.csv(rows, part, row.names = FALSE, na = "", quote = quote)
@@ -55,7 +56,7 @@ replace_table <- function(path, rows, quote = TRUE) {
 #'
 #' strata/archive/metadata.py sources this file alone: the function needs no other file.
 #'
-#' @return two texts, for the plain and the bold face: family, file name, SHA-256, separated by
+#' @return two strings, for the plain and the bold face: family, file name, SHA-256, separated by
 #'   spaces; a note comes first if another family replaces FONT
 list_font_files <- function() {
   faces <- lapply(c(FALSE, TRUE), function(bold) systemfonts::font_info(FONT, bold = bold))
@@ -71,9 +72,9 @@ list_font_files <- function() {
 #' Render a document of paper/ as PDF or HTML
 #'
 #' @param root folder of the project
-#' @param rmd name of the document in paper/
-#' @param out path of the result, .pdf or .html; its folder is made if missing
-#' @param title for the PDF's metadata, unless the document itself calls write_title
+#' @param rmd file name of the document in paper/, for example "report.Rmd"
+#' @param out path of the result, .pdf or .html; its folder is created if it is missing
+#' @param title title in the PDF's metadata, unless the document itself calls write_title
 #' @param values named list of the variables that the document uses
 #' @section Errors: a program is missing, the document fails, or the result cannot be written
 render_document <- function(root, rmd, out, title = "", values = list()) {
@@ -109,7 +110,7 @@ render_document <- function(root, rmd, out, title = "", values = list()) {
 #'
 #' paper/paper.tex reads the file, and uses its macros papertitle and papermark.
 #'
-#' @param title text of replace_control_characters; it may have characters that are special in TeX
+#' @param title string of replace_control_characters; it may have characters that are special in TeX
 #' @param mark LaTeX, or "" for none
 #' @param folder where the document is knitted
 write_title <- function(title, mark = "", folder = ".") {
@@ -149,7 +150,7 @@ write_metadata <- function(...) {
 #'
 #' The working directory is the document's folder, and the section sees the document's variables.
 #'
-#' @param name of the section: its file without its ending
+#' @param name file name of the section without its ending, for example "runs"
 #' @param ... values for the {{names}} in it
 #' @return marked Markdown
 knit_section <- function(name, ...) {
@@ -158,7 +159,8 @@ knit_section <- function(name, ...) {
 }
 
 # Applies replace_control_characters to all texts in a drawing, since labels may come from others.
-# grob: a drawing of the package grid, or a part of one.  Returns the changed drawing.
+# grob: a drawing of the package grid, or a part of one.
+# Returns the changed drawing.
 make_labels_legible <- function(grob) {
   if (is.character(grob$label)) grob$label[] <- replace_control_characters(grob$label, keep = "\n")
   # Trees of drawings keep their parts in "children", tables of drawings in "grobs".
@@ -198,7 +200,8 @@ set_chunk_options <- function() {
 # Draws a figure into a file in the size of its chunk: SVG for the web, else PDF.  Returns the text
 # that includes the file.  knitr calls it as the method of knit_print for ggplot, and passes its
 # arguments by these names.
-# x: a ggplot.  options: the options of the chunk.
+# x: a ggplot.
+# options: the options of the chunk.
 print_figure <- function(x, options, ...) {
   is_web <- knitr::is_html_output()
   file <- knitr::fig_path(if (is_web) "svg" else "pdf", options)

@@ -40,7 +40,6 @@ estimate_side <- function(logs, sessions) {
 #'   of its number of blocks), by_session (whether a side shows how sessions vary), why (the reason
 #'   if there is no prediction, else "")
 predict_replication <- function(original, replication) {
-  logs <- list(log(original$share), log(replication$share))
   there <- estimate_mean_ratio(original$share)
   here <- estimate_mean_ratio(replication$share)
   row <- data.frame(there = there$ratio, there_low = there$low, there_high = there$high,
@@ -52,6 +51,7 @@ predict_replication <- function(original, replication) {
     row$why <- paste("fewer than", VERDICT_BLOCKS, "blocks on a side")
   }
   if (row$why != "") return(row)
+  logs <- list(log(original$share), log(replication$share))
   sides <- Map(estimate_side, logs, list(original$session, replication$session))
   between <- vapply(sides, `[[`, 0, "between")
   variances <- vapply(sides, `[[`, 0, "variance")
@@ -75,18 +75,18 @@ predict_replication <- function(original, replication) {
 #' All rows share the error rate ALPHA (Bonferroni).  If no side shows how sessions vary, the
 #' interval is wider by MARGIN at each end.  A ratio differs if it lies outside of the interval, and
 #' if it also differs by more than MARGIN.  Any other ratio agrees if a change of `effect` would
-#' have been found with the probability POWER; else it is undecided, since its agreement would mean
+#' have been found with the probability POWER; else it is undecided, since its agreement would show
 #' nothing.
 #'
 #' @param rows data frame of predict_replication
-#' @param effect the smallest change that has to be found, as a share
+#' @param effect the smallest change that has to be found, as a share above 0 and below 1
 #' @return rows with predicted_low and predicted_high; change (here divided by there) with its 95 %
 #'   interval change_low and change_high; detectable (the change that would be found, a share), more
 #'   (further blocks of the replication that would decide; NA if none is needed or no number is
 #'   enough) and outcome ("agrees", "differs", "undecided")
 judge_replications <- function(rows, effect) {
   level <- 1 - ALPHA / max(sum(rows$why == ""), 1)
-  # qt warns of an unknown df, which gives NA.
+  # qt warns of a df of NA, which gives NA.
   quantile <- suppressWarnings(stats::qt((1 + level) / 2, rows$df))
   margin <- -log(1 - MARGIN)
   allowance <- ifelse(rows$by_session, 0, margin)
@@ -107,10 +107,11 @@ judge_replications <- function(rows, effect) {
   # The largest variance that would decide, less the original's part of it, is the largest variance
   # that the mean of the replication's blocks may have.
   variance_here <- rows$scatter_here ^ 2 / rows$n_here
-  largest_error <- (-log(1 - effect) - allowance) / (quantile + power_quantile)
-  variance_left <- largest_error ^ 2 - (rows$se ^ 2 - variance_here)
-  needed <- ifelse(variance_left > 0, ceiling(rows$scatter_here ^ 2 / variance_left), NA)
-  rows$more <- ifelse(rows$outcome == "undecided", pmax(needed - rows$n_here, 1), NA_real_)
+  max_error <- (-log(1 - effect) - allowance) / (quantile + power_quantile)
+  max_variance_here <- max_error ^ 2 - (rows$se ^ 2 - variance_here)
+  total_blocks <- ifelse(max_variance_here > 0,
+                         ceiling(rows$scatter_here ^ 2 / max_variance_here), NA)
+  rows$more <- ifelse(rows$outcome == "undecided", pmax(total_blocks - rows$n_here, 1), NA_real_)
   rows
 }
 
@@ -120,7 +121,7 @@ judge_replications <- function(rows, effect) {
 #'
 #' @param original,replication lists of read_side; replication is NULL if nothing was measured
 #' @param omitted data frame: environment and workload ("" for any), reason
-#' @param effect see judge_replications
+#' @param effect the smallest change that has to be found, as a share
 #' @return data frame, one row for each headline series of each environment of the original: the
 #'   columns of judge_replications, environment, label, workload, metric, series, question, differs
 #'   (parameters and layers that are not the same), and why (the reason if the outcome is
@@ -128,7 +129,7 @@ judge_replications <- function(rows, effect) {
 compare_replication <- function(original, replication, omitted, effect) {
   ratios <- select_ratios(original)
   if (NROW(ratios) == 0) return(NULL)
-  repeated <- select_ratios(replication)
+  ratios_here <- select_ratios(replication)
   invalid <- unlist(lapply(c(original$sessions, replication$sessions), `[[`, "invalid"))
   find_differences <- function(...) ""
   if (!is.null(replication)) find_differences <- make_difference_finder(original, replication)
@@ -137,7 +138,7 @@ compare_replication <- function(original, replication, omitted, effect) {
     runs <- ratios[series_keys == key, ]
     # All rows of a series have the same values in the columns that are used of the first one.
     series <- runs[1, ]
-    partner <- find_repeated_series(runs, ratios, repeated)
+    partner <- find_repeated_series(runs, ratios, ratios_here)
     reason <- ""
     if (series$workload %in% invalid) {
       reason <- "its sizes break a rule: see docs/sizes.md"
@@ -149,17 +150,17 @@ compare_replication <- function(original, replication, omitted, effect) {
           predict_replication(runs, if (reason == "") partner else runs[0, ]), reason = reason,
           row.names = NULL)
   }))
-  is_due <- rows$reason == NOT_YET
-  is_tested <- rows$reason == ""
-  # Untested rows have no part in the shared error rate: they are judged apart, which only adds the
-  # columns.
-  rows$why[!is_tested] <- ""
-  judged <- judge_replications(rows[is_tested, ], effect)
-  untested <- judge_replications(rows[!is_tested, ], effect)
-  untested$outcome <- ifelse(is_due[!is_tested], "undecided", "not testable here")
-  untested$more <- rep(NA_real_, nrow(untested))
-  untested$why <- untested$reason
-  rows <- rbind(judged, untested)
+  has_partner <- rows$reason == ""
+  # Rows without a partner have no part in the shared error rate: they are judged apart, which only
+  # adds the columns.
+  rows$why[!has_partner] <- ""
+  rows_with_partner <- judge_replications(rows[has_partner, ], effect)
+  other_rows <- judge_replications(rows[!has_partner, ], effect)
+  is_due <- other_rows$reason == NOT_YET
+  other_rows$outcome <- ifelse(is_due, "undecided", "not testable here")
+  other_rows$more <- rep(NA_real_, nrow(other_rows))
+  other_rows$why <- other_rows$reason
+  rows <- rbind(rows_with_partner, other_rows)
   rows <- rows[order(match(rows$workload, ratios$workload)), setdiff(names(rows), "reason")]
   rownames(rows) <- NULL
   rows
@@ -179,21 +180,22 @@ select_ratios <- function(side) {
 # Returns the rows of a replication that repeat a series of the original; NULL if there are none.
 # Factors may follow the size of the machine.  So if both sides have a single series of a metric,
 # one repeats the other although their factors differ.
-# runs: rows of the series.  ratios, repeated: rows of select_ratios of the original and of the
-# replication.
-find_repeated_series <- function(runs, ratios, repeated) {
-  if (is.null(repeated)) return(NULL)
-  # Keys are equal only between rows with the same columns of factors.
-  aligned <- stack_rows(list(runs, repeated))
-  runs <- aligned[seq_len(nrow(runs)), ]
-  repeated <- aligned[-seq_len(nrow(runs)), ]
+# runs: rows of the series, at least one.
+# ratios: rows of select_ratios of the original.
+# ratios_here: rows of select_ratios of the replication, or NULL.
+find_repeated_series <- function(runs, ratios, ratios_here) {
+  if (is.null(ratios_here)) return(NULL)
+  # Keys are equal only between rows with the same columns of factors, and so of one table.
+  all_rows <- stack_rows(list(runs, ratios_here))
+  runs <- all_rows[seq_len(nrow(runs)), ]
+  ratios_here <- all_rows[-seq_len(nrow(runs)), ]
   select_equal <- function(rows, columns) {
     rows[make_keys(rows, columns) == make_keys(runs[1, ], columns), ]
   }
-  partner <- select_equal(repeated, RATIO_KEYS)
+  partner <- select_equal(ratios_here, RATIO_KEYS)
   if (nrow(partner) > 0) return(partner)
   without_factors <- setdiff(RATIO_KEYS, "factors")
-  partner <- select_equal(repeated, without_factors)
+  partner <- select_equal(ratios_here, without_factors)
   is_single <- function(rows) nrow(unique(rows[list_factor_columns(rows)])) == 1
   if (nrow(partner) == 0 || !is_single(partner)) return(NULL)
   if (is_single(select_equal(ratios, without_factors))) partner
@@ -201,8 +203,8 @@ find_repeated_series <- function(runs, ratios, repeated) {
 
 # Returns a clause that explains why a series of the original was not repeated: the reason of the
 # first row of `omitted` that fits, else NOT_YET or that it was not measured.
-# series: data frame of one row with environment and workload.  omitted, replication: see
-# compare_replication.
+# series: data frame of one row with environment and workload.
+# omitted, replication: parameters of compare_replication.
 explain_omission <- function(series, omitted, replication) {
   fits <- omitted$environment %in% c("", series$environment) &
     omitted$workload %in% c("", series$workload)
@@ -218,8 +220,8 @@ explain_omission <- function(series, omitted, replication) {
 NOT_YET <- "not measured yet: the same command goes on"
 
 # Returns for each claim whether an environment that it needs was not measured, but still can be.
-# rows: of test_claims, with the original's values.  published, omitted, replication: see
-# compare_claims.
+# rows: rows of test_claims, with the original's values.
+# published, omitted, replication: parameters of compare_claims.
 is_claim_due <- function(rows, published, omitted, replication) {
   vapply(seq_len(nrow(rows)), function(i) {
     name <- rows$workload[[i]]
@@ -249,8 +251,8 @@ is_claim_due <- function(rows, published, omitted, replication) {
 #'   verdict_here (of the replication); outcome, why; NULL if there are no such claims
 compare_claims <- function(published, original, replication, omitted) {
   rows_there <- test_claims(published, original$tidy, make_claim_context(original))
-  decided <- c("reproduced", "same direction", "other size", "contradicted")
-  rows_there <- rows_there[rows_there$verdict %in% decided, ]
+  decisive_verdicts <- c("reproduced", "same direction", "other size", "contradicted")
+  rows_there <- rows_there[rows_there$verdict %in% decisive_verdicts, ]
   if (NROW(rows_there) == 0) return(NULL)
   # Claims that were not tested here keep these values.
   rows_here <- rows_there
@@ -265,11 +267,11 @@ compare_claims <- function(published, original, replication, omitted) {
                       paste(rows$id, rows$transferred))
     rows_here[!is.na(partners), ] <- rows[partners[!is.na(partners)], ]
   }
-  # The other decided verdicts differ only in how the ratio compares with the published value.
+  # The other decisive verdicts differ only in how the ratio compares with the published value.
   is_contradicted <- function(rows) rows$verdict == "contradicted"
   is_same <- is_contradicted(rows_here) == is_contradicted(rows_there)
   outcome <- ifelse(is_same, "agrees", "differs")
-  outcome[!rows_here$verdict %in% decided] <- "undecided"
+  outcome[!rows_here$verdict %in% decisive_verdicts] <- "undecided"
   is_untested <- rows_here$verdict == "not tested"
   is_due <- is_untested & rows_here$reason %in% c("workload", "environment") &
     is_claim_due(rows_there, published, omitted, replication)
@@ -292,8 +294,9 @@ compare_claims <- function(published, original, replication, omitted) {
 summarise_replication <- function(rows, claims) {
   outcomes <- c(rows$outcome, claims$outcome)
   # The first of these that occurs decides.
-  ranked <- c("differs", "undecided", "agrees", "not testable here")
-  # Describes how often each outcome occurs in rows.  noun: for one of the rows.
+  ranking <- c("differs", "undecided", "agrees", "not testable here")
+  # Describes how often each outcome occurs, for example "Of 3 claims, 2 agree, 1 undecided."
+  # noun: for one of the rows, in the singular.
   describe_outcomes <- function(rows, noun) {
     if (NROW(rows) == 0) return(NULL)
     counts <- table(factor(rows$outcome, REPLICATION_OUTCOMES))
@@ -302,7 +305,7 @@ summarise_replication <- function(rows, claims) {
     verbs <- sub("^(agree|differ)s$", "\\1", names(counts))
     paste0("Of ", format_count(nrow(rows), noun), ", ", paste(counts, verbs, collapse = ", "), ".")
   }
-  list(outcome = c(intersect(ranked, outcomes), "not testable here")[[1]],
+  list(outcome = c(intersect(ranking, outcomes), "not testable here")[[1]],
        text = paste(c(describe_outcomes(rows, "comparison"), describe_outcomes(claims, "claim"),
                       if (length(outcomes) == 0) "The original holds no ratio to native."),
                     collapse = " "))
@@ -312,7 +315,8 @@ summarise_replication <- function(rows, claims) {
 #'
 #' @param rows data frame of compare_replication, with its columns outcome, change, why, more and
 #'   detectable
-#' @return texts, one for each row, for the terminal and the page
+#' @return strings, one for each row, for the terminal and the page: for example "agrees: +0.4 %" or
+#'   "undecided: fewer than 3 blocks"
 describe_replications <- function(rows) {
   change <- paste0(sub("^-", "\u2212", sprintf("%+.1f", 100 * (rows$change - 1))), SPACE, "%")
   forecasts <- ifelse(is.na(rows$more), "no number of blocks here would decide it",

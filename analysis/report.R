@@ -11,7 +11,8 @@ load_files("read", "statistics", "costs", "claims", "forecast", "format", "paper
            "markdown_tables", "figures", "statements", "render")
 
 # Writes the paper of a folder of results.
-# out: path, .pdf or .html.  results: folder with all tables of analysis/tables.R.
+# out: path of the paper, which ends in .pdf or .html.
+# results: path of the folder with all tables of analysis/tables.R.
 write_paper <- function(out, results = "results") {
   if (!grepl("[.](pdf|html)$", out)) {
     stop(out, ": a paper ends in .pdf or .html", call. = FALSE)

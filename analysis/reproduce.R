@@ -14,18 +14,21 @@ load_files("read", "statistics", "claims", "testbeds", "replication", "format", 
            "figures", "render")
 
 # Makes a data frame with a row for each object.
-# objects: list of lists of texts, from JSON.  columns: the keys that become columns; an empty list
-# gives these columns without rows.
+# objects: list of lists of strings, from JSON.
+# columns: the keys that become columns; an empty list of objects gives these columns without rows.
 tabulate_objects <- function(objects, columns) {
   stack_rows(lapply(objects, function(object) data.frame(object[columns]))) %or%
     as.data.frame(sapply(columns, function(column) character(), simplify = FALSE))
 }
 
 # Writes all files of a reproduction, outcome.json last.
-# path: of REQUEST.json.  out: path of the folder, which exists.
+# path: path of REQUEST.json.
+# out: path of the folder, which exists.
 write_reproduction <- function(path, out) {
   request <- jsonlite::read_json(path)
-  # Reads one side; NULL if its folder is "".  name: of the side, for messages.
+  # Reads one side; NULL if its folder is "".
+  # folder: path of results.
+  # name: the side's name, for messages.
   read_side_if_any <- function(folder, name) {
     if (folder != "") read_side(list(name = name, source = "", sha256 = "", results = folder))
   }
@@ -59,7 +62,8 @@ write_reproduction <- function(path, out) {
   })
 }
 
-# Describes in a sentence the machine and the days of the measurement.
+# Describes in a sentence the machine and the days of the measurement, for example "Measured here on
+# 2026-11-27: Xeon, Linux 6.8."
 # side: list of read_side; NULL if nothing was measured.
 describe_machine_and_date <- function(side) {
   if (is.null(side)) return("Nothing was measured here.")

@@ -8,15 +8,15 @@ MARGIN <- 0.02
 MARGINS <- c(0.01, 0.02, 0.05)
 # The error rate of intervals, and of all verdicts of a table together.
 ALPHA <- 0.05
-# The least number of blocks for an interval, and for a verdict.
+# The minimum number of blocks for an interval, and for a verdict.
 INTERVAL_BLOCKS <- 3
 VERDICT_BLOCKS <- 5
-# The least number of sessions for an interval that holds for their machine, and of machines for one
-# that holds for machines.
+# The minimum number of sessions for an interval that holds for their machine, and the minimum
+# number of machines for one that holds for machines.
 MACHINE_SESSIONS <- 3
 POOLED_MACHINES <- 5
 # Limits of the estimated correlation of neighbouring blocks.
-LEAST_CORRELATION <- 0.15
+MIN_CORRELATION <- 0.15
 MAX_CORRELATION <- 0.8
 # A lap stalled if it took so many times the median of its cell's laps.
 STALL <- 1.2
@@ -47,12 +47,13 @@ estimate_mean_ratio <- function(ratios, level = 1 - ALPHA) {
 #' Samples share no blocks if they are of two experiments, or of logs whose runs are not paired.
 #'
 #' @param values,reference numbers in the order of measurement; reference is NULL for one sample
-#' @param how "ratio" (of values to reference), "difference" (values less reference) or "level" (of
-#'   values alone)
-#' @param level as in estimate_mean_ratio
-#' @param items,estimate_error as in estimate_difference, for ratios
-#' @return the row of estimate_difference; `ratio` is the ratio, difference or level; se is on the
-#'   scale of logarithms for a ratio, else on the scale of shares of the largest value
+#' @param how "ratio" (of values to reference), "difference" (values less reference) or "level" (the
+#'   mean of values alone); the key `how` of published/claims.json
+#' @param level confidence level of the interval
+#' @param items noun for the values in `why`, for example "blocks"; used for ratios only
+#' @param estimate_error function of a sample that returns se and df; used for ratios only
+#' @return the row of estimate_difference; `ratio` is the ratio, the difference or the mean; se is
+#'   on the scale of logarithms for a ratio, else on the scale of shares of the largest value
 compare_samples <- function(values, reference = NULL, how = "ratio", level = 1 - ALPHA,
                             items = "runs", estimate_error = estimate_standard_error) {
   samples <- Filter(Negate(is.null), list(values, reference))
@@ -110,8 +111,9 @@ estimate_difference <- function(samples, level, transform_back = exp, items = "r
 #' sessions' means, and holds for the machine.  Otherwise it is the interval of all blocks, and
 #' holds within these sessions.  A session counts only if it has INTERVAL_BLOCKS blocks.
 #'
-#' @param ratios,level see estimate_mean_ratio
-#' @param sessions,machines names, for each ratio
+#' @param ratios a number for each block, in the order of measurement
+#' @param sessions,machines the name of each ratio's session and machine
+#' @param level confidence level of the interval
 #' @return the row of estimate_mean_ratio with sessions and machines (numbers), holds (the scope of
 #'   the interval: "session", "sessions", "machine" or "machines"), next_low and next_high (the
 #'   interval that holds another machine's ratio; NA unless the scope is "machines")
@@ -122,21 +124,21 @@ compare_sessions <- function(ratios, sessions, machines, level = 1 - ALPHA) {
   row$holds <- if (row$sessions > 1) "sessions" else "session"
   row[c("next_low", "next_high")] <- NA_real_
   if (row$why != "") return(row)
-  means <- summarise_sessions(log(ratios), sessions, machines)
-  nested <- estimate_mean_of_sessions(means)
-  if (is.null(nested)) return(row)
+  session_means <- summarise_sessions(log(ratios), sessions, machines)
+  estimate <- estimate_mean_of_sessions(session_means)
+  if (is.null(estimate)) return(row)
   # Returns the two ends of an interval around the mean, as ratios.
   compute_ends <- function(se, df) {
-    exp(nested$mean + c(-1, 1) * stats::qt((1 + level) / 2, df) * se)
+    exp(estimate$mean + c(-1, 1) * stats::qt((1 + level) / 2, df) * se)
   }
-  row$n <- sum(means$n)
-  row$ratio <- exp(nested$mean)
-  row[c("low", "high")] <- compute_ends(nested$se, nested$df)
-  row[c("se", "df", "holds")] <- nested[c("se", "df", "holds")]
-  row$sessions <- nrow(means)
-  row$machines <- length(unique(means$machine))
-  if (!is.null(nested$next_se)) {
-    row[c("next_low", "next_high")] <- compute_ends(nested$next_se, nested$next_df)
+  row$n <- sum(session_means$n)
+  row$ratio <- exp(estimate$mean)
+  row[c("low", "high")] <- compute_ends(estimate$se, estimate$df)
+  row[c("se", "df", "holds")] <- estimate[c("se", "df", "holds")]
+  row$sessions <- nrow(session_means)
+  row$machines <- length(unique(session_means$machine))
+  if (!is.null(estimate$next_se)) {
+    row[c("next_low", "next_high")] <- compute_ends(estimate$next_se, estimate$next_df)
   }
   row
 }
@@ -158,7 +160,7 @@ summarise_sessions <- function(values, sessions, machines) {
 
 # Estimates the mean over sessions that are nested in machines.
 # means: data frame of summarise_sessions, or NULL.
-# Returns a list of mean, se, df and holds (the scope, see compare_sessions), with next_se and
+# Returns a list of mean, se, df and holds (the scope of compare_sessions), with next_se and
 # next_df if pool_machines gives them; NULL if the sessions are too few or their means do not vary.
 estimate_mean_of_sessions <- function(means) {
   count <- NROW(means)
@@ -180,38 +182,39 @@ estimate_mean_of_sessions <- function(means) {
 #' @return list: mean, se, df; next_se and next_df (of another machine's mean)
 pool_machines <- function(means) {
   machines <- split(means, means$machine)
-  counts <- vapply(machines, nrow, 1L)
-  values <- vapply(machines, function(sessions) mean(sessions$mean), 0)
+  session_counts <- vapply(machines, nrow, 1L)
+  machine_means <- vapply(machines, function(sessions) mean(sessions$mean), 0)
   sum_squared_deviations <- function(values) sum((values - mean(values)) ^ 2)
   # The variance of a session's mean comes from the machines with several sessions, or from within
   # the sessions if that is larger.
   squares <- vapply(machines, function(sessions) sum_squared_deviations(sessions$mean), 0)
-  variance <- sum(squares) / max(sum(counts - 1), 1)
-  within <- vapply(machines, function(sessions) mean(sessions$se ^ 2), 0)
-  # The least variance keeps every weight finite.
-  variances <- pmax(variance, within, 1e-12) / counts
-  df <- length(values) - 1
+  variance_between <- sum(squares) / max(sum(session_counts - 1), 1)
+  variance_within <- vapply(machines, function(sessions) mean(sessions$se ^ 2), 0)
+  # The minimum variance keeps every weight finite.
+  variances <- pmax(variance_between, variance_within, 1e-12) / session_counts
+  df <- length(machine_means) - 1
   compute_weights <- function(heterogeneity) 1 / (variances + heterogeneity)
   compute_spread <- function(weights) {
-    sum(weights * (values - stats::weighted.mean(values, weights)) ^ 2)
+    sum(weights * (machine_means - stats::weighted.mean(machine_means, weights)) ^ 2)
   }
   # The expectation of the spread is df; the heterogeneity is chosen so that it has this value.
   compute_excess <- function(heterogeneity) compute_spread(compute_weights(heterogeneity)) - df
   heterogeneity <- 0
   if (compute_excess(0) > 0) {
     # With a heterogeneity of `upper` the spread is at most 1, and so below its expectation.
-    upper <- sum_squared_deviations(values)
+    upper <- sum_squared_deviations(machine_means)
     heterogeneity <- stats::uniroot(compute_excess, c(0, upper), tol = 1e-12)$root
   }
   weights <- compute_weights(heterogeneity)
   variance_of_mean <- max(compute_spread(weights) / df, 1) / sum(weights)
-  list(mean = stats::weighted.mean(values, weights), se = sqrt(variance_of_mean), df = df,
+  list(mean = stats::weighted.mean(machine_means, weights), se = sqrt(variance_of_mean), df = df,
        next_se = sqrt(heterogeneity + variance_of_mean), next_df = df - 1)
 }
 
 #' Compute the confidence intervals of ratios, by Student's t of their logarithms
 #'
-#' @param rows data frame of estimate_mean_ratio: ratio, and se and df of its logarithm
+#' @param rows data frame of estimate_mean_ratio: ratio, and se and df of its logarithm (NA without
+#'   an interval)
 #' @param level confidence level
 #' @return data frame of low and high, a row for each of `rows`; both are NA for a row without an
 #'   interval
@@ -222,7 +225,7 @@ compute_intervals <- function(rows, level) {
 }
 
 # Returns a clause that explains why samples cannot have an interval; "" if they can.
-# samples, items, quantity: see estimate_difference.
+# samples, items, quantity: parameters of estimate_difference.
 explain_missing_interval <- function(samples, items, quantity) {
   if (min(lengths(samples)) < INTERVAL_BLOCKS) {
     return(paste("fewer than", INTERVAL_BLOCKS, items))
@@ -237,23 +240,26 @@ explain_missing_interval <- function(samples, items, quantity) {
 #' Estimate the standard error of a mean whose neighbouring values may be correlated
 #'
 #' The number of independent values follows from the correlation of neighbours (Bartlett 1946),
-#' corrected for its bias (Marriott and Pope 1954).  A correlation below LEAST_CORRELATION counts as
-#' this one, since few blocks do not show it.  The mean of values that do not vary has no error.
+#' corrected for its bias (Marriott and Pope 1954).  A correlation below MIN_CORRELATION counts as
+#' MIN_CORRELATION, since few blocks do not show it, and one above MAX_CORRELATION as
+#' MAX_CORRELATION.  The mean of values that do not vary has no error.
 #' studies/stopping.py computes the same in Python, and has to follow every change.
 #'
-#' @param values numbers in the order of measurement, at least two
-#' @return list: se, df (degrees of freedom, at least two)
+#' @param values finite numbers in the order of measurement, at least two
+#' @return list: se, df (degrees of freedom, at least two: Student's t with fewer has no variance)
 estimate_standard_error <- function(values) {
   n <- length(values)
   residuals <- values - mean(values)
-  estimated <- 0
+  # The correlation of each value with the next one; values that do not vary count as uncorrelated.
+  lag1 <- 0
   if (sum(residuals ^ 2) > 0) {
-    estimated <- sum(residuals[-1] * residuals[-n]) / sum(residuals ^ 2)
+    lag1 <- sum(residuals[-1] * residuals[-n]) / sum(residuals ^ 2)
   }
-  unbiased <- estimated + (1 + 4 * estimated) / n
-  correlation <- min(max(LEAST_CORRELATION, unbiased), MAX_CORRELATION)
-  independent <- n * (1 - correlation) / (1 + correlation)
-  list(se = stats::sd(values) / sqrt(independent), df = max(independent - 1, 2))
+  lag1_corrected <- lag1 + (1 + 4 * lag1) / n
+  correlation <- min(max(MIN_CORRELATION, lag1_corrected), MAX_CORRELATION)
+  # The number of independent values whose mean would have the same standard error.
+  effective_n <- n * (1 - correlation) / (1 + correlation)
+  list(se = stats::sd(values) / sqrt(effective_n), df = max(effective_n - 1, 2))
 }
 
 #' Estimate the standard error of the mean of independent values, for example of sessions' means
@@ -266,14 +272,14 @@ estimate_independent_error <- function(values) {
 
 #' Judge whether parts, such as the series of a workload, lie within bounds or outside of them
 #'
-#' A part lies within its bounds if its inner interval does, and outside if its outer interval does.
-#' The caller decides on all parts together: they lie within if every part does (intersection-union
-#' test, Berger 1982), and outside if any part does.
+#' At least one part is given.  A part lies within its bounds if its inner interval does, and
+#' outside if its outer interval does.  The caller decides on all parts together: they lie within if
+#' every part does (intersection-union test, Berger 1982), and outside if any part does.
 #'
 #' @param inner,outer data frames, one row for each part: low, high
 #' @param n number of blocks of each part
 #' @param low,high bounds of each part
-#' @param min_n the least number of blocks for a verdict
+#' @param min_n the minimum number of blocks for a verdict
 #' @return list: within and outside (logical, for each part; FALSE without an interval or with fewer
 #'   blocks than min_n), decisive (position of the part that decides: one that lies outside, else
 #'   the one that is farthest from lying within)
@@ -367,23 +373,24 @@ compute_half_width <- function(values) {
   stats::qt(1 - ALPHA / 2, n - 1) * stats::sd(values) / sqrt(n)
 }
 
-#' Add levels that agree with the ratios, in the unit of the metric
+#' Add estimated values that agree with the ratios, in the unit of the metric: the columns `level`
 #'
-#' Native's level is its mean with its interval.  The level of another environment is native's level
-#' times the ratio of the blocks, with the interval of the ratio; without a ratio it is the
-#' environment's mean, without an interval.
+#' Native's estimate is its mean with its interval.  The estimate of another environment is native's
+#' mean times the ratio of the blocks, with the interval of the ratio; without a ratio it is the
+#' environment's mean, without an interval (NA).
 #'
-#' @param summary,comparisons tables of summarise_runs and compare_with_native, or NULL
-#' @return summary with level, level_low, level_high; NULL if there is no summary
+#' @param summary table of summarise_runs, or NULL
+#' @param comparisons table of compare_with_native, or NULL
+#' @return summary with level, level_low, level_high (columns of summary.csv, which tables.R lists);
+#'   NULL if there is no summary
 add_levels <- function(summary, comparisons) {
   if (is.null(summary)) return(NULL)
   native <- summary$environment == NATIVE
-  level <- summary$mean
-  native_level <- level[native][match(make_keys(summary), make_keys(summary)[native])]
+  native_level <- summary$mean[native][match(make_keys(summary), make_keys(summary)[native])]
   compared_at <- match(paste(make_keys(summary), summary$environment),
                        paste(make_keys(comparisons), comparisons$environment))
-  # Returns native's level times a column of ratios; a ratio is of performance, so that a cost is
-  # divided by it.
+  # Returns native's mean times a column of `comparisons`, for each row of the summary; a ratio is
+  # of performance, so that a cost is divided by it.
   scale_native_level <- function(column) {
     ratio <- rep(NA_real_, nrow(summary))
     if (!is.null(comparisons)) ratio <- comparisons[[column]][compared_at]
@@ -391,7 +398,7 @@ add_levels <- function(summary, comparisons) {
   }
   estimate <- scale_native_level("ratio")
   ends <- cbind(scale_native_level("low"), scale_native_level("high"))
-  summary$level <- ifelse(is.na(estimate), level, estimate)
+  summary$level <- ifelse(is.na(estimate), summary$mean, estimate)
   summary$level_low <- ifelse(native, summary$mean_low, pmin(ends[, 1], ends[, 2]))
   summary$level_high <- ifelse(native, summary$mean_high, pmax(ends[, 1], ends[, 2]))
   summary
@@ -428,18 +435,18 @@ map_groups <- function(rows, keys, compute) {
 pair_runs <- function(rows, reference) {
   partners <- match(rows$repetition, reference$repetition)
   partners[!is_paired(rows, reference[partners, ])] <- NA
-  measured <- rows[!is.na(partners), ]
+  paired_rows <- rows[!is.na(partners), ]
   base <- reference[partners[!is.na(partners)], ]
-  is_same_kind <- measured$how == base$how
-  ratio <- measured$value / base$value * ifelse(is_same_kind, 1, measured$scale / base$scale)
-  measured$lap_scale[is_same_kind] <- list(1)
+  is_same_kind <- paired_rows$how == base$how
+  ratio <- paired_rows$value / base$value * ifelse(is_same_kind, 1, paired_rows$scale / base$scale)
+  paired_rows$lap_scale[is_same_kind] <- list(1)
   base$lap_scale[is_same_kind] <- list(1)
   robust <- mapply(function(laps, base_laps, scale, base_scale, ratio) {
     has_lap_pairs <- length(laps) > 1 && length(laps) == length(base_laps)
     if (!has_lap_pairs || anyNA(scale / base_scale)) return(ratio)
     compute_pseudomedian(laps / base_laps * (scale / base_scale))
-  }, measured$laps, base$laps, measured$lap_scale, base$lap_scale, ratio)
-  data.frame(measured[c("session", "machine", "repetition")], ratio = ratio,
+  }, paired_rows$laps, base$laps, paired_rows$lap_scale, base$lap_scale, ratio)
+  data.frame(paired_rows[c("session", "machine", "repetition")], ratio = ratio,
              robust = as.numeric(robust))
 }
 
@@ -553,17 +560,18 @@ number_verdicts <- function(rows) {
 
 #' Add the intervals that decide, and the verdict of each row
 #'
-#' All verdicts of a table share the error rate ALPHA (Bonferroni).  The planned looks share it,
-#' too, if differences decide how many blocks are measured.  A row is equivalent if its interval for
-#' all verdicts lies within the margin.  It is different if the interval that also allows for the
-#' number of rows of its verdict lies outside of the margin.
+#' All verdicts of a table share the error rate ALPHA (Bonferroni).  Planned interim analyses
+#' ("looks" in the plan) share it, too, if differences decide how many blocks are measured.  A row
+#' is equivalent if its interval for all verdicts lies within the margin.  It is different if the
+#' interval that also allows for the number of rows of its verdict lies outside of the margin.
 #'
 #' @param rows data frame: ratio, low, se, df, n, why
 #' @param groups number of the verdict that each row belongs to, from 1 without gaps, as
 #'   number_verdicts gives them; NA for rows without a verdict
-#' @param margin the smallest difference that matters
-#' @param looks how many times the verdicts may be tested while blocks are added
-#' @param min_n the number of blocks that a verdict takes
+#' @param margin the smallest difference that matters, as a share above 0 and below 1
+#' @param looks number of analyses, the final one included, in which verdicts may be reached while
+#'   blocks are added
+#' @param min_n the minimum number of blocks for a verdict
 #' @return rows with low_all, high_all and level_all (the interval for all verdicts and its level),
 #'   verdict ("different", "equivalent", "undecided"; "" without one), direction ("slower" or
 #'   "faster" if different, else "") and more (how many further blocks would decide an undecided
@@ -577,33 +585,33 @@ add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, min_n = VERDI
   level <- 1 - 2 * ALPHA / max(test_count, 1)
   inner <- compute_intervals(rows, level)
   outer <- compute_intervals(rows, 1 - 2 * ALPHA / (test_count * rows_of_verdict))
-  judged <- judge_parts(inner, outer, rows$n, 1 - margin, 1 / (1 - margin), min_n)
+  judgement <- judge_parts(inner, outer, rows$n, 1 - margin, 1 / (1 - margin), min_n)
   rows[c("low_all", "high_all")] <- inner
   rows$level_all <- level
   rows[is.na(groups), c("low_all", "high_all", "level_all")] <- NA_real_
   # Each later assignment overrules the earlier ones.
   rows$verdict <- rep("undecided", nrow(rows))
-  rows$verdict[judged$within] <- "equivalent"
-  rows$verdict[judged$outside] <- "different"
+  rows$verdict[judgement$within] <- "equivalent"
+  rows$verdict[judgement$outside] <- "different"
   rows$verdict[is.na(groups)] <- ""
   rows$direction <- ifelse(rows$ratio < 1, "slower", "faster")
   rows$direction[rows$verdict != "different"] <- ""
-  needed <- mapply(estimate_blocks_needed, rows$ratio, rows$se * sqrt(rows$n), margin,
-                   ALPHA / max(test_count, 1))
+  total_blocks <- mapply(estimate_blocks_needed, rows$ratio, rows$se * sqrt(rows$n), margin,
+                         ALPHA / max(test_count, 1))
   is_of_blocks <- !(rows$holds %or% "") %in% c("machine", "machines")
   has_forecast <- rows$verdict == "undecided" & rows$why == "" & is_of_blocks
-  rows$more <- ifelse(has_forecast, pmax(needed - rows$n, 1), NA_real_)
+  rows$more <- ifelse(has_forecast, pmax(total_blocks - rows$n, 1), NA_real_)
   rows
 }
 
 #' Decide on each workload in each environment, from all its headline series
 #'
-#' It judges the rows again at the margin.  verdicts.csv is made of the results, and
+#' It judges the rows again at the margin.  tables.R writes the results to verdicts.csv, and
 #' studies/verdicts.R decides in the same way.
 #'
 #' @param rows data frame of compare_with_native
 #' @param margin the smallest difference that matters
-#' @param looks as in add_verdicts
+#' @param looks number of analyses that share the error rate, the final one included
 #' @return data frame, one row for each workload and environment: workload, title, environment,
 #'   label, family, reference, margin, verdict, direction, more (the largest of its rows), and of
 #'   the series that decides: series, n, sessions, machines, holds, ratio, low, high (the interval
@@ -618,18 +626,19 @@ decide_workloads <- function(rows, margin = MARGIN, looks = 1) {
     outer_level <- 1 - (1 - level) / nrow(parts)
     outer <- compute_intervals(parts, outer_level)
     inner <- data.frame(low = parts$low_all, high = parts$high_all)
-    judged <- judge_parts(inner, outer, parts$n, 1 - margin, 1 / (1 - margin))
-    decisive <- judged$decisive
-    verdict <- if (all(judged$within)) "equivalent" else "undecided"
-    if (any(judged$outside)) verdict <- "different"
-    shown <- (if (verdict == "different") outer else inner)[decisive, ]
+    judgement <- judge_parts(inner, outer, parts$n, 1 - margin, 1 / (1 - margin))
+    decisive <- judgement$decisive
+    verdict <- if (all(judgement$within)) "equivalent" else "undecided"
+    if (any(judgement$outside)) verdict <- "different"
+    interval <- (if (verdict == "different") outer else inner)[decisive, ]
+    # Without undecided rows, `more` is NULL.
     more <- if (verdict == "undecided") stats::na.omit(parts$more)
     data.frame(margin = margin, verdict = verdict,
                direction = if (verdict == "different") parts$direction[[decisive]] else "",
                more = if (length(more) > 0) max(more) else NA_real_,
                series = parts$series[[decisive]],
                parts[decisive, c("n", "sessions", "machines", "holds", "ratio")],
-               low = shown$low, high = shown$high,
+               low = interval$low, high = interval$high,
                level = if (verdict == "different") outer_level else level)
   })
 }
@@ -637,8 +646,10 @@ decide_workloads <- function(rows, margin = MARGIN, looks = 1) {
 #' Compare how often laps stall in an environment and natively
 #'
 #' A lap stalled if it took more than STALL times the median of its cell's laps.  Laps in slices are
-#' compared with native's laps in slices.  A one-sided sign test asks whether more blocks have more
-#' stalled laps in the environment than natively.
+#' compared with native's laps in slices.  A one-sided sign test over the blocks asks whether the
+#' share of stalled laps is more often larger in the environment than natively; blocks with equal
+#' shares are left out, and p is 1 if all are equal.  Cells with a single lap, and cells without a
+#' partner of native's, are left out.
 #'
 #' @param tidy tidy rows, as read_results returns them
 #' @return data frame, one row for each headline series and environment with laps: the columns of a
@@ -646,31 +657,36 @@ decide_workloads <- function(rows, margin = MARGIN, looks = 1) {
 #'   laps
 compare_stalls <- function(tidy) {
   rows <- tidy[tidy$headline, ]
-  # Returns how many laps of a cell stalled.  laps: rates if higher is better, else times.
+  # Returns how many laps of a cell stalled.
+  # laps: rates if `better` is "higher", else times.
   count_stalls <- function(laps, better) {
     times <- if (better == "higher") 1 / laps else laps
     sum(times > STALL * stats::median(times))
   }
   rows$lap_count <- lengths(rows$laps)
-  rows$stalled <- mapply(count_stalls, rows$laps, rows$better)
+  rows$stall_count <- mapply(count_stalls, rows$laps, rows$better)
   rows <- rows[rows$lap_count > 1, ]
   reference <- rows[rows$environment == NATIVE, ]
   make_block_keys <- function(rows) paste(make_keys(rows), rows$repetition)
   partners <- match(make_block_keys(rows), make_block_keys(reference))
   partners[!is_paired(rows, reference[partners, ])] <- NA
   base_laps <- ifelse(rows$how == "slices", rows$native_laps, reference$laps[partners])
-  rows$base_stalled <- mapply(count_stalls, base_laps, rows$better)
+  rows$base_stall_count <- mapply(count_stalls, base_laps, rows$better)
   rows$base_count <- lengths(base_laps)
   rows <- rows[rows$environment != NATIVE & !is.na(partners), ]
   if (nrow(rows) == 0) return(NULL)
   map_groups(rows, COMPARISON_KEYS, function(series) {
-    difference <- series$stalled / series$lap_count - series$base_stalled / series$base_count
-    changed <- sum(difference != 0)
+    base_shares <- series$base_stall_count / series$base_count
+    difference <- series$stall_count / series$lap_count - base_shares
+    unequal_blocks <- sum(difference != 0)
+    larger_blocks <- sum(difference > 0)
     p <- 1
-    if (changed > 0) p <- stats::pbinom(sum(difference > 0) - 1, changed, 0.5, lower.tail = FALSE)
+    if (unequal_blocks > 0) {
+      p <- stats::pbinom(larger_blocks - 1, unequal_blocks, 0.5, lower.tail = FALSE)
+    }
     data.frame(reference = NATIVE, laps = sum(series$lap_count),
-               share = sum(series$stalled) / sum(series$lap_count),
-               reference_share = sum(series$base_stalled) / sum(series$base_count), p = p)
+               share = sum(series$stall_count) / sum(series$lap_count),
+               reference_share = sum(series$base_stall_count) / sum(series$base_count), p = p)
   })
 }
 
@@ -713,9 +729,15 @@ compare_disturbances <- function(results) {
 
 #' Estimate the share of variance that lies between blocks, which cancels out of ratios
 #'
+#' The values are above 0: the model is additive for their logarithms, in blocks and environments.
+#' The share is exact for balanced series, with one value of each environment in each block, and an
+#' approximation for others.
+#'
 #' @param tidy tidy rows, as read_results returns them
-#' @return data frame, one row for each headline series: workload, title, series, blocks, share and
-#'   p (of an F test); NULL for series with fewer than three blocks or two environments
+#' @return data frame, one row for each headline series: workload, title, series, blocks (number),
+#'   share (at least 0; NaN if the values do not vary) and p (of the F test of the blocks).  A
+#'   series with fewer than three blocks or two environments has no row; NULL if no series has one.
+#'   blocks.csv holds it
 estimate_block_share <- function(tidy) {
   headlines <- tidy[tidy$headline, ]
   map_groups(headlines, c("workload", "title", "series"), function(rows) {
@@ -726,17 +748,17 @@ estimate_block_share <- function(tidy) {
     model <- stats::lm(log(value) ~ environment + repetition, rows)
     # R warns of values that do not vary, since they fit perfectly.
     tests <- suppressWarnings(stats::anova(model))
-    f <- tests["repetition", "F value"]
+    f_value <- tests["repetition", "F value"]
     # The share of the variance between blocks, by the expectations of the mean squares.
-    data.frame(blocks = blocks, share = max(0, (f - 1) / (f + environments - 1)),
+    data.frame(blocks = blocks, share = max(0, (f_value - 1) / (f_value + environments - 1)),
                p = tests["repetition", "Pr(>F)"])
   })
 }
 
 #' Summarise emulated machines for emulated.csv, with ratios to native without interval or verdict
 #'
-#' They are compared with the native runs at the sizes of emulated machines if the plan has such
-#' runs, else with native's other runs.
+#' Emulated machines are compared with the native runs at their sizes if the plan has such runs,
+#' else with native's other runs.
 #'
 #' @param results list of read_results
 #' @return table of summarise_runs with `ratio` (of means, as performance); NULL if nothing was

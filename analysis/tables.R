@@ -44,20 +44,24 @@ TABLES <- c(
                    paste(names(ENGINE_FACTS), collapse = ","), sep = ",")
 )
 
-# Writes a table of results as CSV: logical values as "yes" and "no", numbers with ten digits, NA as
-# an empty field.
+# Writes a table of results as CSV: logical values as "yes" and "no", numbers rounded to ten
+# significant digits, NA as an empty field.  Columns that the table does not have are left out.
 # rows: data frame with at least the table's columns; NULL gives a table without rows.
-# name: of the table in TABLES, and of its file without the ending.  folder: path.
-# tidy: rows with the columns of all factors.
+# name: a key of TABLES, and the file's base name: "costs" is written to costs.csv.
+# folder: path of the folder that gets the file; a file of this name is replaced.
+# tidy: tidy rows, which have the columns of all factors.
 write_table <- function(rows, name, folder, tidy) {
   columns <- expand_factors(strsplit(TABLES[[name]], ",")[[1]], tidy)
-  if (is.null(rows)) rows <- as.data.frame(sapply(columns, function(column) character()))
+  if (is.null(rows)) {
+    rows <- as.data.frame(sapply(columns, function(column) character()))
+  }
   rows <- rows[columns]
   rows[] <- lapply(rows, function(column) {
     if (is.logical(column)) return(ifelse(column, "yes", "no"))
     if (is.double(column)) return(signif(column, 10))
     column
   })
+  # Strings are quoted, so that no program takes "1e3" in a name for a number.
   text_columns <- which(!vapply(rows, is.numeric, NA))
   replace_table(file.path(folder, paste0(name, ".csv")), rows, quote = text_columns)
 }
@@ -92,21 +96,25 @@ list_measured_cells <- function(results) {
 #   "slices and laps": in both ways
 # ", unlike native" follows if native was measured in another way in this block.  WAYS in
 # markdown_tables.R has a name for each way.
-# records: list of records.  native_at: the position of native's record in the block of each, or NA.
-# is_emulated: whether the environment of each is emulated.
+# records: list of records.
+# native_at: the position of native's record in the block of each, or NA.
+# is_emulated: whether the environment of each is emulated; such cells have no partner of native's.
+# A cell counts as measured like native if native has each of its ways, perhaps with another one.
 classify_runs <- function(records, native_at, is_emulated) {
   ways <- lapply(records, function(record) {
     if (length(record$interleaved) == 0) return("alone")
+    # The keys are those of records: SLICES and WHOLE of strata/experiment/plan.py.
     c(slices = "slices", whole = "laps")[unlist(record$ways)]
   })
-  is_alike <- mapply(function(ways, native_ways) all(ways %in% native_ways), ways, ways[native_at])
-  is_unlike <- !is.na(native_at) & !is_alike & !is_emulated
+  is_like_native <- mapply(function(ways, native_ways) all(ways %in% native_ways), ways,
+                           ways[native_at])
+  is_unlike <- !is.na(native_at) & !is_like_native & !is_emulated
   paste0(vapply(ways, paste, "", collapse = " and "), ifelse(is_unlike, ", unlike native", ""))
 }
 
 # Writes all TABLES.
-# folder: of the results, with plan.json, plan.csv and raw/.  out: folder that holds tidy/ and laps/
-# and gets the tables.
+# folder: path of the results, with plan.json, plan.csv and raw/.
+# out: path of the folder that holds tidy/ and laps/ and gets the tables.
 write_tables <- function(folder, out = folder) {
   results <- read_results(folder, out)
   # Writes a table with the column `valid`: whether the sizes of the row's workload are valid.

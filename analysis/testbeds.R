@@ -17,7 +17,7 @@ read_side <- function(entry) {
 }
 
 # Reads a session of a side.
-# folder: of results, with tidy/ and laps/.
+# folder: path of results, with tidy/ and laps/.
 # Returns the list of read_results with `image`: the facts of image.json, and the packages of
 # image-manifest.json, as far as these files exist.
 read_session <- function(folder) {
@@ -32,9 +32,10 @@ read_session <- function(folder) {
 }
 
 # Makes a side of its sessions, in the form of read_side.
-# sessions: lists of read_session, at least one.  entry: list of name, source and sha256.
+# sessions: lists of read_session, at least one.
+# entry: list of name, source and sha256.
 combine_sessions <- function(sessions, entry) {
-  # Sessions of two folders are never the same, even if they began at the same moment, so that the
+  # Sessions of two folders are never the same, even if they began in the same second.  So the
   # number of the folder becomes a part of the name.
   values <- stack_rows(lapply(seq_along(sessions), function(number) {
     rows <- list_session_values(sessions[[number]])
@@ -68,13 +69,14 @@ list_session_values <- function(session) {
 }
 
 # Stops unless all results are of one scale.
-# results: lists with `plan`, at least one.  names: a name for each, for the message.
+# results: lists with `plan`, at least one.
+# names: a name for each, for the message.
 require_one_scale <- function(results, names) {
   scales <- vapply(results, function(result) result$plan$scale, "")
-  differing <- which(scales != scales[[1]])
-  if (length(differing) > 0) {
-    stop(names[[1]], " is at scale ", scales[[1]], " and ", names[[differing[[1]]]],
-         " at scale ", scales[[differing[[1]]]], "; only runs of one scale can be compared",
+  positions <- which(scales != scales[[1]])
+  if (length(positions) > 0) {
+    stop(names[[1]], " is at scale ", scales[[1]], " and ", names[[positions[[1]]]],
+         " at scale ", scales[[positions[[1]]]], "; only runs of one scale can be compared",
          call. = FALSE)
   }
 }
@@ -113,9 +115,10 @@ compare_sides <- function(sides, effect = MARGIN) {
   groups <- match(keys, unique(keys[!is.na(keys)]))
   # Sessions are independent, and fewer of them are enough than of blocks.
   min_n <- if (has_several_sessions(sides)) INTERVAL_BLOCKS else VERDICT_BLOCKS
-  judged <- add_verdicts(cbind(decisive, rows[c("se", "df", "n")]), groups, effect, min_n = min_n)
-  rows[c("low_all", "high_all", "more")] <- judged[c("low_all", "high_all", "more")]
-  rows$outcome <- ifelse(judged$verdict == "different", judged$direction, judged$verdict)
+  estimates <- cbind(decisive, rows[c("se", "df", "n")])
+  verdicts <- add_verdicts(estimates, groups, effect, min_n = min_n)
+  rows[c("low_all", "high_all", "more")] <- verdicts[c("low_all", "high_all", "more")]
+  rows$outcome <- ifelse(verdicts$verdict == "different", verdicts$direction, verdicts$verdict)
   rows$outcome[rows$headline & !has_interval] <- "no interval"
   rows[setdiff(names(rows), c("se", "df", "n"))]
 }
@@ -160,19 +163,20 @@ compare_two_sides <- function(first, second) {
   stack_rows(lapply(which(!duplicated(all_keys)), function(i) {
     series <- all_rows[i, ]
     runs <- Map(function(rows, keys) rows[keys == all_keys[[i]], ], tables, side_keys)
-    compared <- compare_series(runs, series$better == "lower", by_session)
+    estimates <- compare_series(runs, series$better == "lower", by_session)
     is_absent <- vapply(runs, function(rows) all(is.na(rows$value)), NA)
-    if (any(is_absent)) compared$why <- paste("measured on", side_names[!is_absent], "alone")
+    if (any(is_absent)) estimates$why <- paste("measured on", side_names[!is_absent], "alone")
     cbind(data.frame(from = first$name, to = second$name),
           series[c(expand_factors(SIDE_KEYS, series), "series", "label", "question", "headline")],
-          compared, differs = find_differences(series$environment, series$workload),
+          estimates, differs = find_differences(series$environment, series$workload),
           row.names = NULL)
   }))
 }
 
 # Compares the runs of one series on two sides.
-# runs: list of two data frames of list_session_values.  is_cost: whether lower values are better.
-# by_session: whether the samples are sessions, see has_several_sessions.
+# runs: list of two data frames of list_session_values.
+# is_cost: whether lower values are better.
+# by_session: whether the samples are sessions (has_several_sessions).
 # Returns the columns n_from to why of compare_sides, with n, se and df of the estimate that
 # decides.
 compare_series <- function(runs, is_cost, by_session) {
@@ -195,18 +199,20 @@ compare_series <- function(runs, is_cost, by_session) {
              decisive[c("n", "se", "df")])
 }
 
-# Selects the sample of one side: the known values of a column, or the geometric mean of each
-# session with at least INTERVAL_BLOCKS known values.
-# runs: rows of list_session_values.  column: "value" or "share".  by_session: whether the sample
-# is of sessions.
+# Selects the sample of one side: the values of a column without NA, or the geometric mean of each
+# session with at least INTERVAL_BLOCKS such values.
+# runs: rows of list_session_values.
+# column: "value" or "share".
+# by_session: whether the sample is of sessions.
+# Returns numbers; none if no run, or no session, has enough values.
 select_sample_values <- function(runs, column, by_session) {
   runs <- runs[!is.na(runs[[column]]), ]
   values <- runs[[column]]
   if (!by_session) return(values)
   counts <- table(runs$session)
-  counted <- runs$session %in% names(counts)[counts >= INTERVAL_BLOCKS]
-  if (!any(counted)) return(values[0])
-  as.vector(tapply(values[counted], runs$session[counted], compute_geometric_mean))
+  has_enough <- runs$session %in% names(counts)[counts >= INTERVAL_BLOCKS]
+  if (!any(has_enough)) return(values[0])
+  as.vector(tapply(values[has_enough], runs$session[has_enough], compute_geometric_mean))
 }
 
 # Returns the geometric mean of values; NA if there are none, or if one of them is not above 0.
@@ -216,8 +222,9 @@ compute_geometric_mean <- function(values) {
 }
 
 # Estimates the ratio of the first of two samples to the second; returns the row of compare_samples.
-# samples: list of two numeric vectors.  by_session: whether their values are of sessions, which are
-# independent.  items: the noun for the values if they are not of sessions.
+# samples: list of two numeric vectors.
+# by_session: whether their values are of sessions, which are independent.
+# items: the noun for the values if they are not of sessions, for example "blocks".
 compare_side_samples <- function(samples, by_session, items) {
   if (!by_session) return(compare_samples(samples[[1]], samples[[2]], items = items))
   compare_samples(samples[[1]], samples[[2]], items = "sessions",
@@ -247,16 +254,17 @@ make_difference_finder <- function(first, second) {
   }
 }
 
-#' Compare the origins of the sides, for provenance.csv
+#' List the facts of provenance that differ between sides, for provenance.csv
 #'
-#' @param sides list of read_side
-#' @return data frame, one row for each item that differs: item, and a column for each side with all
-#'   values that were observed, separated by " | "
-compare_origins <- function(sides) {
-  facts <- lapply(sides, collect_origin_facts)
+#' @param sides list of read_side; their names differ
+#' @return data frame, one row for each fact that differs: item (its name, for example
+#'   "host.kernel"), and a column for each side, named by it, with all distinct values of the fact,
+#'   separated by " | "; "not available" where a side lacks the fact
+list_provenance_differences <- function(sides) {
+  facts <- lapply(sides, collect_provenance_facts)
   items <- sort(unique(unlist(lapply(facts, names))), method = "radix")
-  values <- lapply(facts, function(known) {
-    value <- unname(known[items])
+  values <- lapply(facts, function(side_facts) {
+    value <- unname(side_facts[items])
     ifelse(is.na(value), "not available", value)
   })
   names(values) <- vapply(sides, `[[`, "", "name")
@@ -265,11 +273,11 @@ compare_origins <- function(sides) {
   rows[lengths(distinct_values) > 1, ]
 }
 
-# Collects the facts of a side's origin from its plans, images and records.
+# Collects the facts of a side's provenance from its plans, images and records.
 # side: list of read_side.
-# Returns texts, named by item: the keys that lead to a fact, which unlist joins by points.
-# Different values of an item are joined by " | ".
-collect_origin_facts <- function(side) {
+# Returns strings, named by the keys that lead to a fact, which unlist joins by points, for example
+# "host.kernel".  Distinct values of a fact are sorted and joined by " | ".
+collect_provenance_facts <- function(side) {
   list_record_facts <- function(record) {
     inside <- record$observed$inside
     # The control group is named after the system, whose name is new in every block.
@@ -298,7 +306,7 @@ collect_origin_facts <- function(side) {
 #'
 #' @param rows data frame of compare_sides
 #' @param sides list of read_side
-#' @param effect the smallest difference that matters, as a share
+#' @param effect the smallest difference that matters, as a share, for example 0.02
 #' @return list: outcome ("nothing to compare" if no row has an interval, else "difference" if any
 #'   row differs, "equivalent" if all rows are, "undecided" otherwise), text (sentences), compared
 #'   (number of rows with a verdict), a number of rows for each of OUTCOMES, and native (a list of
@@ -306,58 +314,64 @@ collect_origin_facts <- function(side) {
 summarise_comparison <- function(rows, sides, effect) {
   rows <- rows[rows$outcome != "", ]
   is_native <- rows$environment == NATIVE & !rows$emulated
-  deciding <- rows[!is_native, ]
-  if (all(deciding$outcome == "no interval")) {
+  decisive_rows <- rows[!is_native, ]
+  # Without a verdict on another environment, native's rows decide with all others.
+  if (all(decisive_rows$outcome == "no interval")) {
     is_native <- rep(FALSE, nrow(rows))
-    deciding <- rows
+    decisive_rows <- rows
   }
   native <- rows[is_native, ]
   count_outcomes <- function(rows) as.list(table(factor(rows$outcome, OUTCOMES)))
-  counts <- count_outcomes(deciding)
-  compared <- nrow(deciding) - counts[["no interval"]]
+  counts <- count_outcomes(decisive_rows)
+  verdict_count <- nrow(decisive_rows) - counts[["no interval"]]
+  # Each later assignment overrules the earlier ones.
   outcome <- "undecided"
-  if (counts$equivalent == compared) outcome <- "equivalent"
+  if (counts$equivalent == verdict_count) outcome <- "equivalent"
   if (counts$slower + counts$faster > 0) outcome <- "difference"
-  if (compared == 0) outcome <- "nothing to compare"
-  text <- describe_outcome(deciding, sides, effect)
+  if (verdict_count == 0) outcome <- "nothing to compare"
+  text <- describe_outcome(decisive_rows, sides, effect)
   if (any(native$outcome != "no interval")) {
     text <- c(text, paste0("Native's own values, which tell of the machine and not of an ",
                            "environment: ", describe_all_sides(native, sides), "."))
   }
-  c(list(outcome = outcome, text = paste(text, collapse = " "), compared = compared), counts,
+  c(list(outcome = outcome, text = paste(text, collapse = " "), compared = verdict_count), counts,
     if (nrow(native) > 0) list(native = count_outcomes(native)))
 }
 
 # Describes the rows that decide in sentences: how many differ on each side, how many are undecided,
 # how many more blocks would decide these, and how many have no interval.
-# rows: judged rows of compare_sides, at least one.  sides, effect: see summarise_comparison.
+# For example "Changes of the ratio to native by more than 2 %: b is equivalent in all 3 series."
+# rows: judged rows of compare_sides, at least one.
+# sides: lists of read_side.
+# effect: the smallest difference that matters, as a share.
+# Returns a character vector, one element for each sentence.
 describe_outcome <- function(rows, sides, effect) {
   margin <- paste0(format(100 * effect), " %")
-  judged <- rows[rows$outcome != "no interval", ]
-  no_interval_count <- nrow(rows) - nrow(judged)
-  if (nrow(judged) == 0) {
+  rows_with_interval <- rows[rows$outcome != "no interval", ]
+  no_interval_count <- nrow(rows) - nrow(rows_with_interval)
+  if (nrow(rows_with_interval) == 0) {
     reason <- names(sort(-table(rows$why)))[[1]]
     return(paste0("Of ", no_interval_count, " rows none has an interval (most often: ", reason,
                   "): nothing can be said."))
   }
-  open <- judged[judged$outcome == "undecided", ]
+  undecided_rows <- rows_with_interval[rows_with_interval$outcome == "undecided", ]
   unit <- if (has_several_sessions(sides)) "sessions" else "blocks"
-  need <- describe_samples_needed(open$more, unit)
-  undecided <- paste(nrow(open), "of", nrow(judged), "undecided: ")
-  by_value <- judged$basis == BY_VALUE
-  if (nrow(open) == nrow(judged)) {
-    text <- paste0(undecided, "nothing can be said of changes of more than ", margin, "; ", need,
-                   ".")
+  forecast <- describe_samples_needed(undecided_rows$more, unit)
+  undecided_count <- paste(nrow(undecided_rows), "of", nrow(rows_with_interval), "undecided: ")
+  by_value <- rows_with_interval$basis == BY_VALUE
+  if (nrow(undecided_rows) == nrow(rows_with_interval)) {
+    text <- paste0(undecided_count, "nothing can be said of changes of more than ", margin, "; ",
+                   forecast, ".")
   } else {
     noun <- "ratio to native"
     if (any(by_value)) noun <- "ratio to native, or without native of the value,"
     if (all(by_value)) noun <- "performance"
     text <- c(paste0("Changes of the ", noun, " by more than ", margin, ": ",
                      describe_all_sides(rows, sides), "."),
-              if (nrow(open) > 0) paste0(undecided, need, "."))
+              if (nrow(undecided_rows) > 0) paste0(undecided_count, forecast, "."))
   }
   c(text, if (no_interval_count > 0) paste0(no_interval_count, " more without an interval."),
-    if (any(by_value & judged$environment != NATIVE & !judged$emulated)) {
+    if (any(by_value & rows_with_interval$environment != NATIVE & !rows_with_interval$emulated)) {
       "Rows by value have no native on both sides: a slower host looks like a slower environment."
     })
 }
@@ -366,27 +380,34 @@ describe_outcome <- function(rows, sides, effect) {
 # would measure them.
 MARGINAL_BLOCKS <- 10000
 
-# Says in a clause how many more blocks or sessions would decide.
-# more: their number for each undecided row, or NA.  unit: "blocks" or "sessions".
+# Says in a clause how many more blocks or sessions would decide, for example "about 40 more blocks
+# on each side would tell for half of them, about 900 for all".
+# more: the number for each undecided row; NA if no number is enough.
+# unit: "blocks" or "sessions".
+# Numbers are rounded to two digits.
 describe_samples_needed <- function(more, unit) {
-  known <- more[!is.na(more) & more < MARGINAL_BLOCKS]
-  if (length(known) == 0) return(paste("they lie at the margin, where no number of", unit, "tells"))
+  counts <- more[!is.na(more) & more < MARGINAL_BLOCKS]
+  if (length(counts) == 0) {
+    return(paste("they lie at the margin, where no number of", unit, "tells"))
+  }
   format_about <- function(number) paste("about", format(signif(number, 2), big.mark = ","))
   # The number that is enough for half of the rows.
-  half <- stats::quantile(known, 0.5, type = 1, names = FALSE)
+  half <- stats::quantile(counts, 0.5, type = 1, names = FALSE)
   would <- paste("more", unit, "on each side would tell")
-  if (length(known) < length(more)) {
-    return(paste(format_about(max(known)), would, "for", length(known), "of them, and the others",
+  if (length(counts) < length(more)) {
+    return(paste(format_about(max(counts)), would, "for", length(counts), "of them, and the others",
                  "lie at the margin, where no number tells"))
   }
   # One number is named if half of the rows and all rows take nearly the same.
-  if (max(known) <= 1.5 * half) return(paste(format_about(max(known)), would))
-  paste0(format_about(half), " ", would, " for half of them, ", format_about(max(known)),
+  if (max(counts) <= 1.5 * half) return(paste(format_about(max(counts)), would))
+  paste0(format_about(half), " ", would, " for half of them, ", format_about(max(counts)),
          " for all")
 }
 
 # Describes in clauses how every side compares with the one before it, and with the first.
-# rows: of compare_sides.  sides: lists of read_side in their order; their names differ.
+# For example "b is slower in 1 of 2 series; c is equivalent in all 2 series".
+# rows: rows of compare_sides.
+# sides: lists of read_side in their order; their names differ.
 describe_all_sides <- function(rows, sides) {
   side_names <- vapply(sides, `[[`, "", "name")
   consecutive <- match(rows$from, side_names) == match(rows$to, side_names) - 1
@@ -403,23 +424,24 @@ describe_all_sides <- function(rows, sides) {
 
 # Describes the outcomes of one side's series in a clause, for example "b is slower in 1 of 2 series
 # (1 undecided)".
-# name: of the side.  outcomes: one of OUTCOMES for each series; series without an interval are not
-# counted.
+# name: the side's name.
+# outcomes: one of OUTCOMES for each series; series without an interval are not counted.
 describe_side <- function(name, outcomes) {
-  decisive <- c("slower", "faster")
-  open <- c("equivalent", "undecided")
-  counts <- c(table(factor(outcomes, OUTCOMES)))[c(decisive, open)]
+  differences <- c("slower", "faster")
+  others <- c("equivalent", "undecided")
+  counts <- c(table(factor(outcomes, OUTCOMES)))[c(differences, others)]
   if (sum(counts) == 0) return(paste(name, "has no series that can be compared"))
-  # Joins the outcomes that occur.  template: for sprintf; %1$d is a count and %2$s its outcome.
+  # Joins the outcomes that occur, for example "3 equivalent, 1 undecided".
+  # template: for sprintf; %1$d is a count and %2$s its outcome.
   join_counts <- function(outcomes, template, separator) {
-    present <- outcomes[counts[outcomes] > 0]
-    paste(sprintf(template, counts[present], present), collapse = separator)
+    outcomes <- outcomes[counts[outcomes] > 0]
+    paste(sprintf(template, counts[outcomes], outcomes), collapse = separator)
   }
   series <- paste(sum(counts), "series")
-  open_counts <- join_counts(open, "%1$d %2$s", ", ")
-  if (open_counts != "") series <- paste0(series, " (", open_counts, ")")
-  differences <- join_counts(decisive, "%2$s in %1$d", " and ")
-  if (differences != "") return(paste(name, "is", differences, "of", series))
+  other_counts <- join_counts(others, "%1$d %2$s", ", ")
+  if (other_counts != "") series <- paste0(series, " (", other_counts, ")")
+  difference_counts <- join_counts(differences, "%2$s in %1$d", " and ")
+  if (difference_counts != "") return(paste(name, "is", difference_counts, "of", series))
   all_series <- if (sum(counts) == 1) "its only series" else paste("all", sum(counts), "series")
   if (counts[["undecided"]] == 0) return(paste(name, "is equivalent in", all_series))
   if (counts[["equivalent"]] > 0) return(paste(name, "is not found to differ in any of", series))

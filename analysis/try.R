@@ -9,7 +9,8 @@ source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "format", "paper_data", "markdown_tables", "figures", "render")
 
 # Writes the HTML page of `strata try --html`.
-# folder: of results, whose tables exist.  out: path of the page.
+# folder: path of results, whose tables exist.
+# out: path of the page.
 write_try_page <- function(folder, out) {
   # paper/try.Rmd uses the tables by these names.
   names <- c(comparisons = "comparisons", summary = "summary", runs = "runs")

@@ -12,8 +12,11 @@ load_files("read", "statistics", "claims")
 
 # Lists the half-widths of intervals as shares of their ratios; NULL if rows is NULL.
 # rows: data frame of workload, environment, reference, n, ratio, low, high, scatter; and of verdict
-# if differences may decide.  id: of a claim, or "".  bounds, published: the claim's tolerance and
-# value, or NA.
+# if differences may decide.
+# id: the claim's ID, or "".
+# bounds: the lower and the upper bound of the claim's tolerance; NA without one.
+# published: the claim's published ratio; NA without one.
+# A scatter below NO_SCATTER gives a half-width of 0.
 # Without a verdict the ratio and the ends of its interval (from, to) are NA: then the decision
 # about further blocks must not depend on differences.
 list_widths <- function(rows, id = "", bounds = c(NA_real_, NA_real_), published = NA_real_) {
@@ -49,8 +52,9 @@ list_headline_widths <- function(results) {
 # Lists the half-widths of a claim's parts, as rows of list_widths; NULL if there are none.  A claim
 # with a part that cannot be tested is at best tested in part: it has rows only if the plan has no
 # width (`target`), so that blocks are measured for claims alone.
-# claim: an entry of `claims` in published.  published: list as in published/claims.json.  results:
-# list of read_results.
+# claim: an entry of `claims` in `published`.
+# published: list with the form of published/claims.json.
+# results: list of read_results.
 list_claim_widths <- function(claim, published, results) {
   only_claims <- is.null(results$plan$precision$target)
   context <- make_claim_context(results)
@@ -60,12 +64,12 @@ list_claim_widths <- function(claim, published, results) {
     parts <- c(parts, list_claim_parts(transferred$claim, transferred$published, results$tidy,
                                        context))
   }
-  tested <- Filter(is_testable, parts)
-  if (length(tested) < length(parts) && !only_claims) return(NULL)
+  testable_parts <- Filter(is_testable, parts)
+  if (length(testable_parts) < length(parts) && !only_claims) return(NULL)
   # Only a value that is a ratio can be compared with the ratio's interval.
   value <- NA_real_
   if (identical(claim$published$unit, "ratio")) value <- as.numeric(claim$published$value)
-  stack_rows(lapply(tested, function(part) {
+  stack_rows(lapply(testable_parts, function(part) {
     row <- cbind(part[c("workload", "environment", "reference")],
                  estimate_claim_part(part, 1 - ALPHA))
     list_widths(row, claim$id, part$bounds, value)
@@ -73,7 +77,8 @@ list_claim_widths <- function(claim, published, results) {
 }
 
 # Prints the half-widths of headline ratios and of claims as JSON.
-# folder: of results.  tables: folder that holds tidy/ and laps/.
+# folder: path of results.
+# tables: path of the folder that holds tidy/ and laps/.
 print_widths <- function(folder, tables) {
   results <- read_results(folder, tables)
   # More blocks narrow only the interval within a session, so that all count as one session's.

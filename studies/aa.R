@@ -15,21 +15,22 @@ if (length(arguments) < 2) stop("usage: studies/aa.R FOLDER PROJECT...", call. =
 #'
 #' @param comparisons data frame, one row for each comparison: low, high (the interval of a ratio;
 #'   NA counts as no difference), taken (the share of performance that a brake takes)
-#' @return data frame of one row: comparisons (their number), different (number of intervals that
+#' @return data frame of one row: comparisons (number), different (number of intervals that
 #'   exclude 1), share (of such intervals) with its 95 % interval low and high, promised (the share
 #'   of intervals of these widths that should exclude 1 if `taken` is the whole difference), beyond
 #'   (the share of intervals that lie outside of MARGIN)
 summarise_rates <- function(comparisons) {
-  different <- (comparisons$low > 1 | comparisons$high < 1) %in% TRUE
-  limits <- stats::binom.test(sum(different), length(different))$conf.int
+  is_different <- (comparisons$low > 1 | comparisons$high < 1) %in% TRUE
+  limits <- stats::binom.test(sum(is_different), length(is_different))$conf.int
   effect <- if (is.null(comparisons$taken)) 0 else -log(1 - comparisons$taken)
   # In units of a half-width, 1.96 standard errors; intervals above and below 1 both count.
   half_widths <- log(comparisons$high / comparisons$low) / 2
   distance <- effect / half_widths
-  promised <- stats::pnorm(1.96 * (distance - 1)) + stats::pnorm(1.96 * (-distance - 1))
+  expected_shares <- stats::pnorm(1.96 * (distance - 1)) + stats::pnorm(1.96 * (-distance - 1))
   is_beyond <- comparisons$high < 1 - MARGIN | comparisons$low > 1 / (1 - MARGIN)
-  data.frame(comparisons = length(different), different = sum(different), share = mean(different),
-             low = limits[[1]], high = limits[[2]], promised = mean(promised, na.rm = TRUE),
+  data.frame(comparisons = length(is_different), different = sum(is_different),
+             share = mean(is_different), low = limits[[1]], high = limits[[2]],
+             promised = mean(expected_shares, na.rm = TRUE),
              beyond = mean(is_beyond %in% TRUE))
 }
 
@@ -42,8 +43,9 @@ compare_unpaired <- function(values, reference) {
 }
 
 # Compares one environment of a project with native, in blocks and unpaired.
-# name: of the environment; that of a brake ends with its per cent, for example braked-2.
-# headlines: tidy rows of headline metrics.  order: of the project's runs, as in its configuration.
+# name: name of the environment; that of a brake ends with its per cent, for example braked-2.
+# headlines: tidy rows of headline metrics.
+# order: order of the project's runs, the key `order` of its configuration.
 # Returns a data frame with a row for each series and way: order, comparison ("in blocks" or
 # "unpaired"), taken (the share of performance that a brake takes), low and high (the interval of
 # the ratio).

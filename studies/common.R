@@ -17,7 +17,8 @@ draw_noise <- function(n, ar) {
 }
 
 # Judges at MARGIN whether each ratio is equivalent or different.
-# rows: of estimate_mean_ratio, bound together.  level: confidence level of the intervals.
+# rows: rows of estimate_mean_ratio.
+# level: confidence level of the intervals.
 # Returns the list of judge_parts, whose elements within and outside have one value for each row.
 judge_rows <- function(rows, level) {
   intervals <- compute_intervals(rows, level)
@@ -25,7 +26,8 @@ judge_rows <- function(rows, level) {
 }
 
 # Formats the ratio of one comparison in per cent, with its interval or the reason why it has none.
-# row: of estimate_mean_ratio; NULL gives "".
+# For example "95.0 % [93.1, 97.0]".
+# row: row of estimate_mean_ratio; NULL gives "".
 format_ratio_interval <- function(row) {
   if (is.null(row)) return("")
   if (row$why != "") return(sprintf("%.1f %% (%s)", 100 * row$ratio, row$why))

@@ -12,7 +12,8 @@ FIRST <- c(5, 10, 20)
 NEAR <- 1.5
 
 # Compares forecasts from the first blocks of a series with all its blocks.
-# ratios: a number for each block, in their order.  first: number of blocks that the forecasts see.
+# ratios: a number for each block, in the order of measurement.
+# first: number of blocks that the forecasts see.
 # Returns a data frame of one row: first, n (number of all blocks), width (the half-width after
 # them), width_factor and blocks_factor (the forecasts of the half-width and of the number of blocks
 # for 110 % of it, each divided by the outcome); NULL if further blocks are fewer than half of
@@ -30,14 +31,14 @@ compare_forecasts <- function(ratios, first) {
     if (is.na(row$se)) Inf else forecast_half_width(row, i)
   }, 0)
   target <- 1.1 * width
-  reached <- INTERVAL_BLOCKS + max(which(widths > target), 0)
+  blocks_to_target <- INTERVAL_BLOCKS + max(which(widths > target), 0)
   data.frame(first = first, n = n, width = width,
              width_factor = forecast_half_width(pilot, n) / width,
-             blocks_factor = forecast_blocks(pilot, target) / reached)
+             blocks_factor = forecast_blocks(pilot, target) / blocks_to_target)
 }
 
 # Reads the ratios of each headline series and environment of a run, in the order of its blocks.
-# folder: of results, whose tables exist.
+# folder: path of results, whose tables exist.
 # Returns a list of numeric vectors, one for each series and environment.
 read_ratio_series <- function(folder) {
   pairs <- pair_with_native(read_results(folder)$tidy)
@@ -57,7 +58,8 @@ simulate_series <- function(ar) {
 
 # Prints the rows of the Markdown table for one run: one for each element of FIRST after which a
 # series has enough further blocks.
-# name: of the run.  series: list of numeric vectors of ratios.
+# name: name of the run.
+# series: list of numeric vectors of ratios.
 print_forecast_rows <- function(name, series) {
   rows <- stack_rows(lapply(series, function(ratios) {
     stack_rows(lapply(FIRST, function(first) compare_forecasts(ratios, first)))

@@ -13,23 +13,26 @@ SESSION_LOOKS <- c(3, 4, 6, 8, 12)
 # The number of budgets in the gate.
 BUDGETS <- 4
 
-# Judges a budget at each look, until one decides or all were used.
-# looks: planned numbers of blocks or sessions.  at_most: the budget, as a share.  by_session:
-# whether the numbers are of sessions.  compare: function of a number of blocks or sessions that
-# returns their comparison, a row of estimate_mean_ratio.
-# Returns the verdict of the last look, and its number, as a character vector.
+# Judges a budget at each planned interim analysis ("look"), until one decides or all are done.
+# looks: numbers of blocks or sessions at the analyses, in ascending order.
+# at_most: the budget, as a share.
+# by_session: whether the numbers are of sessions.
+# compare: function of a number of blocks or sessions that returns their comparison, a row of
+# estimate_mean_ratio.
+# Returns a character vector: the last analysis's verdict, and its number of blocks or sessions.
 decide_by_looks <- function(looks, at_most, by_session, compare) {
   for (n in looks) {
     row <- cbind(series = "x", compare(n))
-    judged <- judge_budget(row, at_most, ALPHA / length(looks), ALPHA / length(looks) / BUDGETS,
+    result <- judge_budget(row, at_most, ALPHA / length(looks), ALPHA / length(looks) / BUDGETS,
                            by_session)
-    if (judged$verdict != "undecided") break
+    if (result$verdict != "undecided") break
   }
-  c(judged$verdict, n)
+  c(result$verdict, n)
 }
 
 # Prints a row of the Markdown table: how often each verdict came, and the median of the looks.
-# label: text of the first cell.  verdicts: matrix with a column of decide_by_looks for each run.
+# label: text of the first cell.
+# verdicts: matrix with a column of decide_by_looks for each run.
 print_rates <- function(label, verdicts) {
   # Returns the per cent of runs with a verdict.
   compute_percent <- function(verdict) 100 * mean(verdicts[1, ] == verdict)

@@ -16,8 +16,8 @@ PROGRAMS <- c("pxz", "linpack")
 # How often a program runs in a new system: about as many times as Strata's cells have laps.
 RUNS <- 4
 
-# Runs a command to its end, and returns the lines that it prints.  Stops if it fails, or takes
-# longer than five minutes.
+# Runs a command to its end, and returns the lines that it prints on standard output.  Stops if the
+# command fails, or takes longer than five minutes.
 # argv: the program and its arguments.
 run_command <- function(argv) {
   lines <- suppressWarnings(system2(argv[[1]], shQuote(argv[-1]), stdout = TRUE, timeout = 300))
@@ -26,7 +26,8 @@ run_command <- function(argv) {
 }
 
 # Reads the commands of a native cell of a workload from its record.
-# workload: its name.  folder: of results.
+# workload: name of the workload.
+# folder: path of results.
 # Returns a list of the different commands in their order, each a list of step and argv.
 read_commands <- function(workload, folder) {
   record <- Sys.glob(file.path(folder, "raw", "native", workload, "*.json"))[[1]]
@@ -55,10 +56,11 @@ format_interval <- function(mean, half_width) {
 }
 
 # Starts the system of an environment, measures in it, and removes it.
-# environment: native, or a name of RUNTIMES.  image: ID of the Docker image.  tree: path of the
-# image's files, natively the root of the system.
+# environment: native, or a name of RUNTIMES.
+# image: ID of the Docker image.
+# tree: path of the image's files, natively the root of the system.
 # measure: function of a prefix, the words that start a command in the system (character vector).
-# Returns the result of measure.
+# Returns the result of measure.  The system is removed even if measure fails.
 measure_in_system <- function(environment, image, tree, measure) {
   if (environment == "native") {
     data <- tempfile("data")
@@ -79,7 +81,8 @@ measure_in_system <- function(environment, image, tree, measure) {
 }
 
 # Prepares and runs each program RUNS times in one system.
-# prefix: see measure_in_system.  commands: list of read_commands for each workload, by its name.
+# prefix: words that start a command in the system (character vector).
+# commands: list of read_commands for each workload, by its name.
 # Returns the mean seconds of each program's runs, a numeric vector named by workload.
 measure_programs <- function(prefix, commands) {
   vapply(commands, function(steps) {
@@ -91,7 +94,10 @@ measure_programs <- function(prefix, commands) {
 }
 
 # Measures all programs in all environments, in a new random order in each round.
-# image, tree: see measure_in_system.  commands: see measure_programs.  rounds: their number.
+# image: ID of the Docker image.
+# tree: path of the image's files.
+# commands: list of read_commands for each workload, by its name.
+# rounds: number of rounds.
 # Returns a data frame of environment, workload, round and seconds.
 measure_rounds <- function(image, tree, commands, rounds) {
   environments <- c("native", names(RUNTIMES))
@@ -108,15 +114,16 @@ measure_rounds <- function(image, tree, commands, rounds) {
 }
 
 # Measures the programs, and prints a Markdown table of their ratios to native beside Strata's.
-# folder: of results.  rounds: their number, as text.  images: folder of Strata's images.
+# folder: path of results.
+# rounds: number of rounds, as digits from the command line.
+# images: path of the folder of Strata's images.
 print_comparison <- function(folder, rounds = "20", images = "/var/cache/strata/images") {
   recipe <- jsonlite::read_json(file.path(folder, "plan.json"))$image$recipe
   name <- paste0("reference=*/image:", substr(recipe, 1, 12))
   image <- run_command(c("docker", "image", "ls", "--quiet", "--filter", name))[[1]]
   workloads <- intersect(PROGRAMS, list.files(file.path(folder, "raw", "native")))
   commands <- sapply(workloads, read_commands, folder = folder, simplify = FALSE)
-  measured <- measure_rounds(image, file.path(images, recipe, "tree"), commands,
-                             as.integer(rounds))
+  times <- measure_rounds(image, file.path(images, recipe, "tree"), commands, as.integer(rounds))
   comparisons <- utils::read.csv(file.path(folder, "comparisons.csv"))
   comparisons <- comparisons[comparisons$headline == "yes" & !is.na(comparisons$low), ]
   cat("| program | environment | by itself | Strata | Strata / by itself |\n")
@@ -124,7 +131,7 @@ print_comparison <- function(folder, rounds = "20", images = "/var/cache/strata/
   for (workload in workloads) for (environment in names(RUNTIMES)) {
     # Returns the seconds of an environment in the order of the rounds.
     get_seconds <- function(name) {
-      rows <- measured[measured$workload == workload & measured$environment == name, ]
+      rows <- times[times$workload == workload & times$environment == name, ]
       rows$seconds[order(rows$round)]
     }
     logs <- log(get_seconds("native") / get_seconds(environment))

@@ -15,7 +15,8 @@ NOISE <- list(
 )
 SD <- 0.02
 
-# Formats the share of TRUE in a logical vector in per cent, with its 95 % interval.
+# Formats the share of TRUE in a logical vector in per cent, with its 95 % interval, for example
+# "5.1 [4.2, 6.2]".
 format_rate <- function(hits) {
   limits <- stats::binom.test(sum(hits), length(hits))$conf.int
   sprintf("%.1f [%.1f, %.1f]", 100 * mean(hits), 100 * limits[[1]], 100 * limits[[2]])
@@ -31,10 +32,10 @@ for (noise in names(NOISE)) {
         estimate_mean_ratio(exp(log(1 - loss) + SD * NOISE[[noise]](blocks)))
       }))
       holds <- rows$low <= 1 - loss & rows$high >= 1 - loss
-      judged <- judge_rows(rows, 1 - 2 * ALPHA)
+      judgement <- judge_rows(rows, 1 - 2 * ALPHA)
       cat(sprintf("| %s | %d | %g %% | %s | %s | %s |\n", noise, blocks, 100 * loss,
-                  format_rate(holds), format_rate(judged$outside),
-                  format_rate(judged$within)))
+                  format_rate(holds), format_rate(judgement$outside),
+                  format_rate(judgement$within)))
     }
   }
 }

@@ -6,12 +6,15 @@
 
 source("studies/common.R")
 
+# The numbers of blocks at the interim analyses ("looks").
 LOOKS <- c(5, 8, 12, 20, 32, 50, 80, 128)
 # The standard deviation of the logarithm of a block's ratio.
 SCATTER <- 0.03
 
-# Simulates the ratios of one environment in the blocks of the last look: a numeric vector.
-# ratio: the true one.  correlation: of neighbouring blocks.
+# Simulates the ratios of one environment in as many blocks as the last analysis has.
+# ratio: the true ratio.
+# correlation: correlation of neighbouring blocks, from 0 on and below 1.
+# Returns a numeric vector.
 simulate_ratios <- function(ratio, correlation) {
   noise <- stats::arima.sim(list(ar = correlation), max(LOOKS), n.start = 50,
                             sd = SCATTER * sqrt(1 - correlation ^ 2))
@@ -19,8 +22,10 @@ simulate_ratios <- function(ratio, correlation) {
 }
 
 # Simulates one `strata try` of two environments with the same true ratio.
-# ratio, correlation: see simulate_ratios.  looks: number of looks that share the error rate; with 1
-# each look is tested at the whole rate, which is naive.  last: number of blocks of the last look.
+# ratio, correlation: parameters of simulate_ratios.
+# looks: number of analyses that share the error rate; with 1 each analysis is tested at the whole
+# rate, which is naive.
+# last: number of blocks at the last analysis.
 # Returns a named numeric vector: different and equivalent (1 if any environment has this verdict,
 # else 0), decided (the share of environments with a verdict), blocks (their mean number).
 simulate_try <- function(ratio, correlation, looks, last) {
@@ -33,10 +38,10 @@ simulate_try <- function(ratio, correlation, looks, last) {
       estimate_mean_ratio(values[seq_len(n)])
     }, ratios, blocks))
     # The same as in add_verdicts of analysis/statistics.R, but faster.
-    judged <- judge_rows(rows, 1 - 2 * ALPHA / (2 * looks))
+    judgement <- judge_rows(rows, 1 - 2 * ALPHA / (2 * looks))
     verdicts <- rep("undecided", 2)
-    verdicts[judged$within] <- "equivalent"
-    verdicts[judged$outside] <- "different"
+    verdicts[judgement$within] <- "equivalent"
+    verdicts[judgement$outside] <- "different"
     if (all(verdicts != "undecided")) break
   }
   c(different = any(verdicts == "different"), equivalent = any(verdicts == "equivalent"),

@@ -20,7 +20,8 @@ ACCESSES <- c(FIRST, "mapped", "mapped-huge")
 
 # Adds copies of the accesses to memory on small pages under the names of those on huge pages, so
 # that other environments' accesses on huge pages have rows to be compared with.
-# rows: tidy rows.  small: name of the environment without huge pages.
+# rows: tidy rows.
+# small: name of the environment without huge pages.
 add_huge_page_counterparts <- function(rows, small) {
   copies <- rows[rows$environment == small & get_factor(rows, "call") %in% ACCESSES, ]
   copies$factor_call <- paste0(copies$factor_call, rep("-huge", nrow(copies)))
@@ -38,7 +39,9 @@ select_best_laps <- function(rows) {
 }
 
 # Compares environments with a reference in every series.
-# rows: tidy rows.  environments, reference: names.
+# rows: tidy rows.
+# environments: names of environments.
+# reference: name of the environment with which they are compared.
 # Returns rows of compare_environments, or NULL if there are no pairs.
 compare_with_reference <- function(rows, environments, reference) {
   compare_environments(pair_environments(rows[rows$environment %in% environments, ],
@@ -46,7 +49,9 @@ compare_with_reference <- function(rows, environments, reference) {
 }
 
 # Returns the comparison in an environment of the same series as `row`; NULL if there is none.
-# rows: of compare_with_reference, or NULL.  row: a row of tidy values or of a comparison.
+# rows: rows of compare_with_reference, or NULL.
+# row: a row of tidy values or of a comparison.
+# environment: name of the environment.
 find_comparison <- function(rows, row, environment = row$environment) {
   matches <- which(make_keys(rows) == make_keys(row) & rows$environment == environment)
   if (length(matches) == 0) NULL else rows[matches, ]
@@ -57,8 +62,9 @@ is_different <- function(row) !is.null(row) && (row$low > 1 | row$high < 1) %in%
 
 # Describes the cause of a difference from native in a few words.
 # Each argument is a row of compare_with_reference; all except `total` may be NULL.
-# total: the environment against native.  pages: native on small pages against native.  cells, best:
-# the environment against native on small pages, by whole cells and by best laps.
+# total: the environment against native.
+# pages: native on small pages against native.
+# cells, best: the environment against native on small pages, by whole cells and by best laps.
 describe_cause <- function(total, pages, cells, best) {
   if (total$why != "") return("undecided")
   if (!is_different(total)) return("no difference shown")

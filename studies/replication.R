@@ -11,8 +11,11 @@ runs <- as.integer(c(commandArgs(TRUE), 500)[[1]])
 ROWS <- 8
 
 # Simulates the blocks of one side.
-# ratio: the true one.  blocks: number of blocks in each session.  scatter, between: standard
-# deviations of the logarithms of blocks and of sessions.  sessions: number of sessions.
+# ratio: the true ratio.
+# blocks: number of blocks in each session.
+# scatter: standard deviation of the logarithms of blocks within a session.
+# sessions: number of sessions.
+# between: standard deviation of the logarithms of sessions.
 # Returns a data frame of share (a block's ratio) and session.
 simulate_side <- function(ratio, blocks, scatter, sessions, between) {
   effects <- rep(stats::rnorm(sessions, 0, between), each = blocks)
@@ -21,8 +24,9 @@ simulate_side <- function(ratio, blocks, scatter, sessions, between) {
 }
 
 # Simulates one `strata reproduce` of ROWS ratios; returns the outcome of each ratio.
-# case: a row of `cases`.  change: the true ratio of the first row in the replication; all others,
-# and those of the original, are 1.
+# case: a row of `cases`.
+# change: the true ratio of the first row in the replication; all other true ratios, and those of
+# the original, are 1.
 simulate_reproduction <- function(case, change) {
   rows <- lapply(seq_len(ROWS), function(i) {
     ratio <- if (i == 1) change else 1

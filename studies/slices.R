@@ -8,7 +8,7 @@
 source("studies/common.R")
 
 # Reads the performance of each headline series, environment and block in both kinds of runs.
-# folder: of results, whose tables exist.
+# folder: path of results, whose tables exist.
 # Returns tidy rows with slices and whole: the performance in runs in slices, and in whole runs.  A
 # block without one of the two is left out.
 read_both_ways <- function(folder) {
@@ -48,16 +48,17 @@ print_slices_table <- function(project) {
     for (name in unique(rows$environment)) {
       is_row <- make_keys(rows) == series & rows$environment == name &
         !is.na(native_rows)
-      chosen <- rows[is_row, ]
-      if (nrow(chosen) == 0) next
+      series_rows <- rows[is_row, ]
+      if (nrow(series_rows) == 0) next
       base <- native[native_rows[is_row], ]
       # Native has no ratio to itself.
-      is_level <- name == NATIVE
-      slices <- if (is_level) chosen$slices else chosen$slices / base$slices
-      whole <- if (is_level) chosen$whole else chosen$whole / base$whole
-      cells <- c(chosen$title[[1]], chosen$label[[1]], nrow(chosen),
-                 if (is_level) "" else format_mean_ratio(slices),
-                 if (is_level) "" else format_mean_ratio(whole), format_mean_ratio(slices / whole))
+      is_native <- name == NATIVE
+      slices <- if (is_native) series_rows$slices else series_rows$slices / base$slices
+      whole <- if (is_native) series_rows$whole else series_rows$whole / base$whole
+      cells <- c(series_rows$title[[1]], series_rows$label[[1]], nrow(series_rows),
+                 if (is_native) "" else format_mean_ratio(slices),
+                 if (is_native) "" else format_mean_ratio(whole),
+                 format_mean_ratio(slices / whole))
       cat("| ", paste(cells, collapse = " | "), " |\n", sep = "")
     }
   }

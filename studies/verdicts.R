@@ -16,7 +16,8 @@ CONTAINERS <- 3
 VERDICTS <- nrow(WORKLOADS) * (CONTAINERS + 1)
 
 # Simulates the noise of the series of a workload in one environment.
-# n: number of blocks.  series: number of series; several ones share nine tenths of their variance.
+# n: number of blocks.
+# series: number of series; several ones share nine tenths of their variance.
 # ar: correlation of neighbouring blocks.
 # Returns a matrix with a row for each block and a column for each series.
 draw_series_noise <- function(n, series, ar) {
@@ -40,9 +41,11 @@ simulate_paper <- function(truth, ar) {
   }))
 }
 
-# Returns the verdict on each workload and environment of a simulated paper at one margin, as texts.
-# It has to decide in the same way as decide_workloads of analysis/statistics.R.
-# rows: of simulate_paper.
+# Returns the verdict on each workload and environment of a simulated paper at one margin:
+# "different", "equivalent" or "undecided".
+# The function has to decide in the same way as decide_workloads of analysis/statistics.R.
+# rows: rows of simulate_paper.
+# margin: the smallest difference that matters, as a share.
 decide_simulated_paper <- function(rows, margin) {
   key <- paste(rows$workload, rows$environment)
   level <- 1 - 2 * ALPHA / VERDICTS
@@ -50,8 +53,9 @@ decide_simulated_paper <- function(rows, margin) {
   vapply(split(rows, key), function(parts) {
     inner <- compute_intervals(parts, level)
     outer <- compute_intervals(parts, 1 - (1 - level) / nrow(parts))
-    judged <- judge_parts(inner, outer, parts$n, bounds[[1]], bounds[[2]])
-    if (any(judged$outside)) "different" else if (all(judged$within)) "equivalent" else "undecided"
+    judgement <- judge_parts(inner, outer, parts$n, bounds[[1]], bounds[[2]])
+    if (any(judgement$outside)) return("different")
+    if (all(judgement$within)) "equivalent" else "undecided"
   }, "")
 }
 
@@ -94,8 +98,9 @@ for (parts in c(2, 5, 10, 17)) {
 }
 
 # Simulates the times of laps, which are about 1.
-# laps: number of laps in each block.  blocks: number of blocks.  share: of the laps that stall, and
-# take half of their time longer.
+# laps: number of laps in each block.
+# blocks: number of blocks.
+# share: share of the laps that stall, which take 1.5 times as long.
 # Returns a matrix with a row for each lap and a column for each block.
 simulate_lap_times <- function(laps, blocks, share) {
   noise <- matrix(exp(stats::rnorm(laps * blocks, 0, 0.05)), laps)
@@ -103,21 +108,21 @@ simulate_lap_times <- function(laps, blocks, share) {
 }
 
 # Simulates native without stalled laps, and Docker with a share of them.
-# laps, blocks, share: see simulate_lap_times.
+# laps, blocks, share: parameters of simulate_lap_times.
 # Returns two logical values: whether the two are equivalent, and whether compare_stalls finds the
 # stalls.
 simulate_stalls <- function(laps, blocks, share) {
   native <- simulate_lap_times(laps, blocks, 0)
   docker <- simulate_lap_times(laps, blocks, share)
   row <- estimate_mean_ratio(colSums(native) / colSums(docker))
-  judged <- judge_rows(row, 1 - 2 * ALPHA / VERDICTS)
+  judgement <- judge_rows(row, 1 - 2 * ALPHA / VERDICTS)
   # The columns of tidy values that compare_stalls reads.
   tidy <- data.frame(environment = rep(c(NATIVE, "docker"), each = blocks), headline = TRUE,
                      better = "higher", repetition = rep(seq_len(blocks), 2), together = "",
                      started = 0, ended = 0, block_seconds = 0, how = "whole", scale = 1)
   tidy$laps <- c(asplit(1 / native, 2), asplit(1 / docker, 2))
   for (key in setdiff(COMPARISON_KEYS, names(tidy))) tidy[[key]] <- "x"
-  c(judged$within, compare_stalls(tidy)$p < ALPHA)
+  c(judgement$within, compare_stalls(tidy)$p < ALPHA)
 }
 
 cat("\n| laps, blocks | stalled laps | equivalent at 2 % | stalls found |\n|---|---|---|---|\n")

@@ -31,12 +31,12 @@ class Probe(NamedTuple):
     """A probe of the search, which is the load of one number of users.
 
     passed: whether operations were answered in time.
-    is_mixed: whether the shares of the operations were those of the published mix.
+    has_published_mix: whether the shares of the operations agree with the published mix.
     """
 
     users: int
     passed: bool
-    is_mixed: bool
+    has_published_mix: bool
     results: LoadResults
 
 
@@ -48,7 +48,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     Raises BrokenLogError if no probe has the published mix, or if a check fails.
     """
     sites = int(parameters["systems"])
-    log = read_log(lines, sites, MIX, MIX, "+", last=" found")
+    log = read_log(lines, sites, MIX, MIX, last_key="found")
     probes = []
     for probe_number, point in enumerate(log.points, 1):
         probes.append(read_probe(point, probe_number, sites, parameters))
@@ -61,15 +61,16 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     values = [build_value("users", "users", users)] if users > 0 else []
     # A probe with another mix has no values: its operations are not those of the published load.
     # If several passing probes have this number of users, the last one counts.
-    first = probes[0] if probes[0].is_mixed else None
+    first = probes[0] if probes[0].has_published_mix else None
     highest = None
     for probe in probes:
         if probe.passed and probe.users == users:
             highest = probe
     require(first or highest, "no probe has the published mix")
-    for name, chosen in (("first", first), ("highest", highest)):
-        if chosen is not None:
-            rate, share = chosen.results.totals["rate"], chosen.results.driver_share
+    for name, reported_probe in (("first", first), ("highest", highest)):
+        if reported_probe is not None:
+            rate = reported_probe.results.totals["rate"]
+            share = reported_probe.results.driver_share
             values.append(build_value("rate", "operations/s", rate, load=name))
             values.append(build_value("driver_share", "%", share, load=name))
     if first is not None:
@@ -84,11 +85,13 @@ def list_latencies(results: LoadResults, cycle: float) -> list[Value]:
     cycle: mean seconds between the operations of a user; the time limits depend on it.
     Operations that are too rare for a latency are left out.
     """
-    frequent = results.select_frequent_operations(MIX, cycle)
-    limited = {name: line for name, line in frequent.items() if find_limit(name, cycle)}
+    operations = {}
+    for name, line in results.select_frequent_operations(MIX, cycle).items():
+        if find_limit(name, cycle):
+            operations[name] = line
     values = []
     for metric, key in (("latency", "mean_ms"), ("p99", "p99_ms")):
-        for name, line in limited.items():
+        for name, line in operations.items():
             values.append(build_value(metric, "ms", line[key], load="first", operation=name))
     return values
 
@@ -96,7 +99,10 @@ def list_latencies(results: LoadResults, cycle: float) -> list[Value]:
 def read_probe(point: Point, probe_number: int, sites: int, parameters: Object) -> Probe:
     """Check a point of the log, and return it as a probe of the search.
 
-    probe_number: the number of the probe, from 1.  sites: number of sites that the users load.
+    point: the point, which measure_point of kit/load/driver.py prints.
+    probe_number: the number of the probe, from 1.
+    sites: number of sites that the users load.
+    parameters: the cell's parameters.
     Raises BrokenLogError if the settings are not those of the parameters, or if a passing probe has
     another mix than the published one.
     """
@@ -131,13 +137,13 @@ def check_search(probes: list[Probe], result: Object, parameters: Object) -> Non
     The class Search of search.py chooses the probes and prints the result: both must agree.
     """
     require_equal("the users of the first probe", probes[0].users, parameters["start_users"])
-    failing = [probe.users for probe in probes if not probe.passed]
-    require(failing, "the probe with most_users passes: increase most_users")
-    lowest_failure = min(failing)
-    passing = [probe.users for probe in probes if probe.passed and probe.users < lowest_failure]
-    printed = (result["probes"], result["found"], result["fails"])
-    expected = (len(probes), max(passing, default=0), lowest_failure)
-    require_equal("probes, pass and failure", printed, expected)
+    failures = [probe.users for probe in probes if not probe.passed]
+    require(failures, "the probe with most_users passes: increase most_users")
+    lowest_failure = min(failures)
+    passes = [probe.users for probe in probes if probe.passed and probe.users < lowest_failure]
+    require_equal("the number of probes", result["probes"], len(probes))
+    require_equal("the highest pass", result["found"], max(passes, default=0))
+    require_equal("the lowest failure", result["fails"], lowest_failure)
     # The lowest failure bounds the result: the load generator must not be its cause.
     for probe in probes:
         if probe.users == lowest_failure and not probe.passed:

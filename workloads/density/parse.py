@@ -4,7 +4,7 @@ from kit.checks import get_number, require, require_equal, require_numbered
 from kit.logs import Object, Value, build_value, decode_object
 
 # The least number of systems from which a slope is computed.
-LEAST_SYSTEMS = 3
+MIN_SYSTEMS = 3
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -16,19 +16,21 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     Raises BrokenLogError if a system is missing although there was memory for it.
     """
     rows = [decode_object(line, "the memory") for line in lines if line.startswith("{")]
-    empty = [row for row in rows if row["loaded"] == 0]
-    # The last row of empty systems is also the first one of the series with nginx: in none of them.
-    loaded = [empty[-1], *rows[len(empty) :]]
-    check_memory_series(empty, "systems", 1, parameters["most"])
-    check_memory_series(loaded, "loaded", 0, len(empty))
-    values = [build_value("systems", "systems", len(empty))]
-    for row in loaded:
-        require_equal("the systems that are up", row["systems"], len(empty))
+    empty_rows = [row for row in rows if row["loaded"] == 0]
+    # The last row of empty systems is also the first one of the series with nginx, in which no
+    # system has it.
+    nginx_rows = [empty_rows[-1], *rows[len(empty_rows) :]]
+    check_memory_series(empty_rows, "systems", 1, parameters["most"])
+    check_memory_series(nginx_rows, "loaded", 0, len(empty_rows))
+    values = [build_value("systems", "systems", len(empty_rows))]
+    for row in nginx_rows:
+        require_equal("the systems that are up", row["systems"], len(empty_rows))
     for metric, key in (("memory", "available_bytes"), ("group_memory", "group_bytes")):
+        # A host without the control group's memory has None.
         if any(row[key] is None for row in rows):
             continue
-        empty_slope = compute_slope(empty, key)
-        slopes = {"empty": empty_slope, "nginx": empty_slope + compute_slope(loaded, key)}
+        empty_slope = compute_slope(empty_rows, key)
+        slopes = {"empty": empty_slope, "nginx": empty_slope + compute_slope(nginx_rows, key)}
         # Available memory decreases with each system.
         sign = -1 if key == "available_bytes" else 1
         for content, slope in slopes.items():
@@ -38,21 +40,28 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     return values
 
 
-def check_memory_series(rows: list[Object], key: str, first: int, most: int) -> None:
+def check_memory_series(rows: list[Object], key: str, first: int, max_systems: int) -> None:
     """Raise BrokenLogError if rows are missing, or end before the memory was used up.
 
-    key: the key of the number of systems, which starts at `first`.
-    most: the largest number; rows may end before it if the available memory is at its floor.
+    rows: the rows of the series, in the order of the log.
+    key: the key of the number of systems, "systems" or "loaded".
+    first: the number in the first row.
+    max_systems: the largest number; rows may end before it if the available memory is at its floor.
     """
     require_numbered(rows, key, first)
-    last = rows[-1]
-    is_full = get_number(last, "available_bytes") <= get_number(last, "floor_bytes")
-    require(last[key] == most or is_full, f"{key} ends at {last[key]} and not at {most}")
-    require(last[key] >= LEAST_SYSTEMS, f"the memory is enough for {last[key]} systems only")
+    last_row = rows[-1]
+    is_full = get_number(last_row, "available_bytes") <= get_number(last_row, "floor_bytes")
+    systems = last_row[key]
+    require(systems == max_systems or is_full, f"{key} ends at {systems} and not at {max_systems}")
+    require(systems >= MIN_SYSTEMS, f"the memory is enough for {systems} systems only")
 
 
 def compute_slope(rows: list[Object], key: str) -> float:
-    """Return the slope of the number at a key over the positions of the rows, by least squares."""
+    """Return the slope of the number at a key over the positions of the rows, by least squares.
+
+    rows: at least two objects of the log; the slope is in the number's unit per row.
+    key: the key of the number.
+    """
     middle = (len(rows) - 1) / 2
     offsets = [position - middle for position in range(len(rows))]
     numbers = [get_number(row, key) for row in rows]

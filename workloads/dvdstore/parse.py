@@ -28,7 +28,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """
     threads = parameters["threads"]
     shops = len(parameters["ports"]) * int(parameters["systems"])
-    log = read_log(lines, shops, OPERATIONS, ["login", "new"], f"{{{len(threads)}}}")
+    log = read_log(lines, shops, OPERATIONS, ["login", "new"], len(threads))
     require_books(log, {"opcache": "on", **FAULTS, **DURABLE_SETTINGS}, ["server", "php"])
     for key, event in ADDING_EVENTS.items():
         require_growth(log, key, sum_events(log, event))
@@ -46,31 +46,35 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def list_point_values(results: LoadResults, users: int) -> list[Value]:
     """Check the counts of a point, and return its values: throughput, shares and latencies.
 
+    The throughput is in orders/min, shares are in %, and latencies in ms.
+
+    results: the results of the point.
     users: number of customers at each shop, which is the factor `customers`.
     Raises BrokenLogError if counts of pages and orders contradict each other, or if the load
     generator was the bottleneck.
     """
-    counts, orders = results.counts, results.total
-    counted = results.totals["counted"]
-    require_equal("orders", orders, counted["orders"] + counted["rolled_back"])
-    pages = (counts["purchase"], counts["browse"])
-    require_equal("purchases and searches", pages, (orders, counted["searches"]))
+    operation_counts, orders = results.counts, results.total
+    # How often each event occurred; visitor.py names the events.
+    events = results.totals["counted"]
+    require_equal("orders", orders, events["orders"] + events["rolled_back"])
+    require_equal("purchases", operation_counts["purchase"], orders)
+    require_equal("searches", operation_counts["browse"], events["searches"])
     # An order counts by its last page.  For at most one order of each user, the first page is before
     # the time that counts.
-    entered = counts["login"] + counts["new"]
-    reason = f"{entered} customers came in for {orders} orders"
-    require(abs(entered - orders) <= results.users, reason)
+    entries = operation_counts["login"] + operation_counts["new"]
+    reason = f"{entries} customers came in for {orders} orders"
+    require(abs(entries - orders) <= results.users, reason)
     results.require_idle_generator()
     throughput = 60 * orders / results.seconds
-    committed = 100 * get_number(counted, "orders") / orders
+    committed_percent = 100 * get_number(events, "orders") / orders
     values = [
         build_value("throughput", "orders/min", throughput, customers=users),
-        build_value("committed", "%", committed, customers=users),
+        build_value("committed", "%", committed_percent, customers=users),
         build_value("driver_share", "%", results.driver_share, customers=users),
     ]
     # In a short run an operation may never occur, for example that of a new customer.
-    timed = {name: line for name, line in results.operations.items() if line["count"]}
+    operations = {name: line for name, line in results.operations.items() if line["count"] > 0}
     for metric, key in (("latency", "mean_ms"), ("p95", "p95_ms")):
-        for name, line in timed.items():
+        for name, line in operations.items():
             values.append(build_value(metric, "ms", line[key], operation=name, customers=users))
     return values

@@ -25,18 +25,20 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     packages = math.ceil(parameters["files"] / FILES_OF_PACKAGE)
     # The lines that SCRIPT of session.py must print: those of uname, basename, dirname, expr, wc,
     # head, tail, grep, sed and cut.
-    listed = [f"{packages}", "./package-0000", f"./package-{packages - 1:04}", f"{packages}"]
-    printed = ["Linux", "tree", "a", "42", *listed, "./package-0000", "package", ""]
+    package_lines = [f"{packages}", "./package-0000", f"./package-{packages - 1:04}", f"{packages}"]
+    script_lines = ["Linux", "tree", "a", "42", *package_lines, "./package-0000", "package", ""]
+    script_output = "\n".join(script_lines)
     seconds_of_step: dict[str, float] = {}
     for index, session in enumerate(log.objects["session"]):
         require("tar" in session["tool"], "this is not a log of a session")
         require_equal("scripts", session["session"], parameters["scripts"])
         require_parameters(session, archive, "files", "bytes")
         require_equal("the SHA-256 of what was read", session["sha256"], archive["sha256"])
-        require_equal("what the script printed", session["printed"], ["\n".join(printed)])
+        # The list has the distinct outputs of all scripts.
+        require_equal("what the script printed", session["printed"], [script_output])
         require_equal("whether files are left", session["left"], False)
-        first = len(STEPS) * index
-        steps_of_session = steps[first : first + len(STEPS)]
+        start = len(STEPS) * index
+        steps_of_session = steps[start : start + len(STEPS)]
         seconds_of_step = {step["step"]: get_number(step, "seconds") for step in steps_of_session}
         require_close("seconds", get_number(session, "seconds"), sum(seconds_of_step.values()))
     # The last session is the measured one.

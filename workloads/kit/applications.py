@@ -1,7 +1,8 @@
-"""Functions by which the parsers of web applications under load read a log.
+"""Functions with which the parsers of web applications under load read and check a log.
 
-The client (kit/load/driver.py and each workload's own) prints the operations of each point, and the
-books of the sites: what their databases hold before and after the load.
+The client (kit/load/driver.py and the visitor.py of each workload) prints the objects of the log.
+The "books" of a site are an object of counts and settings of its database, which the application
+prints before and after the load.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,7 +23,7 @@ from kit.logs import Log, Point, read_objects
 # the time or more.
 BOTTLENECK_SHARE = 0.9
 # Operations that are expected less often than this in a lap have no latency.
-FEWEST_OPERATIONS = 10
+MIN_OPERATIONS = 10
 # The settings by which a PostgreSQL server keeps the transactions that it confirms.
 DURABLE_SETTINGS = dict.fromkeys(("synchronous_commit", "fsync", "full_page_writes"), "on")
 
@@ -33,7 +34,7 @@ class LoadResults:
     operations: the log's object of each operation, by its name, in the order of the log.
     counts: how often each operation was done, by its name.
     total: the count of the operation that was chosen as the total, or the sum of all counts.
-    totals: the log's object of all operations together, whose first key is "drove".
+    totals: the driver's object of all operations together, whose first key is "drove".
     users: number of emulated users at all sites.
     seconds: duration of the measurement, without ramp and warm-up.
     driver_share: CPU usage (%) of the load generator, of all CPUs of the client.
@@ -58,8 +59,8 @@ class LoadResults:
         Raises BrokenLogError if the log has other settings, names or counts.
         """
         *lines, self.totals = point.objects
-        names = (point.head["point"], self.totals["drove"])
-        require_equal("the point", names, (name, name))
+        require_equal("the point", point.head["point"], name)
+        require_equal("the point of the totals", self.totals["drove"], name)
         for key, value in settings.items():
             require_equal(key, point.head[key], value)
         printed = [(line["operation"], line["of"]) for line in lines]
@@ -84,12 +85,16 @@ class LoadResults:
         """
         busiest = get_number(self.totals, "busiest_share")
         reason = f"one of its processes was busy for {100 * busiest:.3g} % of the time"
-        users = f"with {self.users} users"
         is_idle = busiest < BOTTLENECK_SHARE
-        require(is_idle, f"the load generator is the bottleneck: {reason} {users}")
+        require(
+            is_idle,
+            f"the load generator is the bottleneck: {reason} with {self.users} users",
+        )
 
     def find_mix_fault(self, mix: dict[str, float], tolerance: Callable[[float], float]) -> str:
         """Return a clause about the first operation that is too rare or too frequent; "" if none.
+
+        For example "90 were bid, and not 120 within 12".
 
         mix: the published share (%) of each operation, by its name.
         tolerance: a function of an expected count that returns the largest accepted difference from
@@ -107,17 +112,19 @@ class LoadResults:
         """Return the objects of the operations that are expected often enough to have a latency.
 
         mix: the published share (%) of each operation, by its name.
-        cycle: mean seconds between the operations of a user.
+        cycle: mean seconds between the operations of a user, above 0.
+        Returns the log's objects by the operations' names, in the order of the log.
         The selection depends on expected counts and not on actual ones, so that all runs of a cell
-        have the same values.  But an operation that was never done is left out.
+        have the same values.  An operation that never occurred is left out even so, and so is an
+        operation that `mix` does not have.
         """
-        expected = self.users * self.seconds / cycle
-        frequent = {}
-        # The share is in per cent: both sides of the comparison are a hundred times a count.
+        expected_operations = self.users * self.seconds / cycle
+        frequent_operations = {}
         for name, line in self.operations.items():
-            if line["count"] and mix.get(name, 0) * expected >= 100 * FEWEST_OPERATIONS:
-                frequent[name] = line
-        return frequent
+            expected_count = mix.get(name, 0) / 100 * expected_operations
+            if line["count"] > 0 and expected_count >= MIN_OPERATIONS:
+                frequent_operations[name] = line
+        return frequent_operations
 
 
 def _check_mean_latency(line: Object) -> None:
@@ -135,26 +142,35 @@ def read_log(
     sites: int,
     operations: Iterable[str],
     checked_operations: Iterable[str],
-    points: str,
-    observed: str = "",
-    last: str = "",
+    point_count: int | None = None,
+    observation_key: str = "",
+    last_key: str = "",
 ) -> Log:
-    """Read a log that has a trial of each site, and its books before and after the load.
+    """Read the log of a web application under load, and check the order of its objects.
 
+    The log has, for each site, an object "checked" of a trial of its operations and an object
+    "opened" of its books before the load; then the points; then an object "closed" of each site's
+    books after the load.  The drivers of the workloads print these keys.
+
+    lines: the lines of the log.
     sites: number of sites, which are numbered from 0.
-    operations: names of the operations of a point, each of which has one object.
+    operations: names of the operations of a point, each of which has one object in each point.
     checked_operations: names of the operations that were tried at each site, in their order.
-    points: number of points, as a quantifier of a regular expression, for example ``{3}``.
-    observed: key, after a space, of an object before and after each point; "" if there is none.
-    last: key, after a space, of the object at the end; "" if there is none.
+    point_count: number of points; None accepts any number of them, but at least one.
+    observation_key: first key of an object before and after each point; "" if there is none.
+    last_key: first key of the object after all books; "" if there is none.
     Raises BrokenLogError if the log is incomplete or in another order.
     """
-    count = len(list(operations))
-    point = f"{observed} point( operation){{{count}}} drove end{observed}"
+    operation_count = len(list(operations))
+    # The order is a regular expression for the first keys of all objects, each after a space.
+    observation = f" {observation_key}" if observation_key else ""
+    last_object = f" {last_key}" if last_key else ""
+    quantifier = "+" if point_count is None else f"{{{point_count}}}"
+    point = f"{observation} point( operation){{{operation_count}}} drove end{observation}"
     before = f"( checked){{{sites}}}( opened){{{sites}}}"
-    log = read_objects(lines, f"{before}({point}){points}( closed){{{sites}}}{last}")
-    for kind in ("checked", "opened", "closed"):
-        require_numbered(log.objects[kind], kind, 0)
+    log = read_objects(lines, f"{before}({point}){quantifier}( closed){{{sites}}}{last_object}")
+    for key in ("checked", "opened", "closed"):
+        require_numbered(log.objects[key], key, 0)
     for check in log.objects["checked"]:
         require_equal("the checked operations", check["operations"], list(checked_operations))
     return log
@@ -163,27 +179,31 @@ def read_log(
 def require_books(log: Log, values: Object, same: Iterable[str] = ()) -> None:
     """Raise BrokenLogError unless the books of all sites have the given values.
 
-    The books are the object that each application prints at its page of books, with counts and
-    settings in its own keys.  Each site has one before and one after the load.
+    Books are an object of counts and settings of a site's database, in keys that each application
+    chooses.  Each site has one before the load ("opened") and one after it ("closed").
+
+    log: the log of :func:`read_log`.
     values: expected values by their keys, for example 0 faults.
-    same: keys whose values must be equal in all books, whatever they are.
+    same: keys whose values must be equal in all books, whatever the values are.
     """
     all_books = log.objects["opened"] + log.objects["closed"]
-    expected = {**{key: all_books[0][key] for key in same}, **values}
+    expected_values = {key: all_books[0][key] for key in same}
+    expected_values.update(values)
     for books in all_books:
-        for key, value in expected.items():
+        for key, value in expected_values.items():
             require_equal(f"{key} of a site", books[key], value)
 
 
-def require_growth(log: Log, key: str, added: float) -> None:
-    """Raise BrokenLogError unless the databases grew by the rows or amounts that the users added.
+def require_growth(log: Log, key: str, expected_growth: float) -> None:
+    """Raise BrokenLogError unless a number in the databases grew exactly as much as expected.
 
+    log: the log of :func:`read_log`.
     key: the key of a number in the books (:func:`require_books`), which is summed over all sites.
-    added: the growth of the sum by the counts of the load generator.
+    expected_growth: the rows or amounts that the load generator counted as added by its users.
     """
-    before = sum(get_numbers(log.objects["opened"], key, allow_zero=True))
-    after = sum(get_numbers(log.objects["closed"], key, allow_zero=True))
-    require_equal(f"new {key} in the databases", after - before, added)
+    sum_before = sum(get_numbers(log.objects["opened"], key, allow_zero=True))
+    sum_after = sum(get_numbers(log.objects["closed"], key, allow_zero=True))
+    require_equal(f"new {key} in the databases", sum_after - sum_before, expected_growth)
 
 
 def sum_events(log: Log, event: str) -> float:

@@ -1,4 +1,4 @@
-"""Requirements of the workloads' parsers on a log."""
+"""Functions with which the workloads' parsers check numbers and values of a log."""
 
 import math
 from collections.abc import Iterable
@@ -20,7 +20,10 @@ class BrokenLogError(Exception):
     """
 
     def __init__(self, reason: str) -> None:
-        """Set the reason; bytes of the log that are no text are escaped in it."""
+        """Set the reason.
+
+        Bytes of the log that are not UTF-8 are escaped in it, for example as ``\\udc80``.
+        """
         super().__init__(reason.encode(errors="backslashreplace").decode())
 
 
@@ -31,9 +34,9 @@ def require(condition: object, reason: str) -> None:
 
 
 def format_value(value: object) -> str:
-    """Return a number as text with up to 15 significant digits, and a text unchanged.
+    """Return a number as text with up to 15 significant digits, and a string unchanged.
 
-    An exponent or a decimal point is omitted if the number does not need it.
+    For example "4" for 4.0, and "0.1" for 0.1: further digits are rounded away.
     Values of different laps are matched by this text (kit.logs.Value.key), so that its format must
     not change.
     """
@@ -41,9 +44,11 @@ def format_value(value: object) -> str:
 
 
 def get_number(content: Object, key: str, allow_zero: bool = False) -> float:
-    """Return the number that an object of the log has at a key.
+    """Return the finite number, above 0, that an object of the log has at a key.
 
-    allow_zero: whether the number may be 0.
+    content: an object of the log.
+    key: the number's key, which the message names.
+    allow_zero: whether the number may also be 0.
     Raises BrokenLogError if the value is missing, not a number, infinite or negative, or if it is 0
     and allow_zero is false.
     """
@@ -65,6 +70,8 @@ def require_equal(name: str, logged: object, expected: object) -> None:
     """Raise BrokenLogError unless a value of the log equals the expected one exactly.
 
     name: the value's name in the message.
+    logged: the value in the log.
+    expected: the value that the log should have.
     """
     reason = f"{name} should be {_shorten(expected)}, and the log says {_shorten(logged)}"
     require(logged == expected, reason)
@@ -76,9 +83,10 @@ def _shorten(value: object) -> str:
 
 
 def require_numbered(objects: list[Object], key: str, first: int = 1) -> None:
-    """Raise BrokenLogError unless objects are numbered in their order.
+    """Raise BrokenLogError unless objects are numbered in their order, without gaps.
 
-    key: the key of the number in each object.  first: the number of the first object.
+    key: the key of the number in each object.
+    first: the number of the first object.
     """
     logged = [content[key] for content in objects]
     expected = list(range(first, first + len(objects)))
@@ -100,6 +108,8 @@ def require_close(name: str, logged: float, expected: float, tolerance: float = 
     """Raise BrokenLogError unless a number of the log is within a tolerance of the expected one.
 
     name: the number's name in the message.
+    logged: the number in the log.
+    expected: the number that the log should have; if it is 0, only 0 is accepted.
     tolerance: largest accepted difference, relative to the expected number.  The default allows for
     rounding to six significant digits, which changes a number by at most 5e-6 of it.
     """
@@ -116,11 +126,12 @@ def require_duration(name: str, seconds: float, expected: float) -> None:
     name: subject and verb of the message, for example "the test took".
     seconds: the duration in the log.
     expected: the duration in the parameters, in seconds.
+    A longer time is accepted, whatever it is.
     """
     # A tool may start a little late: 5 % of the duration may be missing, or 0.1 s if that is more.
-    shortest = expected - max(0.1, 0.05 * expected)
+    min_seconds = expected - max(0.1, 0.05 * expected)
     require(
-        seconds >= shortest,
+        seconds >= min_seconds,
         f"{name} {format_value(seconds)} s, less than the parameters say",
     )
 

@@ -1,4 +1,4 @@
-"""Reading and checking the output of netperf, for the parsers of the workloads that use it."""
+"""Functions with which the parsers of workloads read and check the output of netperf."""
 
 from kit.checks import (
     Object,
@@ -17,13 +17,14 @@ PORT_STEP = 64
 
 
 def read_netperf(
-    point: Point, expected: Object, port: int, cpu: int | None, parameters: Object
+    point: Point, settings: Object, port: int, cpu: int | None, parameters: Object
 ) -> Object:
     """Check netperf's values at a point of a sweep, and return them by their keys.
 
-    The point's script chooses the keys by netperf's option -k.
-    expected: the values that some keys must have.
-    port: the server's port in the parameters.
+    point: the point, whose lines are KEY=value; its script chooses the keys by netperf's option -k.
+    settings: the values that some keys must have, among them strings and numbers.
+    port: the server's port in the parameters; that of a further system may be higher by a multiple
+    of `PORT_STEP`.
     cpu: the number of the CPU to which the client must be pinned; None if it must not be pinned.
     parameters: the cell's parameters, among them seconds.
     Raises BrokenLogError if the test had other settings or another port, or was too short.
@@ -31,11 +32,11 @@ def read_netperf(
     require(point.head["tool"].startswith("Netperf "), "this is not a log of netperf")
     require_parameters(point.head, parameters, "seconds")
     require_pinned(point.head, cpu)
-    printed = parse_settings(point.lines)
-    for key, value in expected.items():
-        require_equal(key, printed[key], value)
-    offset = get_number(printed, "DEST_PORT") - port
-    reason = f"the port should be {port}, and was {printed['DEST_PORT']:.0f}"
+    report = parse_settings(point.lines)
+    for key, value in settings.items():
+        require_equal(key, report[key], value)
+    offset = get_number(report, "DEST_PORT") - port
+    reason = f"the port should be {port}, and was {report['DEST_PORT']:.0f}"
     require(offset >= 0 and offset % PORT_STEP == 0, reason)
-    require_duration("the test took", get_number(printed, "ELAPSED_TIME"), parameters["seconds"])
-    return printed
+    require_duration("the test took", get_number(report, "ELAPSED_TIME"), parameters["seconds"])
+    return report

@@ -13,11 +13,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """
     # logs.c prints the objects.
     log = read_objects(lines, " tool lines")
-    [header], [written] = log.objects["tool"], log.objects["lines"]
+    [header], [total] = log.objects["tool"], log.objects["lines"]
     require_equal("the program", header["tool"], "strata-logs")
     require_equal("the bytes of a line", header["bytes"], 80)
     require(header["to"] in ("engine", "reader"), "the log does not say who took the lines")
-    require_equal("the number of lines", written["lines"], parameters["count"])
-    rate, seconds = get_number(written, "rate"), get_number(written, "seconds")
-    require_close("rate × time", rate * seconds, written["lines"])
+    require_equal("the number of lines", total["lines"], parameters["count"])
+    rate, seconds = get_number(total, "rate"), get_number(total, "seconds")
+    require_close("rate × time", rate * seconds, total["lines"])
     return [build_value("rate", "lines/s", rate)]

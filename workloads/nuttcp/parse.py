@@ -32,18 +32,21 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     directions, measures = parameters["directions"], parameters["measures"]
-    lines_of_measure = {
+    # The first keys of the objects of each measure, in the order of the log.
+    keys_of_measures = {
         "throughput": " point end",
         "cost": " observed point end observed",
         "stream": " point end",
     }
-    order = "".join(text for name, text in lines_of_measure.items() if name in measures)
+    order = "".join(keys for measure, keys in keys_of_measures.items() if measure in measures)
     log = read_objects(
         lines, f"( warmup warmed){{{len(directions)}}}({order}){{{len(directions)}}}"
     )
-    observed = log.objects.get("observed", [])
-    require(all(line["observed"] == "cpu" for line in observed), "not only CPUs were observed")
-    points, cpu_lines = iter(log.points), iter(observed)
+    observations = log.objects.get("observed", [])
+    is_of_cpus = all(content["observed"] == "cpu" for content in observations)
+    require(is_of_cpus, "not only CPUs were observed")
+    # Each direction has the points of its measures, in the order of `keys_of_measures`.
+    points, cpu_observations = iter(log.points), iter(observations)
     values = []
     for direction in directions:
         if "throughput" in measures:
@@ -52,8 +55,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
             factors = build_factors(direction, parameters)
             values.append(build_value("throughput", "Gbit/s", gigabits, **factors))
         if "cost" in measures:
-            before, point, after = next(cpu_lines), next(points), next(cpu_lines)
-            values += list_cost_values(point, before, after, direction, parameters)
+            before, after = next(cpu_observations), next(cpu_observations)
+            values += list_cost_values(next(points), before, after, direction, parameters)
         if "stream" in measures:
             gigabits = read_stream(next(points), direction, parameters) / 1000
             values.append(build_value("stream", "Gbit/s", gigabits, direction=direction))
@@ -63,7 +66,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def build_factors(direction: str, parameters: Object) -> Object:
     """Return the factors of a transfer by nuttcp: its direction, and its connections if several.
 
-    A factor that is None is left out of the value.
+    For example {"direction": "send", "connections": None} for one connection; build_value leaves
+    out a factor that is None.
     """
     streams = parameters["streams"]
     return {"direction": direction, "connections": streams if streams != 1 else None}
@@ -74,21 +78,26 @@ def list_cost_values(
 ) -> list[Value]:
     """Check the transfer at the fixed rate, and return its CPU cost for each byte.
 
-    before, after: the observations of the host's CPUs before and after the transfer, in which
+    point: the point of the transfer.
+    before, after: Strata's observations of the host's CPUs before and after the transfer, in which
     `cycles` is None if the host does not count cycles.
+    direction: "receive" or "send", from the view of the system under test.
+    parameters: the cell's parameters.
     Returns the metrics `cycles_per_byte`, if cycles were counted, and `cpu_seconds_per_gb`.
     Raises BrokenLogError if the rate was exceeded, or if only one observation has cycles.
     """
     rate = parameters["rate_mbit"]
-    paced = read_transfer(point, "cost", direction, rate, parameters)
-    reached = paced["rate_Mbps"]
-    # The content of the socket's buffer at the start is not paced.
-    require(reached <= 1.1 * rate, f"the rate should be {rate} Mbit/s, and was {reached}")
+    report = read_transfer(point, "cost", direction, rate, parameters)
+    measured_rate = report["rate_Mbps"]
+    # The content of the socket's buffer at the start is not paced, so that a short transfer may be
+    # up to 10 % faster than its fixed rate.
+    reason = f"the rate should be {rate} Mbit/s, and was {measured_rate}"
+    require(measured_rate <= 1.1 * rate, reason)
     # A megabyte of nuttcp has 2^20 bytes.
-    copied_bytes = paced["megabytes"] * 2**20
-    busy_seconds, _ = read_cpu_usage([before, after], paced["real_seconds"])
+    copied_bytes = report["megabytes"] * 2**20
+    busy_seconds, _ = read_cpu_usage([before, after], report["real_seconds"])
     factors = build_factors(direction, parameters)
-    factors["rate"] = "not-reached" if reached < 0.9 * rate else None
+    factors["rate"] = "not-reached" if measured_rate < 0.9 * rate else None
     values = []
     is_consistent = (before["cycles"] is None) == (after["cycles"] is None)
     require(is_consistent, "the cycles were not counted both before and after")
@@ -106,15 +115,20 @@ def read_transfer(
 ) -> Object:
     """Check nuttcp's report of one transfer, and return it.
 
-    name: the name of the point.  rate: the fixed rate in Mbit/s; None if it is unlimited.
-    The report has numbers or texts by nuttcp's own keys, such as "rate_Mbps"; a megabyte has 2^20
-    bytes in it.
+    point: the point of the transfer.
+    name: the point's name, "throughput" or "cost".
+    direction: "receive" or "send", from the view of the system under test.
+    rate: the fixed rate in Mbit/s; None if it is unlimited.
+    parameters: the cell's parameters.
+    Returns numbers or strings by nuttcp's own keys, such as "rate_Mbps"; a megabyte has 2^20 bytes
+    in it.
     Raises BrokenLogError if the transfer had other settings, was too short, or does not have
     exactly one report.
     """
     head = point.head
-    printed = (head["point"], head["direction"], head["rate_mbit"])
-    require_equal("the point", printed, (name, direction, rate))
+    require_equal("the point", head["point"], name)
+    require_equal("the direction", head["direction"], direction)
+    require_equal("the fixed rate", head["rate_mbit"], rate)
     require(head["tool"].startswith("nuttcp-"), "this is not a log of nuttcp")
     require_parameters(head, parameters, "streams", "seconds")
     require_pinned(head, parameters["client_cpu"])
@@ -137,14 +151,24 @@ def read_transfer(
 def read_stream(point: Point, direction: str, parameters: Object) -> float:
     """Check netperf's transfer in one direction, and return its throughput in Mbit/s.
 
+    point: the point of the transfer.
     direction: "receive" if the system under test, which is netperf's server, receives the data.
+    parameters: the cell's parameters.
     Raises BrokenLogError if the transfer had other settings, or its two ends disagree.
     """
     head = point.head
-    test, sends = ("TCP_STREAM", "Send") if direction == "receive" else ("TCP_MAERTS", "Receive")
-    printed = (head["point"], head["direction"], head["test"])
-    require_equal("the point", printed, ("stream", direction, test))
-    settings = {"PROTOCOL": "TCP", "THROUGHPUT_UNITS": "10^6bits/s", "DIRECTION": sends}
+    # netperf names the direction from the view of the client.
+    test, client_direction = "TCP_MAERTS", "Receive"
+    if direction == "receive":
+        test, client_direction = "TCP_STREAM", "Send"
+    require_equal("the point", head["point"], "stream")
+    require_equal("the direction", head["direction"], direction)
+    require_equal("the test", head["test"], test)
+    settings = {
+        "PROTOCOL": "TCP",
+        "THROUGHPUT_UNITS": "10^6bits/s",
+        "DIRECTION": client_direction,
+    }
     port, cpu = parameters["netserver_data_port"], parameters["client_cpu"]
     report = read_netperf(point, settings, port, cpu, parameters)
     seconds = get_number(report, "ELAPSED_TIME")

@@ -26,18 +26,20 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """
     grid = [(test, clients) for test in parameters["tests"] for clients in parameters["clients"]]
     log = read_objects(lines, f" server( point history end){{{len(grid)}}} accounts_left")
-    [filled], [finished] = log.objects["server"], log.objects["accounts_left"]
-    require("PostgreSQL" in filled["server"], "this is not a log of PostgreSQL")
-    require_parameters(filled, parameters, "branches", "buffer_bytes")
+    [server], [accounts_left] = log.objects["server"], log.objects["accounts_left"]
+    require("PostgreSQL" in server["server"], "this is not a log of PostgreSQL")
+    require_parameters(server, parameters, "branches", "buffer_bytes")
     # pgbench makes 100,000 accounts for each branch.
-    for content, key in ((filled, "accounts"), (finished, "accounts_left")):
-        require_equal(key, get_number(content, key), 100_000 * parameters["branches"])
-    is_in_memory = get_number(filled, "database_bytes") <= filled["buffer_bytes"]
+    accounts = 100_000 * parameters["branches"]
+    require_equal("accounts", get_number(server, "accounts"), accounts)
+    require_equal("accounts_left", get_number(accounts_left, "accounts_left"), accounts)
+    is_in_memory = get_number(server, "database_bytes") <= server["buffer_bytes"]
     require(is_in_memory, "the server's buffers do not hold the database")
-    require_equal("durability", (filled["fsync"], filled["commit"]), ("on", "on"))
+    require_equal("fsync", server["fsync"], "on")
+    require_equal("synchronous commit", server["commit"], "on")
     # Each transaction adds the same number to an account, a teller and a branch, so that the three
     # sums must be equal.
-    balances = finished["balances"]
+    balances = accounts_left["balances"]
     require_equal("the balances", balances, balances[:1] * 3)
     values = []
     for (test, clients), point in zip(grid, log.points, strict=True):
@@ -54,19 +56,21 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def read_rate(point: Point, test: str) -> float:
     """Check pgbench's report of a point, and return its transactions per second.
 
+    point: the point, whose lines hold pgbench's report, and whose object "history" holds the number
+    of rows that the server counted.
     test: a key of `TESTS`.
     Raises BrokenLogError if the report shows failures, another load, or another duration.
     """
     name, clients = point.head["point"], point.head["clients"]
     # Lines such as "query mode: prepared" and "latency average = 0.5 ms".
     report = dict(re.findall(r"(?m)^([a-z][a-z ]*)(?:: | = )(.*\S)", "\n".join(point.lines)))
-    expected = {
+    expected_lines = {
         "transaction type": TESTS[test],
         "query mode": "prepared",
         "number of clients": f"{clients}",
         "duration": f"{point.head['seconds']} s",
     }
-    for key, text in expected.items():
+    for key, text in expected_lines.items():
         require_equal(f"{name}: {key}", report[key], text)
     # Versions of pgbench before 15 print no failures: a failure ends the client, and so the point.
     failures = report.get("number of failed transactions", "0 ").split()[0]
@@ -76,10 +80,12 @@ def read_rate(point: Point, test: str) -> float:
         require_equal(f"{name}: the server's history", point.objects[0]["history"], transactions)
     rate = float(report["tps"].split()[0])
     # pgbench's duration includes the time of the first connections, which the rate leaves out.
-    connecting = float(report["initial connection time"].split()[0]) / 1000
-    require_duration(f"{name} took", transactions / rate + connecting, point.head["seconds"])
-    printed = float(report["latency average"].split()[0])
-    # pgbench prints the latency in whole microseconds.
-    tolerance = 0.00051 * rate / (1000 * clients) + 1e-6
-    require_close(f"{name}: the latency", printed, 1000 * clients / rate, tolerance)
+    connection_seconds = float(report["initial connection time"].split()[0]) / 1000
+    seconds = transactions / rate + connection_seconds
+    require_duration(f"{name} took", seconds, point.head["seconds"])
+    printed_milliseconds = float(report["latency average"].split()[0])
+    milliseconds = 1000 * clients / rate
+    # pgbench prints the latency in whole microseconds, so that rounding may take 0.0005 ms.
+    tolerance = 0.00051 / milliseconds + 1e-6
+    require_close(f"{name}: the latency", printed_milliseconds, milliseconds, tolerance)
     return rate

@@ -28,24 +28,23 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     [round_trip] = log.objects["round_trip"]
     require(round_trip["round_trip"] is True, "the decompressed text is not the corpus")
     # Without the parameter `corpus`, prepare.sh takes the text of the dictionary "gcide".
-    is_given = parameters.get("corpus") is not None
+    has_corpus_parameter = parameters.get("corpus") is not None
     is_dictionary = corpus["corpus"] == "gcide"
-    require(is_given != is_dictionary, "the corpus is not that of the parameters")
-    # A given corpus has the size of its file, not that of the parameters.
-    if not is_given:
+    is_expected = is_dictionary != has_corpus_parameter
+    require(is_expected, "the corpus is not that of the parameters")
+    # Another corpus has the size of its file; only the dictionary is cut to the parameter `bytes`.
+    if not has_corpus_parameter:
         require_parameters(corpus, parameters, "bytes")
     require_equal("bytes", get_number(header, "bytes"), get_number(corpus, "bytes"))
     require_numbered(passes, "pass")
     require_equal("the number of passes", get_number(total, "passes"), len(passes))
-    compressed, microseconds = (
-        get_number(total, "bytes_of_all"),
-        get_number(total, "microseconds_of_all"),
-    )
-    require_equal("bytes_of_all", compressed, header["bytes"] * len(passes))
+    text_bytes = get_number(total, "bytes_of_all")
+    microseconds = get_number(total, "microseconds_of_all")
+    require_equal("bytes_of_all", text_bytes, header["bytes"] * len(passes))
     require_equal("microseconds_of_all", microseconds, sum(get_numbers(passes, "microseconds")))
     # measure.sh compares with the limit in whole microseconds.
     is_long_enough = microseconds >= int(parameters["min_seconds"] * 1e6)
     require(is_long_enough, f"the passes took {microseconds:.0f} µs, less than the parameters say")
     runs = [line | {"seconds": 1e-6 * line["microseconds"]} for line in passes]
     seconds = compute_worked_seconds(log, runs, 1e-6 * microseconds)
-    return [build_value("throughput", "MB/s", 1e-6 * compressed / seconds)]
+    return [build_value("throughput", "MB/s", 1e-6 * text_bytes / seconds)]

@@ -7,14 +7,14 @@ from kit.logs import Object, Point, Value, build_value, read_objects
 
 # The least number of requests for a 99th percentile: with fewer it is little more than the longest
 # latency.
-LEAST_OF_P99 = 100
+MIN_REQUESTS_OF_P99 = 100
 # The least share of the processors' time that a busy neighbour must use; the system under test
 # takes the rest.
-LEAST_OF_NEIGHBOUR = 0.2
+MIN_NEIGHBOUR_SHARE = 0.2
 # Added to a count of throttled periods, so that a count of 0 still gives a ratio.
 HALF_PERIOD = 0.5
 # The least latency of a request, as a share of its CPU time: a sandbox's clock is too coarse for 1.
-LEAST_OF_REQUEST = 0.6
+MIN_LATENCY_SHARE = 0.6
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -33,26 +33,35 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     grid += [(load, "busy") for load in busy_loads]
     values = []
     for i, (point, (load, neighbour)) in enumerate(zip(log.points, grid, strict=True)):
-        observed = log.objects["observed"][2 * i : 2 * i + 2]
-        values += read_point(point, load, neighbour, observed, parameters)
+        # Each point has two observations of the control group, before and after it.
+        observations = log.objects["observed"][2 * i : 2 * i + 2]
+        values += read_point(point, load, neighbour, observations, parameters)
     for usage in log.objects.get("neighbour", []):
         require_equal("the neighbour", usage["neighbour"], "busy")
         available_seconds = get_number(usage, "processors") * get_number(usage, "seconds")
         share = get_number(usage, "cpu_seconds") / available_seconds
         # Clock ticks, and the time between two readings, may add up to 5 % to a share of 1.
         reason = f"the neighbour used {share:.0%} of the processors' time"
-        require(LEAST_OF_NEIGHBOUR <= share <= 1.05, reason)
+        require(MIN_NEIGHBOUR_SHARE <= share <= 1.05, reason)
     return values
 
 
 def read_point(
-    point: Point, load: object, neighbour: str | None, observed: list[Object], parameters: Object
+    point: Point,
+    load: object,
+    neighbour: str | None,
+    observations: list[Object],
+    parameters: Object,
 ) -> list[Value]:
     """Check one point, and return its values as :func:`parse` describes.
 
-    load: "single", or a number of per cent.  neighbour: "busy", or None if there is none.
-    observed: Strata's objects of the system's control group before and after the point.  Their key
-    `throttled` is the number of throttled periods so far; None if the host does not count them.
+    point: the point, whose only object holds the latencies in ms.
+    load: "single", or a number of per cent.
+    neighbour: "busy", or None if there is none.
+    observations: Strata's two objects of the system's control group before and after the point.
+    Their key `throttled` is the number of throttled periods so far; None if the host does not count
+    them.
+    parameters: the cell's parameters.
     Raises BrokenLogError if the point had another load, or if its times are impossible.
     """
     is_single = load == "single"
@@ -64,28 +73,31 @@ def read_point(
     latencies = content["latencies_ms"]
     require_equal("the number of latencies", len(latencies), count)
     shortest = min(get_number({"latency": latency}, "latency") for latency in latencies)
-    is_possible = shortest >= LEAST_OF_REQUEST * head["request_ms"]
+    is_possible = shortest >= MIN_LATENCY_SHARE * head["request_ms"]
     require(is_possible, "a request took less than its CPU time")
     check_rate(get_number(content, "due_seconds"), count, is_single, head)
     factors = {"load": load, "neighbour": neighbour}
     values = [build_value("p50", "ms", find_percentile(latencies, 0.5), **factors)]
-    if count >= LEAST_OF_P99:
+    if count >= MIN_REQUESTS_OF_P99:
         values.append(build_value("p99", "ms", find_percentile(latencies, 0.99), **factors))
-    before, after = (usage["throttled"] for usage in observed)
-    if before is not None and after is not None:
-        require(after >= before, "the periods with the quota used up became fewer")
-        periods = after - before + HALF_PERIOD
+    periods_before, periods_after = (usage["throttled"] for usage in observations)
+    if periods_before is not None and periods_after is not None:
+        reason = "the periods with the quota used up became fewer"
+        require(periods_after >= periods_before, reason)
+        periods = periods_after - periods_before + HALF_PERIOD
         values.append(build_value("throttled", "periods/request", periods / count, **factors))
     return values
 
 
-def check_rate(due: float, count: int, is_single: bool, head: Object) -> None:
+def check_rate(due_seconds: float, count: int, is_single: bool, head: Object) -> None:
     """Raise BrokenLogError unless the last request was due near the time that the load demands.
 
-    due: seconds from the start until the last request was due.  count: number of requests.
-    is_single: whether the load is "single".  head: the object that opens the point.
-    The standard deviation of this time is that of a gap between requests times the root of the
-    number of gaps; a difference of six standard deviations is accepted.
+    due_seconds: time from the start until the last request was due.
+    count: number of requests.
+    is_single: whether the load is "single".
+    head: the object that opens the point.
+    The standard deviation of this time is the standard deviation of a gap between requests times
+    the root of the number of gaps; a difference of six standard deviations is accepted.
     The constants must agree with SINGLE_GAP and FIRST_MOMENT of point.py.
     """
     if is_single:
@@ -97,14 +109,16 @@ def check_rate(due: float, count: int, is_single: bool, head: Object) -> None:
         mean_gap = head["request_ms"] / 1e3 / (float(head["load"]) / 100 * head["share"])
         deviation = mean_gap
     # The first request is due after 0.1 s.
-    expected = 0.1 + mean_gap * (count - 1)
-    is_near = abs(due - expected) <= 6 * deviation * math.sqrt(count)
-    require(is_near, f"the last request was due after {due} s, at this rate after {expected:.3f} s")
+    expected_seconds = 0.1 + mean_gap * (count - 1)
+    is_near = abs(due_seconds - expected_seconds) <= 6 * deviation * math.sqrt(count)
+    reason = f"the last request was due after {due_seconds} s"
+    require(is_near, f"{reason}, at this rate after {expected_seconds:.3f} s")
 
 
 def find_percentile(latencies: list[float], share: float) -> float:
     """Return the latency that at least a share of the requests did not exceed (nearest rank).
 
+    latencies: at least one, in any order.
     share: above 0, and at most 1.
     """
     return sorted(latencies)[math.ceil(share * len(latencies)) - 1]

@@ -36,11 +36,10 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     is_verified = total["verified"] is True and wrong_share <= get_number(total, "limit")
     require(is_verified, "the table was not verified")
     seconds, first_seconds = get_number(total, "seconds"), get_number(first, "seconds")
-    # In units of 1e9 updates.
-    done = get_number(total, "gups_of_all") * seconds
-    first_done = get_number(first, "first") * first_seconds
-    require_close("rate × time", done, 1e-9 * updates * len(passes))
-    require_close("rate × time of the first pass", first_done, 1e-9 * updates)
-    rate = done / compute_worked_seconds(log, passes, seconds)
-    first_rate = first_done / compute_worked_seconds(log, [first], first_seconds)
+    giga_updates = get_number(total, "gups_of_all") * seconds
+    first_giga_updates = get_number(first, "first") * first_seconds
+    require_close("rate × time", giga_updates, 1e-9 * updates * len(passes))
+    require_close("rate × time of the first pass", first_giga_updates, 1e-9 * updates)
+    rate = giga_updates / compute_worked_seconds(log, passes, seconds)
+    first_rate = first_giga_updates / compute_worked_seconds(log, [first], first_seconds)
     return [build_value("gups", "GUPS", rate), build_value("first", "GUPS", first_rate)]

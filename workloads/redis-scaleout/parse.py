@@ -20,7 +20,7 @@ GET_SHARE_TOLERANCE = 10
 # the same number.
 CHECKED_KEYS = 64
 # The largest CPU usage (%) that rounding and the times of two readings can explain.
-LARGEST_CPU_USAGE = 105
+MAX_CPU_PERCENT = 105
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -32,11 +32,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """
     setups = parameters["setups"]
     servers = len(parameters["ports"]) * int(parameters["systems"])
-    counts = [1 if setup == "baseline" else servers for setup in setups]
-    orders = [f" point checked( server){{{count}}} total client end" for count in counts]
+    server_counts = [1 if setup == "baseline" else servers for setup in setups]
+    orders = [f" point checked( server){{{count}}} total client end" for count in server_counts]
     points = read_objects(lines, "".join(orders)).points
     values, rates = [], {}
-    for point, setup, count in zip(points, setups, counts, strict=True):
+    for point, setup, count in zip(points, setups, server_counts, strict=True):
         check_settings(point, setup, count, parameters)
         rates[setup] = read_rate(point, count, parameters["seconds"])
         values += list_point_values(point, setup, count, rates[setup])
@@ -51,23 +51,28 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def check_settings(point: Point, setup: str, servers: int, parameters: Object) -> None:
     """Raise BrokenLogError unless a point ran with the cell's settings, and all servers took part.
 
-    setup: a value of the parameter `setups`.  servers: number of servers of the set-up.
+    point: the point of the set-up.
+    setup: a value of the parameter `setups`.
+    servers: number of servers of the set-up.
+    parameters: the cell's parameters.
     A server takes part if it holds at least one of the checked keys.
     """
-    head, checked = point.head, point.objects[0]
+    # point.py prints the object of the checked keys first.
+    head, key_check = point.head, point.objects[0]
     require_equal("the set-up", head["point"], setup)
     require(head["client"].startswith("redis-benchmark "), "this is not a log of redis-benchmark")
     connections = parameters["baseline_connections" if setup == "baseline" else "connections"]
+    # The set-up "half" has half of the connections, rounded down as in point.py.
     if setup == "half":
         connections //= 2
     settings = {"servers": servers, "connections": connections}
     require_parameters(head, settings, *settings)
     require_parameters(head, parameters, "pipeline", "data_bytes", "keys")
     # The number of checked keys in each server; each key is in exactly one.
-    key_counts = checked["kept"]
+    key_counts = key_check["kept"]
     require_equal("the number of servers with keys", len(key_counts), servers)
     require(min(key_counts) > 0, "a server holds none of the keys, so that it would take no part")
-    require_equal("the keys that were tried", get_number(checked, "checked"), CHECKED_KEYS)
+    require_equal("the keys that were tried", get_number(key_check, "checked"), CHECKED_KEYS)
     require_equal("the keys in all servers", sum(key_counts), CHECKED_KEYS)
 
 
@@ -94,9 +99,12 @@ def read_rate(point: Point, servers: int, seconds: float) -> float:
 def list_point_values(point: Point, setup: str, servers: int, rate: float) -> list[Value]:
     """Return the values of a set-up: throughput, share of GET, and CPU usage at the client (%).
 
+    point: the point of the set-up.
+    setup: a value of the parameter `setups`.
+    servers: number of servers of the set-up.
     rate: requests per second of all servers.
     A usage of 0, for example of the proxies in a set-up without any, gives no value.
-    Raises BrokenLogError if a usage is above `LARGEST_CPU_USAGE`.
+    Raises BrokenLogError if a usage is above `MAX_CPU_PERCENT`.
     """
     *_, total, client = point.objects
     factors = {"setup": setup, "servers": servers}
@@ -106,7 +114,7 @@ def list_point_values(point: Point, setup: str, servers: int, rate: float) -> li
     ]
     for name in ("driver_share", "proxy_share"):
         percent = get_number(client, name, allow_zero=True)
-        require(percent <= LARGEST_CPU_USAGE, f"{name} is more than all of the time")
+        require(percent <= MAX_CPU_PERCENT, f"{name} is more than all of the time")
         if percent > 0:
             values.append(build_value(name, "%", percent, **factors))
     return values

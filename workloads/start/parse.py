@@ -38,24 +38,26 @@ def summarise_starts(rows: list[Object], runtime: str, parameters: Object) -> li
     p50, p95 and p99 are of the whole time until the sandbox is removed.  first_command and removal
     are the medians of its two parts: until the command begins, and from then on.  Each value is one
     of the measured times (nearest rank).
-    rows: start.py's objects of the starts by all runtimes.
+    rows: the object that start.py prints of each start, of all runtimes.
+    runtime: the name of the runtime whose starts are summarised.
+    parameters: the cell's parameters.
     Raises BrokenLogError if starts are missing or too many, or if one ended before its command
     began.
     """
     starts = [row for row in rows if row["runtime"] == runtime]
     require_numbered(starts, "start", 0)
     require_equal("the starts", len(starts), parameters["starts"])
-    whole = sorted(get_number(row, "seconds") for row in starts)
-    first = sorted(get_number(row, "first_seconds") for row in starts)
-    removal = sorted(row["seconds"] - row["first_seconds"] for row in starts)
-    require(removal[0] > 0, "a start ended before its command began")
+    whole_seconds = sorted(get_number(row, "seconds") for row in starts)
+    command_seconds = sorted(get_number(row, "first_seconds") for row in starts)
+    removal_seconds = sorted(row["seconds"] - row["first_seconds"] for row in starts)
+    require(removal_seconds[0] > 0, "a start ended before its command began")
     # Metric → percentile, and sorted times in seconds.
     series = {
-        "p50": (50, whole),
-        "p95": (95, whole),
-        "p99": (99, whole),
-        "first_command": (50, first),
-        "removal": (50, removal),
+        "p50": (50, whole_seconds),
+        "p95": (95, whole_seconds),
+        "p99": (99, whole_seconds),
+        "first_command": (50, command_seconds),
+        "removal": (50, removal_seconds),
     }
     values = []
     for metric, (percent, seconds) in series.items():
@@ -68,15 +70,19 @@ def read_rates(rows: list[Object], runtime: str, parameters: Object) -> list[Val
     """Return the rates (starts/s) of one runtime, by the number of simultaneous starts.
 
     The factor `together` is this number.
-    rows: start.py's objects of the simultaneous starts by all runtimes, in random order.
+    rows: the object that start.py prints of each group of simultaneous starts, of all runtimes, in
+    random order.
+    runtime: the name of the runtime.
+    parameters: the cell's parameters.
     Raises BrokenLogError unless the numbers of starts are those of the parameters.
     """
     order = parameters["together"]
     points = [row for row in rows if row["runtime"] == runtime]
     points.sort(key=lambda row: order.index(row["together"]))
-    counts = [(row["together"], row["starts"]) for row in points]
-    expected = [(simultaneous, simultaneous * parameters["each"]) for simultaneous in order]
-    require_equal("the starts at once", counts, expected)
+    require_equal("the starts at once", [row["together"] for row in points], order)
+    start_counts = [row["starts"] for row in points]
+    expected_counts = [simultaneous * parameters["each"] for simultaneous in order]
+    require_equal("the numbers of starts", start_counts, expected_counts)
     values = []
     for row in points:
         rate = row["starts"] / get_number(row, "seconds")

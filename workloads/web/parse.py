@@ -8,14 +8,14 @@ from kit.logs import Object, Point, Value, build_value, read_objects
 # Bytes of each page; the header of a response adds some hundreds.
 BYTES = {"small": 1000, "100kB": 100_000}
 # The least number of requests for a 99th percentile: ten of them took longer.
-FEWEST_REQUESTS = 1000
+MIN_REQUESTS_OF_P99 = 1000
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the rate and the percentiles of latency for every page and number of connections.
 
     The rate is in requests/s, and percentiles are in ms.  The 99th percentile is left out if there
-    are fewer than :data:`FEWEST_REQUESTS` requests.  load.c prints the points, and workload.yaml
+    are fewer than :data:`MIN_REQUESTS_OF_P99` requests.  load.c prints the points, and workload.yaml
     declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
@@ -31,7 +31,10 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def read_point(point: Point, page: str, connections: int, parameters: Object) -> list[Value]:
     """Check one point, and return the rate of the closed loop, and latencies at a constant rate.
 
-    page: a key of `BYTES`.  connections: their number.
+    point: the point, whose objects are the results of the closed loop and of the constant rate.
+    page: a key of `BYTES`.
+    connections: number of connections.
+    parameters: the cell's parameters.
     Raises BrokenLogError if the point had other settings, or if its counts contradict its rates.
     """
     head, (closed, paced) = point.head, point.objects
@@ -50,9 +53,10 @@ def read_point(point: Point, page: str, connections: int, parameters: Object) ->
     # The closed loop may end late, since its last request may begin just before the end.
     seconds = parameters["seconds"]
     require(closed["seconds"] >= seconds, "the closed loop ended before its time")
-    due = offered * seconds
-    is_complete = abs(paced["paced"] - due) <= 1
-    require(is_complete, f"{due:.0f} requests were due, not {paced['paced']}")
+    expected_requests = offered * seconds
+    # The number is rounded to a whole one.
+    is_complete = abs(paced["paced"] - expected_requests) <= 1
+    require(is_complete, f"{expected_requests:.0f} requests were due, not {paced['paced']}")
     p50, p99 = get_number(paced, "p50"), get_number(paced, "p99")
     require(p50 <= p99, "the median is above the 99th percentile")
     factors = {"page": page, "connections": connections}
@@ -60,6 +64,6 @@ def read_point(point: Point, page: str, connections: int, parameters: Object) ->
         build_value("rate", "requests/s", rate, **factors),
         build_value("p50", "ms", p50, **factors),
     ]
-    if paced["paced"] >= FEWEST_REQUESTS:
+    if paced["paced"] >= MIN_REQUESTS_OF_P99:
         values.append(build_value("p99", "ms", p99, **factors))
     return values

@@ -16,7 +16,7 @@ test_that("a forecast of the width of now is the width of now, and blocks reach 
 
 test_that("three blocks forecast the width that as many independent ones have later", {
   row <- estimate_mean_ratio(exp(c(-0.02, 0.03, -0.01)))
-  independent <- 20 * (1 - LEAST_CORRELATION) / (1 + LEAST_CORRELATION)
+  independent <- 20 * (1 - MIN_CORRELATION) / (1 + MIN_CORRELATION)
   later <- sinh(stats::qt(0.975, independent - 1) * row$scatter / sqrt(independent))
   expect_equal(forecast_half_width(row, 20), later)
 })

@@ -229,7 +229,7 @@ test_that("emulated machines are compared with emulated ones only", {
 
 test_that("origins are compared item by item, and cells without parameters too", {
   sides <- list(make_side("one", native = 10), make_side("two", native = 10, seed = 2))
-  origins <- compare_origins(sides)
+  origins <- list_provenance_differences(sides)
   expect_equal(origins$item, c("source.revision", "stream.elements"))
   expect_equal(origins$two, c("r 2", "2"))
   sides <- lapply(sides, function(side) {

@@ -177,8 +177,8 @@ def build_repetitions(margin: str, budget: str) -> Fields:
     budget: the largest time of measurement, such as ``5min``.
     The values are not checked; :func:`strata.experiment.folder.check_repetitions` does it.
     """
-    # Three blocks give a first interval.  The planned interim analyses (LOOKS) share
-    # the error rate, so that no block may follow the last of them.
+    # Three blocks give a first interval.  The planned interim analyses (LOOKS) share the error
+    # rate, so that no block may follow the last of them.
     return {"min": 3, "max": LOOKS[-1], "margin": margin, "budget": budget}
 
 
@@ -377,7 +377,7 @@ def _build_image_section(request: Request, base_image: Fields) -> Fields:
 
     base_image: the value of `image` in the nearest config.yaml, which is not changed.
     """
-    image = {"docker": request.image} if request.image else dict(base_image)
+    image: Fields = {"docker": request.image} if request.image else dict(base_image)
     if request.packages:
         image["packages"] = sorted({*image.get("packages", []), *request.packages})
     return image

@@ -344,7 +344,7 @@ def _create_scanner(
     client: Fields = read_json(paths.CLIENT) or {}
     return private.Scanner(
         os.getcwd(),
-        private.split_words(public_texts),
+        private.collect_public_words(public_texts),
         allowed,
         folders - {"/"},
         # The key holds one destination of ssh; without a client there is none.

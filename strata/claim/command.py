@@ -373,7 +373,7 @@ def _print_remedy(row: Fields, claim: str) -> None:
     # of blocks.
     half_width_now = 100 * (row["high"] - row["low"]) / 2 / row["ratio"]
     half_width = max(half_width_now * (row["n"] / all_blocks) ** 0.5, MIN_WIDTH)
-    # analysis/claim.R computes the number of blocks for a probability of 80 %.
+    # POWER in analysis/statistics.R is the probability of 80 %.
     progress.print_line(
         f"about {further_blocks:.0f} more blocks{duration}, would decide it with a probability of "
         f"80 %: `python3 -m strata claim {shlex.quote(claim)} --width {half_width:.1f}%"

@@ -27,7 +27,7 @@ PROGRAMS = {
 MARKS = {True: "yes", False: "NO", None: "note"}
 # The first argument of a gVisor sandbox's process.  The kernel's name of the process is "exe".
 SANDBOX = "runsc-sandbox"
-# The disk space that the image needs while it is built, with a reserve.
+# The disk space that the image needs while it is built.
 NEEDED_BYTES = 10e9
 
 

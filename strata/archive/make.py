@@ -30,7 +30,7 @@ from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import prepare_outputs, read_json, remove_tree
 
-# The most files or findings that a message lists; they fill a terminal's page.
+# The most files or findings that a message lists: a longer list hides its first lines.
 _MAX_LINES = 40
 # The ends of the names of an image's files; keys of virtual machines have other names.
 _IMAGE_NAME_ENDS = (".tar", ".qcow2", ".box", ".img", "image.json", "manifest.json", "disk.json")

@@ -448,7 +448,7 @@ def choose_lap_parameters(seconds: float) -> Fields:
         warmups = 0
         min_laps = 1
     else:
-        # A third of a lap warms caches without taking much of the budget.
+        # A short warm-up: a third of the runs of a lap.
         warmups = max(1, round(runs / 3))
         min_laps = 2
     return {

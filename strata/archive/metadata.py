@@ -234,16 +234,17 @@ def describe_origin(facts: Fields) -> list[str]:
         notes.append(f"The source is not that of commit {revision}: {names} {verb} from it.")
     cells = facts["measured"]["cells"]
     for name, counts in facts["measured"]["revisions"].items():
-        is_known = name != "unknown"
-        origin = f"the source of commit {name}" if is_known else "a source of no known commit"
+        has_commit = name != "unknown"
+        run_source = f"the source of commit {name}" if has_commit else "a source of no known commit"
         if name != (revision or "unknown"):
             notes.append(
-                f"{counts['cells']} of {cells} runs were measured with {origin}, which is not that "
-                "of the archive."
+                f"{counts['cells']} of {cells} runs were measured with {run_source}, which is not "
+                "that of the archive."
             )
-        if counts["changed"] and is_known:
+        if counts["changed"] and has_commit:
             notes.append(
-                f"{counts['changed']} of {cells} runs were measured with changed files of {origin}."
+                f"{counts['changed']} of {cells} runs were measured with changed files of "
+                f"{run_source}."
             )
     return notes
 

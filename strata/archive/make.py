@@ -121,8 +121,8 @@ def write_archive(
     project = source.read_project_source(os.getcwd())
     if without_source and (project.revision is None or project.changed):
         raise UserError(
-            "--without-source: the source can be named only by a commit that holds all of it. "
-            "Commit all changes first."
+            "--without-source: the source can be named only by a commit that holds all of it; "
+            "commit all changes first"
         )
     experiment = plan.read_checked_plan()
     with programs.create_temporary_folder("archive", "results/tmp") as folder:
@@ -252,8 +252,8 @@ def _check_files_are_tracked(experiment: Plan, project: source.Source) -> None:
     untracked_files = needed_files - set(project.files)
     if names := sorted(filter(os.path.exists, untracked_files)):
         raise UserError(
-            f"the paper depends on files that git does not track: {', '.join(names)}. "
-            "`git add` them first."
+            f"the paper depends on files that git does not track: {', '.join(names)}; "
+            "`git add` them first"
         )
 
 

@@ -33,7 +33,7 @@ ENVIRONMENTS = {
 ORDERS = ["blocks", "sequential"]
 
 
-def make_config(number: int, order: str, repetitions: object) -> dict:
+def build_config(number: int, order: str, repetitions: object) -> dict:
     """Return the content of an experiment's config.yaml.
 
     number: the number of the experiment, which is also its seed.
@@ -70,10 +70,10 @@ def main() -> None:
     )
     options = parser.parse_args()
     base = ROOT / "results/aa"
-    rule = {"min": 3, "max": 300, "target": "2%", "budget": options.budget}
+    repetitions_in_blocks = {"min": 3, "max": 300, "target": "2%", "budget": options.budget}
     # Order → name of its folders, and `repetitions` of its config.yaml.
     experiments = {
-        "blocks": (f"blocks-{options.budget}", rule),
+        "blocks": (f"blocks-{options.budget}", repetitions_in_blocks),
         "sequential": (f"sequential-{options.repetitions}", options.repetitions),
     }
     projects = []
@@ -89,7 +89,8 @@ def main() -> None:
             message = f"A/A: experiment {number} of {options.experiments}, {order}"
             print(message, file=sys.stderr, flush=True)
             project = base / f"{name}-{number}"
-            measure_side_project(project, make_config(number, order, repetitions), list(WORKLOADS))
+            settings = build_config(number, order, repetitions)
+            measure_side_project(project, settings, list(WORKLOADS))
             projects.append(str(project))
     subprocess.run(["Rscript", "studies/aa.R", str(base), *projects], cwd=ROOT, check=True)
 

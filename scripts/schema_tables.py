@@ -61,7 +61,10 @@ def describe_values(schema: dict, root: dict) -> str:
 def _describe_type(type_name: str, schema: dict, root: dict) -> str:
     """Return a phrase in Markdown that describes the values of one type that a schema accepts.
 
-    type_name: the type, such as "integer".  schema, root: see :func:`describe_values`.
+    type_name: the type, such as "integer".
+    schema: the schema of one key.
+    root: the whole schema of the file, to whose definitions `schema` may refer.
+    Returns for example "integer 1–100" or "list: text".
     """
     if type_name in ("integer", "number"):
         low, high = schema.get("minimum"), schema.get("maximum")

@@ -67,7 +67,7 @@ def scale_sizes(name: str, factor: float) -> dict:
     return parameters
 
 
-def make_config(size: str, blocks: int) -> dict:
+def build_config(size: str, blocks: int) -> dict:
     """Return the content of config.yaml for the experiment with one size.
 
     The current folder must be the project's: seed, image and workloads come from its config.yaml.
@@ -135,21 +135,23 @@ def read_values_by_block(size: str, name: str, metric: str) -> dict[str, float]:
 
 
 def format_share_of_standard(size: str, name: str, metric: str) -> str:
-    """Return native's level in per cent of its level at the standard size, with a 95 % interval.
+    """Return native's value in per cent of its value at the standard size, with a 95 % interval.
 
-    It is the geometric mean over the blocks that both sizes have, formatted as text.  The result is
-    "not available" if both have fewer than two blocks in common.
     size: a key of FACTORS.
     name: the name of the workload.
     metric: the name of a headline metric.
+    Returns for example "98.7 ± 1.2 % (n = 3)", or "not available" if fewer than two blocks have
+    values of both sizes.
+    The share is the geometric mean over the blocks that both sizes have.
     """
     if FACTORS[size] == 1:
         return "100 %"
     values = read_values_by_block(size, name, metric)
-    standard = read_values_by_block("standard", name, metric)
-    common = sorted(values.keys() & standard.keys())
-    logarithms = [math.log(values[block] / standard[block]) for block in common]
+    standard_values = read_values_by_block("standard", name, metric)
+    common_blocks = sorted(values.keys() & standard_values.keys())
+    logarithms = [math.log(values[block] / standard_values[block]) for block in common_blocks]
     count = len(logarithms)
+    # STUDENT begins with two blocks.
     if count < min(STUDENT):
         return f"not available{format_missing_blocks(count)}"
     mean = math.exp(statistics.mean(logarithms))
@@ -168,11 +170,11 @@ def format_missing_blocks(count: int) -> str:
 def format_rows(size: str, name: str) -> list[str]:
     """Return a Markdown row for each headline metric of a workload at one size.
 
-    The columns have to be those of the header that :func:`main` writes: workload and metric, size,
-    whether the size rules hold, native's level, its share of the standard one, Docker's ratio and
-    its scatter.  The side project of the size must have its tables.
-    size: a key of FACTORS.
+    size: a key of FACTORS; its side project must have its tables.
     name: the name of the workload.
+    The columns must have the order of the header in :func:`main`: workload and metric, size,
+    whether the size rules hold, native's value, its share of the one at the standard size, Docker's
+    ratio and its scatter.
     """
     plan = json.loads((get_project_folder(size) / "results/plan.json").read_text())
     parameters = plan["workloads"][name]["parameters"]
@@ -212,7 +214,7 @@ def main() -> None:
     for blocks in range(1, BLOCKS + 1):
         for size in random.Random(blocks).sample([*FACTORS], len(FACTORS)):
             print(f"sizes: block {blocks} of {BLOCKS}, {size}", file=sys.stderr, flush=True)
-            measure_side_project(get_project_folder(size), make_config(size, blocks), names)
+            measure_side_project(get_project_folder(size), build_config(size, blocks), names)
     host = observe.parse_system_facts(observe.read_files(observe.FILES))
     machine = capacity.read_host_facts()
     lines = [

@@ -1,4 +1,4 @@
-"""The commands of ``strata``: the function that each one calls, its help and its options."""
+"""Define the commands of ``strata``: the function that runs each one, its help and its options."""
 
 import functools
 import importlib
@@ -30,19 +30,21 @@ def print_plan(
     """Check the project, and print the due cells and the expected time.
 
     overrides: values that replace values of config.yaml.
-    show: whether to print the order of the cells, too.
-    seal: whether to seal the plan first: its SHA-256 is recorded and printed.
-    side: the path of results.  If it is given, the project is not checked, and only the numbers of
-    blocks that would decide the ratios and claims of these results are printed.
-    width: the wanted half-width of these ratios; None for the configuration's target.
+    show: whether the order of the cells is printed, too.
+    seal: whether the plan is sealed first: its SHA-256 is recorded and printed.
+    side: the path of an archive, a project or a folder of results.  If it is given, the project is
+    not checked, and only the numbers of blocks that would decide the ratios and claims of these
+    results are printed.  None for the plan.
+    width: the half-width to which these ratios are measured, such as ``1.5%``; None for the
+    configuration's target.
     Raises UserError with all mistakes in the project, and for options that exclude each other.
     """
     if side is None and width is not None:
-        raise UserError("--width: is for --decide only: type `python3 -m strata plan --decide`")
+        raise UserError("--width: is for --decide only. Type `python3 -m strata plan --decide`.")
     if side is not None and (show or seal):
-        raise UserError("--decide: prints what would decide results: leave out --show and --seal")
+        raise UserError("--decide: prints what would decide results. Leave out --show and --seal.")
     if side is not None:
-        # It runs R, which the conda environments of other commands lack.
+        # Imported only here, since it needs R, which the conda environments of other commands lack.
         outlook = importlib.import_module("strata.claim.outlook")
         outlook.print_outlook(side, width, overrides)
         return
@@ -62,15 +64,16 @@ def print_plan(
 def probe_machine() -> None:
     """Test whether KVM can run a guest, and write results/machine.json.
 
-    The rule `machine` calls this.  Plans do not read the file: they use the answer that the test
-    also stores outside of the project (vm/acceleration.py).
     Raises UserError if results/ holds no plan.
+    The rule `machine` of Snakemake calls this.  Plans do not read the file: they use the answer
+    that the test also stores outside of the project (strata/vm/acceleration.py).
     """
-    finding = kvm_trial.determine_accelerator(plan.read_checked_plan()["image"]["settings"])
-    circumstances = acceleration.read_trial_conditions()
-    write_json(
-        paths.MACHINE, {**capacity.read_host_facts(), **finding, "circumstances": circumstances}
+    accelerator_facts = kvm_trial.determine_accelerator(
+        plan.read_checked_plan()["image"]["settings"]
     )
+    trial_conditions = acceleration.read_trial_conditions()
+    facts = {**capacity.read_host_facts(), **accelerator_facts, "circumstances": trial_conditions}
+    write_json(paths.MACHINE, facts)
 
 
 def print_packages(image: Fields) -> None:
@@ -78,12 +81,14 @@ def print_packages(image: Fields) -> None:
 
     image: the value of `image` in the configuration.
     For an image that is not built yet, the packages that its build installs are printed, without
-    versions and dependencies.
+    versions and dependencies.  For the user's own Docker image that is not built yet, no package
+    is printed.
     """
     description = recipe.describe_image(image)
-    if cached := cache.find_image(description["recipe"]):
-        manifest = read_json(os.path.join(cached["folder"], "manifest.json"))
+    if cached_image := cache.find_image(description["recipe"]):
+        manifest = read_json(os.path.join(cached_image["folder"], "manifest.json"))
         packages = [f"{name} {version}" for name, version in manifest["packages"].items()]
+        # Twelve characters of the hash name the image, as in Docker's messages.
         remark = f"{len(packages)} packages are in the image {description['recipe'][:12]}"
     elif "docker" in image:
         packages = []
@@ -100,39 +105,48 @@ def print_packages(image: Fields) -> None:
 
 
 def build_image(overrides: Fields, planned: list[str] | None, packages: bool) -> None:
-    """Build the image that some environments need, if the cache lacks it.
+    """Build the image that some environments need, unless it is in the cache.
 
     overrides: values that replace values of config.yaml; used only if `planned` is None.
     planned: the names of environments in the plan; None for the environments of config.yaml.  If
-    empty, the image is built without a disk, and results/image.json is written.
+    the list is empty, the image is built without a disk, and results/image.json is written.
     packages: whether only the image's packages are printed, and nothing is built.
-    Unless environments of the plan are named, images that are no longer needed are removed.
+    Raises UserError for mistakes in config.yaml or the plan.
+    Unless environments of the plan are named, images that are no longer needed are removed.  An
+    image with a disk makes the trial of KVM start a virtual machine.
     """
     if packages:
         print_packages(config.read_config(overrides)["image"])
         return
     if planned is None:
         settings = config.read_config(overrides)
-        names, image = list(settings["environments"]), settings["image"]
+        image = settings["image"]
         environments = settings["environments"]
+        names = [*environments]
     else:
         experiment = plan.read_checked_plan()
-        names, image = planned, experiment["image"]["settings"]
+        image = experiment["image"]["settings"]
         environments = experiment["environments"]
+        names = planned
     layers = [layer for name in names for layer in environments[name]["layers"]]
-    layer_names = {name for layer in layers for name in layer}
-    available = [
-        name for name in layer_names if not registry.load_layer_class(name).explain_unavailability()
+    # A layer is {name: options}.
+    layer_names = {layer_name for layer in layers for layer_name in layer}
+    available_layer_names = [
+        layer_name
+        for layer_name in layer_names
+        if not registry.load_layer_class(layer_name).explain_unavailability()
     ]
-    with_disk = "disk" in registry.collect_image_forms(available) and "docker" not in image
-    if with_disk:
-        # Its result is not needed here: it keeps the answer for later plans.
+    image_forms = registry.collect_image_forms(available_layer_names)
+    # A Docker image of the user's own has no kernel to boot.
+    needs_disk = "disk" in image_forms and "docker" not in image
+    if needs_disk:
+        # Its result is not needed here: it stores the answer for later plans.
         kvm_trial.determine_accelerator(image)
-    built = build.ensure_image(image, with_disk)
+    image_facts = build.ensure_image(image, needs_disk)
     if not names:
-        build.copy_image_facts_to_results(built)
+        build.copy_image_facts_to_results(image_facts)
+    # If environments are named, a cell's systems are up, and their image is in use.
     if not planned:
-        # Not for a cell: its own systems are up, and their image is in use.
         lifecycle.prune_unused_images()
 
 
@@ -140,8 +154,7 @@ def check_project(overrides: Fields) -> None:
     """Check config.yaml, all workloads with their parsers, and the published claims.
 
     overrides: values that replace values of config.yaml.
-    Prints one line if there is no mistake.
-    Raises UserError with all mistakes.
+    Raises UserError with all mistakes.  Prints one line if there are none.
     """
 
     def check_config() -> None:
@@ -167,14 +180,14 @@ def clean_machine(images: bool) -> None:
     """Remove the systems and files that killed runs left on this machine, and print their names.
 
     images: whether the cache of images is removed, too.
-    If a measurement is running on this machine, waits for its end first.  Results are kept.
+    Results are kept.  While a measurement is running on this machine, the function waits.
     """
     with locks.hold_machine_lock():
-        removed = lifecycle.clean_machine(images)
-    for item in removed:
-        progress.print_line(f"removed {item}")
-    if removed:
-        progress.print_line(f"{len(removed)} things removed")
+        removed_names = lifecycle.clean_machine(images)
+    for name in removed_names:
+        progress.print_line(f"removed {name}")
+    if removed_names:
+        progress.print_line(f"{len(removed_names)} things removed")
     else:
         progress.print_line("nothing of Strata's was left on this machine")
 
@@ -183,14 +196,16 @@ def clean_machine(images: bool) -> None:
 class Command:
     """A command of the command line.
 
-    function: called with the options as keyword arguments, by their names; returns the exit status,
-    where None counts as 0.  A text MODULE:NAME names a function whose module is imported only when
-    it is called.
+    function: the function that runs the command.  It is called with the options as keyword
+    arguments, by their names, and returns the exit status, where None counts as 0.  A string
+    MODULE:NAME names a function whose module is imported only when the function is called.
     about: the help text, whose first line is in the list of commands.
-    example: words that follow the command in an example.
+    example: the words that follow the command's name in the example of the help text.
     add_options: a function that adds the command's options to a parser.
-    rule: the rule of Snakemake that calls the command, which is then left out of the list.
-    error_status: the exit status after a UserError or OSError; None: the usual one.
+    rule: the rule of Snakemake that calls the command, which is then left out of the list; "" for
+    a command of users.
+    error_status: the exit status after a UserError or OSError; None for 1, or 2 after a
+    MachineError (strata/__main__.py).
     """
 
     function: Callable[..., int | None] | str

@@ -1,4 +1,4 @@
-"""The options of the commands of ``strata``, and the parser that reads them.
+"""Define the options of the commands of ``strata``, and the parser that reads them.
 
 In help texts ``%%`` stands for a percent sign: argparse formats them.
 """
@@ -30,27 +30,32 @@ class Parser(argparse.ArgumentParser):
 
 
 def join_values(arguments: Sequence[str], parser: Parser) -> list[str]:
-    """Return a command line in which options are joined by ``=`` to values that begin with a dash.
+    """Return a command line in which options are joined by ``=`` to values that begin with a hyphen.
 
-    argparse would mistake ``--cpus=1`` in ``--docker-option --cpus=1`` for an option of the parser.
-    Only options that take one value are joined.
-    arguments: the command line; the words after ``--`` are not changed.
+    arguments: the command line after the program's name.  The words after ``--`` are not changed.
     parser: the parser of the command, whose options are never values.
+    Returns for example ``["--docker-option=--cpus=1"]`` for ``["--docker-option", "--cpus=1"]``, in
+    which argparse would mistake ``--cpus=1`` for an option of the parser.
+    Only options that take exactly one value are joined.
     """
+    # argparse has no public mapping of names to options.
     options = parser._option_string_actions
-    words, remaining_words = [*arguments], []
-    if "--" in words:
-        end = words.index("--")
-        words, remaining_words = words[:end], words[end:]
-    joined: list[str] = []
-    for word in words:
-        action = options.get(joined[-1]) if joined else None
-        takes_value = action is not None and action.nargs is None
-        if takes_value and word.startswith("-") and word not in options:
-            joined[-1] += f"={word}"
+    arguments_before_hyphens = [*arguments]
+    other_arguments: list[str] = []
+    if "--" in arguments:
+        end = arguments.index("--")
+        arguments_before_hyphens = [*arguments[:end]]
+        other_arguments = [*arguments[end:]]
+    joined_arguments: list[str] = []
+    for argument in arguments_before_hyphens:
+        preceding_option = options.get(joined_arguments[-1]) if joined_arguments else None
+        # The `nargs` of an option that takes exactly one value is None.
+        takes_value = preceding_option is not None and preceding_option.nargs is None
+        if takes_value and argument.startswith("-") and argument not in options:
+            joined_arguments[-1] += f"={argument}"
         else:
-            joined.append(word)
-    return joined + remaining_words
+            joined_arguments.append(argument)
+    return joined_arguments + other_arguments
 
 
 def exit_with_mistake(message: str) -> NoReturn:
@@ -60,9 +65,10 @@ def exit_with_mistake(message: str) -> NoReturn:
 
 
 def _parse_path_argument(text: str) -> str:
-    """Return a path as it was typed; an empty text, as of an unset variable, is a mistake.
+    """Return a path as it was typed.
 
-    It is the `type` of an argument of argparse, which reports the ArgumentTypeError.
+    Raises ArgumentTypeError for an empty string, which an unset variable of the shell gives.
+    argparse calls this function as the `type` of an argument, and reports the error.
     """
     if not text:
         raise argparse.ArgumentTypeError("is empty; name a folder")
@@ -74,8 +80,9 @@ def add_output_folder(
 ) -> None:
     """Add the option for the folder that a command writes into.
 
+    parser: the parser of the command.
     default: the folder if the option is not given.
-    name: the name of the parameter of the command's function.
+    name: the name of the parameter of the function that runs the command.
     content: a noun for the files that the command writes, for the help text.
     """
     text = f"folder for {content} (default: {default})"
@@ -87,20 +94,21 @@ def add_output_folder(
 def add_overrides(parser: Parser) -> None:
     """Add --configfile and --config, which replace values of config.yaml.
 
-    They have the names and form of Snakemake's options.  command_line.py combines both into the
-    argument `overrides` of the command's function.
+    They have the names and form of Snakemake's options.  strata/command_line.py combines both into
+    the parameter `overrides` of the function that runs the command.
     """
     text = "values to use instead of those in config.yaml (default: none)"
-    files = f"YAML files with {text}"
-    for option, metavar, about in ("--configfile", "FILE", files), ("--config", "KEY=VALUE", text):
-        # argparse would drop the values of the first of two equal options.
-        parser.add_argument(
-            option, nargs="+", action="extend", default=[], metavar=metavar, help=about
-        )
+    # Without "extend" argparse would drop the values of the first of two equal options.
+    settings: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
+    parser.add_argument("--configfile", metavar="FILE", help=f"YAML files with {text}", **settings)
+    parser.add_argument("--config", metavar="KEY=VALUE", help=text, **settings)
 
 
 def add_plan_options(parser: Parser) -> None:
-    """Add the options of the command `plan`; their names must be its function's parameters."""
+    """Add the options of the command `plan`.
+
+    Each option's `dest` must be a parameter of the function that runs the command.
+    """
     add_overrides(parser)
     parser.add_argument("--show", action="store_true", help="also print the order of measurement")
     text = "record the plan's SHA-256 before the first run; the paper then says whether it was kept"
@@ -117,7 +125,10 @@ def add_plan_options(parser: Parser) -> None:
 
 
 def add_claim_options(parser: Parser) -> None:
-    """Add the options of the command `claim`; their names must be its function's parameters."""
+    """Add the options of the command `claim`.
+
+    Each option's `dest` must be a parameter of the function that runs the command.
+    """
     text = "the ID of a published claim, or a file with one of your own (docs/claims.md)"
     parser.add_argument("claim", metavar="FILE|ID", help=text)
     budget = "10min"
@@ -133,7 +144,10 @@ def add_claim_options(parser: Parser) -> None:
 
 
 def add_image_options(parser: Parser) -> None:
-    """Add the options of the command `image`; their names must be its function's parameters."""
+    """Add the options of the command `image`.
+
+    Each option's `dest` must be a parameter of the function that runs the command.
+    """
     add_overrides(parser)
     text = (
         "use the plan in results/ and build for these environments; without names, only write "
@@ -145,7 +159,10 @@ def add_image_options(parser: Parser) -> None:
 
 
 def add_archive_options(parser: Parser) -> None:
-    """Add the options of the command `archive`; their names must be its function's parameters."""
+    """Add the options of the command `archive`.
+
+    Each option's `dest` must be a parameter of the function that runs the command.
+    """
     image = "include the image (default: only its hashes)"
     text = "the file to write (default: archive.zip, or light.zip)"
     parser.add_argument("--out", metavar="FILE", help=text)
@@ -167,14 +184,20 @@ def add_archive_argument(parser: Parser) -> None:
 
 
 def add_verify_options(parser: Parser) -> None:
-    """Add the options of the command `verify`; their names must be its function's parameters."""
+    """Add the options of the command `verify`.
+
+    Each option's `dest` must be a parameter of the function that runs the command.
+    """
     text = "also make the papers again and compare them"
     parser.add_argument("--paper", dest="papers", action="store_true", help=text)
     add_archive_argument(parser)
 
 
 def add_rebuild_options(parser: Parser) -> None:
-    """Add the options of the command `rebuild`; their names must be its function's parameters."""
+    """Add the options of the command `rebuild`.
+
+    Each option's `dest` must be a parameter of the function that runs the command.
+    """
     text = "folder for output (default: the archive's name with -rebuilt)"
     parser.add_argument(
         "--to", dest="target", type=_parse_path_argument, metavar="FOLDER", help=text
@@ -185,7 +208,10 @@ def add_rebuild_options(parser: Parser) -> None:
 
 
 def add_compare_options(parser: Parser) -> None:
-    """Add the options of the command `compare`; their names must be its function's parameters."""
+    """Add the options of the command `compare`.
+
+    Each option's `dest` must be a parameter of the function that runs the command.
+    """
     text = "an archive, a project, a folder of results, or a folder of three or more of these"
     parser.add_argument("sides", nargs="+", metavar="SIDE", help=text)
     text = "names of the sides, in their order (default: of the files)"
@@ -196,21 +222,30 @@ def add_compare_options(parser: Parser) -> None:
 
 
 def add_pool_options(parser: Parser) -> None:
-    """Add the options of the command `pool`; their names must be its function's parameters."""
+    """Add the options of the command `pool`.
+
+    Each option's `dest` must be a parameter of the function that runs the command.
+    """
     text = "a light archive, a whole one, a project, or a folder of results"
     parser.add_argument("archives", nargs="+", metavar="ARCHIVE", help=text)
     add_output_folder(parser, "pool")
 
 
 def add_gate_options(parser: Parser) -> None:
-    """Add the options of the command `gate`; their names must be its function's parameters."""
+    """Add the options of the command `gate`.
+
+    Each option's `dest` must be a parameter of the function that runs the command.
+    """
     add_overrides(parser)
     parser.add_argument("file", metavar="FILE", help="the budgets, such as gate.yaml")
     add_output_folder(parser, "gate", content="reports and sessions")
 
 
 def add_reproduce_options(parser: Parser) -> None:
-    """Add the options of the command `reproduce`; their names must be its function's parameters."""
+    """Add the options of the command `reproduce`.
+
+    Each option's `dest` must be a parameter of the function that runs the command.
+    """
     text = "an archive, a project, or a folder of results"
     parser.add_argument("archive", metavar="ARCHIVE", help=text)
     budget = "10min"
@@ -233,13 +268,19 @@ def add_reproduce_options(parser: Parser) -> None:
 
 
 def add_clean_options(parser: Parser) -> None:
-    """Add the options of the command `clean`; their names must be its function's parameters."""
+    """Add the options of the command `clean`.
+
+    Each option's `dest` must be a parameter of the function that runs the command.
+    """
     text = "also empty the cache: every image, its base and its disks"
     parser.add_argument("--images", action="store_true", help=text)
 
 
 def add_try_options(parser: Parser) -> None:
-    """Add the options of the command `try`; their names must be its function's parameters."""
+    """Add the options of the command `try`.
+
+    Each option's `dest` must be a parameter of the function that runs the command.
+    """
     text = (
         "environments of the configuration, with commas between (default: native, docker, gVisor)"
     )
@@ -275,7 +316,10 @@ def add_try_options(parser: Parser) -> None:
 
 
 def add_reanalysis_options(parser: Parser) -> None:
-    """Add the options of the command `reanalyse`; their names must be its function's parameters."""
+    """Add the options of the command `reanalyse`.
+
+    Each option's `dest` must be a parameter of the function that runs the command.
+    """
     text = "a checkout or a git directory of the published raw results"
     parser.add_argument("folder", metavar="FOLDER", help=text)
     add_output_folder(parser, "results/reanalysis", "to")
@@ -291,7 +335,10 @@ def add_block_arguments(parser: Parser) -> None:
 
 
 def add_cell_arguments(parser: Parser) -> None:
-    """Add the arguments that name a cell, only for the help text: __main__.py reads them itself."""
+    """Add the arguments that name a cell, for the help text only.
+
+    strata/__main__.py reads these arguments itself.
+    """
     parser.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
 
 
@@ -301,7 +348,10 @@ def add_round_argument(parser: Parser) -> None:
 
 
 def add_table_options(parser: Parser) -> None:
-    """Add the options of `tidy` and `tables`; their names must be the functions' parameters."""
+    """Add the options of the commands `tidy` and `tables`.
+
+    Each option's `dest` must be a parameter of both functions that run the commands.
+    """
     text = "take the cells that exist (default: all must)"
     parser.add_argument("--partial", action="store_true", help=text)
     add_output_folder(parser, "results", "to")

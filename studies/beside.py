@@ -158,30 +158,36 @@ def sample_by_phoronix_rule(command: list[str]) -> list[float]:
     The module's docstring describes the rule.
     Raises CalledProcessError if a run fails.
     """
-    seconds = time_runs(command, SCHEDULED)
-    deviations: list[float] = []
+    run_seconds = time_runs(command, SCHEDULED)
+    first_deviation: float | None = None
     while True:
-        mean, deviation = statistics.mean(seconds), statistics.stdev(seconds)
-        is_outlying = any(abs(second - mean) > 3 * deviation for second in seconds)
-        if deviation / mean < NOISY and not is_outlying:
-            return seconds
-        deviations.append(deviation / mean)
+        mean = statistics.mean(run_seconds)
+        standard_deviation = statistics.stdev(run_seconds)
+        relative_deviation = standard_deviation / mean
+        has_outlier = any(abs(seconds - mean) > 3 * standard_deviation for seconds in run_seconds)
+        if relative_deviation < NOISY and not has_outlier:
+            return run_seconds
+        if first_deviation is None:
+            first_deviation = relative_deviation
         # The limit is higher if the deviation changed by less than half of the first one.
-        is_helping = abs(deviations[0] - deviations[-1]) < deviations[0] / 2
-        limit = SCHEDULED * (5 if is_helping else 4)
-        if len(seconds) >= limit:
-            return seconds
-        seconds += time_runs(command, 1)
+        is_steady = abs(first_deviation - relative_deviation) < first_deviation / 2
+        max_runs = SCHEDULED * (5 if is_steady else 4)
+        if len(run_seconds) >= max_runs:
+            return run_seconds
+        run_seconds += time_runs(command, 1)
 
 
 def sample_for_seconds(command: list[str], seconds: float) -> list[float]:
     """Run a command by hyperfine for about `seconds`, and return the seconds of each run.
 
+    command: the program and its arguments.
+    seconds: the duration of all runs together, which a first run converts to a number of runs.
     There are at least ten runs, hyperfine's own minimum.
     Overwrites hyperfine.json in BASE.  Raises CalledProcessError if hyperfine or a run fails.
     """
-    count = max(10, round(seconds / time_runs(command, 1)[0]))
-    return run_hyperfine(command, ["--runs", str(count)])
+    [run_seconds] = time_runs(command, 1)
+    run_count = max(10, round(seconds / run_seconds))
+    return run_hyperfine(command, ["--runs", str(run_count)])
 
 
 SAMPLERS: dict[str, Sampler] = {
@@ -199,10 +205,12 @@ GVISOR_TOOLS = ("strata try", AS_LONG, "hyperfine")
 def compare_samples(tool: str, first: list[float], second: list[float]) -> Result:
     """Return the second system's speed as a share of the first one's, with two intervals.
 
-    first, second: the seconds of each run in the two systems.
-    The keys of the result are names of COLUMNS.  low and high are the interval that the tool
-    prints, and None if it prints none.  welch_low and welch_high are the 95 % interval by Welch's
-    test of the logarithms.
+    tool: one of TOOLS.
+    first: the seconds of each run in the first system.
+    second: the seconds of each run in the second system.
+    Returns a mapping whose keys are names of COLUMNS.  `low` and `high` are the interval that the
+    tool prints, and None if it prints none.  `welch_low` and `welch_high` are the 95 % interval by
+    Welch's test of the logarithms.
     """
     ratio = statistics.mean(first) / statistics.mean(second)
     half_width = compute_own_half_width(tool, first, second)
@@ -220,7 +228,9 @@ def compare_samples(tool: str, first: list[float], second: list[float]) -> Resul
 def compute_own_half_width(tool: str, first: list[float], second: list[float]) -> float | None:
     """Return the relative half-width that a tool prints with a ratio; None if it prints none.
 
-    tool: one of TOOLS.  first, second: the seconds of each run in the two systems.
+    tool: one of TOOLS.
+    first: the seconds of each run in the first system, at least two.
+    second: the seconds of each run in the second system, at least two.
     The half-width follows from the standard deviations of the runs for hyperfine, from their
     standard errors for Phoronix, and from the limits of the reference for ReFrame.
     """
@@ -235,15 +245,24 @@ def compute_own_half_width(tool: str, first: list[float], second: list[float]) -
 def compute_welch_interval(first: list[float], second: list[float]) -> tuple[float, float]:
     """Return the 95 % interval of the ratio of two geometric means, by Welch's test.
 
-    first, second: the seconds of each run, at least two for each.
+    first: the seconds of each run in the first system, at least two, all positive.
+    second: the seconds of each run in the second system, at least two, all positive.
+    Returns (low, high) of the first mean over the second; both ends are equal if no run differs
+    from another of its system.
     """
     logarithms = [[math.log(seconds) for seconds in sample] for sample in (first, second)]
-    errors = [statistics.variance(sample) / len(sample) for sample in logarithms]
-    terms = [errors[i] ** 2 / (len(sample) - 1) for i, sample in enumerate(logarithms)]
-    # Degrees of freedom by Welch and Satterthwaite; two where no run differs from another.
-    freedom = max(2.0, sum(errors) ** 2 / sum(terms)) if sum(terms) else 2.0
+    # The variance of each mean.
+    mean_variances = [statistics.variance(sample) / len(sample) for sample in logarithms]
+    denominator = sum(
+        variance**2 / (len(sample) - 1)
+        for variance, sample in zip(mean_variances, logarithms, strict=True)
+    )
+    # Degrees of freedom by Welch and Satterthwaite; at least 2, the domain of the quantile.
+    freedom = 2.0
+    if denominator:
+        freedom = max(2.0, sum(mean_variances) ** 2 / denominator)
     difference = statistics.mean(logarithms[0]) - statistics.mean(logarithms[1])
-    half_width = compute_student_quantile(freedom) * math.sqrt(sum(errors))
+    half_width = compute_student_quantile(freedom) * math.sqrt(sum(mean_variances))
     return math.exp(difference - half_width), math.exp(difference + half_width)
 
 
@@ -305,17 +324,20 @@ def start_system(system: str, recipe: str) -> Iterator[list[str]]:
 def has_gvisor() -> bool:
     """Return whether Docker has gVisor's runtime."""
     command = ["docker", "info", "--format", "{{json .Runtimes}}"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    return RUNTIMES["docker-gvisor"][1] in done.stdout
+    # If Docker fails, it prints no runtime, and the result is False.
+    result = subprocess.run(command, capture_output=True, text=True)
+    return RUNTIMES["docker-gvisor"][1] in result.stdout
 
 
 def measure_by_strata_try(script: str, pair: str, budget: float) -> Result | None:
     """Measure a script in a pair of systems by ``strata try``, and return the result.
 
-    script: commands for sh.  pair: a key of PAIRS.  budget: the seconds of the measurement.
+    script: commands for sh.
+    pair: a key of PAIRS.
+    budget: the seconds of the measurement.
+    Returns None if ``strata try`` gives no interval, also if it fails.
     Replaces the earlier measurement of the pair in the project in BASE, and appends the output to
     printed.log.
-    Returns None if ``strata try`` gives no interval.
     """
     second = PAIRS[pair][1]
     answer = BASE / "answer.json"
@@ -336,25 +358,32 @@ def measure_by_strata_try(script: str, pair: str, budget: float) -> Result | Non
 def measure_pair(tool: str, program: str, pair: str, recipe: str, seconds: float) -> Result | None:
     """Measure a pair once by one tool, and return the result with the seconds that it took.
 
-    tool, program, pair: of TOOLS, PROGRAMS and PAIRS.  recipe: see :func:`start_system`.
+    tool: one of TOOLS.
+    program: a key of PROGRAMS.
+    pair: a key of PAIRS.
+    recipe: the recipe of the image, which must be cached and imported into Docker.
     seconds: the budget of ``strata try``, and the time of AS_LONG for both systems.
     Returns None if ``strata try`` gives no interval.
-    The machine's lock is held while another tool runs; ``strata try`` takes the lock itself.
     Raises CalledProcessError if a system does not start, or a run fails.
+    The machine's lock is held while another tool runs; ``strata try`` takes the lock itself.
     """
-    begun = time.monotonic()
+    start = time.monotonic()
     if tool == "strata try":
         result = measure_by_strata_try(PROGRAMS[program], pair, seconds)
+        if result is None:
+            return None
     else:
+        # Only AS_LONG has no sampler of its own.
         sampler = SAMPLERS.get(tool, functools.partial(sample_for_seconds, seconds=seconds / 2))
         samples = []
         with locks.hold_machine_lock():
-            begun = time.monotonic()
+            # The wait for the lock does not count.
+            start = time.monotonic()
             for system in PAIRS[pair]:
                 with start_system(system, recipe) as prefix:
                     samples.append(sampler([*prefix, "sh", "-c", PROGRAMS[program]]))
         result = compare_samples(tool, *samples)
-    return result and {"seconds": time.monotonic() - begun, **result}
+    return {"seconds": time.monotonic() - start, **result}
 
 
 def compute_mean_try_seconds(rows: list[dict[str, str]], program: str, pair: str) -> float | None:
@@ -396,44 +425,47 @@ def list_missing_measurements(
 ) -> Iterator[tuple[int, str, str, str]]:
     """Yield (repetition, program, pair, tool) of each missing measurement, in random order.
 
-    options: the options of the command line.  rows: the present rows of :func:`read_runs`.
+    options: the options of the command line.
+    rows: the rows of runs.csv, as :func:`read_runs` returns them.
     The order in a repetition is the same in each call with the same programs, pairs and tools, so
     that a second call continues where the first one ended.  The pair with gVisor is left out if
     Docker does not have it.
     """
-    keys = {(row["repetition"], row["program"], row["pair"], row["tool"]) for row in rows}
+    measured_keys = {(row["repetition"], row["program"], row["pair"], row["tool"]) for row in rows}
     for repetition in range(1, options.repetitions + 1):
         measurements = []
         for program in options.programs:
             for pair in options.pairs:
-                if pair != "gvisor" or has_gvisor():
-                    tools = GVISOR_TOOLS if pair == "gvisor" else TOOLS
-                    chosen = [tool for tool in tools if tool in options.tools]
-                    measurements += [(program, pair, tool) for tool in chosen]
+                if pair == "gvisor" and not has_gvisor():
+                    continue
+                tools = GVISOR_TOOLS if pair == "gvisor" else TOOLS
+                for tool in tools:
+                    if tool in options.tools:
+                        measurements.append((program, pair, tool))
         random.Random(repetition).shuffle(measurements)
         for measurement in measurements:
-            if (str(repetition), *measurement) not in keys:
+            if (str(repetition), *measurement) not in measured_keys:
                 yield repetition, *measurement
 
 
 def summarise_runs(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     """Return the rows of the table: one for each tool and each of its two intervals.
 
-    rows: rows of :func:`read_runs`.
-    The intervals are the tool's own and that of Welch's test; one without values has no row.
-    hyperfine's own interval and ReFrame's limits do not narrow with more runs.
+    rows: the rows of runs.csv, as :func:`read_runs` returns them.
+    The intervals are the tool's own and that of Welch's test.  An interval without values has no
+    row.  hyperfine's own interval and ReFrame's limits do not narrow with more runs.
     """
     table = []
     for tool in TOOLS:
         rows_of_tool = [row for row in rows if row["tool"] == tool]
-        in_gvisor = [row for row in rows_of_tool if row["pair"] == "gvisor"]
-        others = [row for row in rows_of_tool if row["pair"] != "gvisor"]
-        for name, rows_of_name in ((tool, others), (f"{tool}, in gVisor", in_gvisor)):
+        gvisor_rows = [row for row in rows_of_tool if row["pair"] == "gvisor"]
+        other_rows = [row for row in rows_of_tool if row["pair"] != "gvisor"]
+        for name, rows_of_name in ((tool, other_rows), (f"{tool}, in gVisor", gvisor_rows)):
             for kind, low, high in (("own", "low", "high"), ("Welch", "welch_low", "welch_high")):
-                judged = [row for row in rows_of_name if row[low]]
-                if judged:
+                rows_with_interval = [row for row in rows_of_name if row[low]]
+                if rows_with_interval:
                     is_narrowing = kind == "Welch" or tool in ("strata try", "Phoronix's rule")
-                    cells = summarise_measurements(judged, low, high, is_narrowing)
+                    cells = summarise_measurements(rows_with_interval, low, high, is_narrowing)
                     table.append({"tool": name, "interval": kind, **cells})
     return table
 
@@ -441,12 +473,15 @@ def summarise_runs(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 def summarise_measurements(
     rows: list[dict[str, str]], low: str, high: str, is_narrowing: bool
 ) -> dict[str, str]:
-    """Return the cells of one row of the table, by their column; "–" stands for a missing value.
+    """Return ``{column: cell}`` of one row of the table; "–" stands for a missing value.
 
-    rows: rows of :func:`read_runs`.  low, high: the columns of the interval.
+    rows: rows of runs.csv, not empty, in which the columns of the interval have values.
+    low: the column of the interval's lower end.
+    high: the column of the interval's upper end.
     is_narrowing: whether the interval narrows with more runs.
     The minutes to ± 2 % grow with the square of a half-width.  One column takes the half-width of
-    the interval, the other 1.96 standard deviations of the ratio over the repetitions.
+    the interval, the other 1.96 standard deviations of the ratio over the repetitions, the 95 %
+    quantile of a normal distribution.
     """
     minutes = [float(row["seconds"]) / 60 for row in rows]
     minutes_to_margin = []
@@ -480,8 +515,10 @@ def summarise_measurements(
 def format_different_count(rows: list[dict[str, str]], pair: str, low: str, high: str) -> str:
     """Return how many intervals of a pair exclude 1, for example "2 of 40"; "–" without rows.
 
-    rows: rows of :func:`read_runs`.  low, high: the columns of the interval, which have no empty
-    fields.
+    rows: rows of runs.csv, in which the columns of the interval have values.
+    pair: a key of PAIRS.
+    low: the column of the interval's lower end.
+    high: the column of the interval's upper end.
     """
     rows_of_pair = [row for row in rows if row["pair"] == pair]
     different = [row for row in rows_of_pair if float(row[high]) < 1 or float(row[low]) > 1]
@@ -529,7 +566,7 @@ def prepare_project(budget: float) -> str:
 
 
 def main() -> None:
-    """Make the missing measurements until the minutes are over, and write the table of all rows."""
+    """Make the missing measurements until the minutes are up, and write the table of all rows."""
     parser = argparse.ArgumentParser(description="Compare strata try with other tools.")
     parser.add_argument("--minutes", type=float, default=40, help="the most time of measurement")
     parser.add_argument("--repetitions", type=int, default=10, help="of every measurement")

@@ -73,23 +73,25 @@ def open_archive(path: str) -> Iterator[str]:
 def verify_archive(path: str, papers: bool = False) -> int:
     """Check an archive, and print each fault or, if it has none, notes on its origin.
 
-    This is the command ``verify``: strata/options.py passes its options by these names.
     path: the archive's file, or the folder of an unpacked one.
     papers: whether papers are computed again and compared too, and not only tables.
-
     Returns the command's exit status, which docs/archive.md promises: 0 for a good archive, 1 for
     one with faults.
     Raises MachineError if a check was not possible; the command then exits with status 2.
+    The parameters must have the names that ``add_verify_options`` of strata/options.py gives to the
+    options.
     """
     notes: list[str] = []
-    checked = "every file is as it was archived, "
     with convert_to_machine_error(path), open_archive(path) as folder:
         if light.is_light_archive(folder):
-            checked += "and every row has its session"
+            good_properties = "every file is as it was archived, and every row has its session"
             faults = light.find_light_archive_faults(folder)
             notes.append(light.NOTE)
         else:
-            checked += "every record fits its log, and all tables follow from the logs"
+            good_properties = (
+                "every file is as it was archived, every record fits its log, and all tables "
+                "follow from the logs"
+            )
             faults = find_archive_faults(folder, papers)
             if not faults:
                 facts = metadata.read_facts(folder)
@@ -102,7 +104,7 @@ def verify_archive(path: str, papers: bool = False) -> int:
         return 1
     for note in notes:
         progress.print_message(f"{path}: note: {note}")
-    progress.print_message(f"{path}: good: {checked}")
+    progress.print_message(f"{path}: good: {good_properties}")
     return 0
 
 
@@ -125,7 +127,7 @@ def find_archive_faults(folder: str, papers: bool = False) -> list[str]:
         os.path.exists(os.path.join(folder, name)) for name in (metadata.FACTS, checksums.NAME)
     ):
         return [f"{metadata.FACTS}: missing; this is not an archive of Strata"]
-    for check in (
+    for find_faults in (
         checksums.find_checksum_faults,
         _find_format_faults,
         _find_measurement_faults,
@@ -133,7 +135,7 @@ def find_archive_faults(folder: str, papers: bool = False) -> list[str]:
         _find_source_faults,
         _find_description_faults,
     ):
-        if faults := _collect_faults(check(folder)):
+        if faults := _collect_faults(find_faults(folder)):
             return faults
     return _collect_faults(_find_output_faults(folder, papers))
 
@@ -225,21 +227,21 @@ def _find_source_faults(folder: str) -> Iterator[str]:
     Yields no sentence if the archive holds no source and this repository lacks the commit;
     :func:`verify_archive` then prints a note.
     """
-    origin = metadata.read_facts(folder)["source"]
-    commit = source.read_commit(paths.PROJECT, origin["revision"])
+    source_facts = metadata.read_facts(folder)["source"]
+    commit = source.read_commit(paths.PROJECT, source_facts["revision"])
     tree = commit
-    if origin["packed"]:
-        packed = os.path.join(folder, "source")
-        if not os.path.isdir(packed):
+    if source_facts["packed"]:
+        source_folder = os.path.join(folder, "source")
+        if not os.path.isdir(source_folder):
             yield f"source: missing, and {metadata.FACTS} says that it is packed"
             return
-        tree = source.read_tree(packed)
+        tree = source.read_tree(source_folder)
     if tree is None:
         return
-    if origin["swhid"] != tree.swhid:
+    if source_facts["swhid"] != tree.swhid:
         yield (
-            f"{metadata.FACTS}: the SWHID of the source is {origin['swhid']}, and the source that "
-            f"it names has {tree.swhid}"
+            f"{metadata.FACTS}: the SWHID of the source is {source_facts['swhid']}, and the source "
+            f"that it names has {tree.swhid}"
         )
         return
     for name in metadata.ON_TOP:
@@ -248,11 +250,12 @@ def _find_source_faults(folder: str) -> Iterator[str]:
         if os.path.exists(path) and source.hash_blob(path) != source_id:
             yield f"{name}: it differs from the source's file of that name"
     if commit is not None:
-        # Files are pairs (mode, ID); a file that one side lacks differs, too.
-        changed = {name for name, _ in tree.files.items() ^ commit.files.items()}
-        for name in sorted(changed - set(origin["changed"])):
+        # Items are (path, (mode, ID)).  A file that only one side has differs, too.
+        differing_items = tree.files.items() ^ commit.files.items()
+        differing_names = {name for name, _ in differing_items}
+        for name in sorted(differing_names - set(source_facts["changed"])):
             yield (
-                f"source/{name}: it is not that of commit {origin['revision']}, and "
+                f"source/{name}: it is not that of commit {source_facts['revision']}, and "
                 f"{metadata.FACTS} does not say so"
             )
 

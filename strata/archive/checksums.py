@@ -48,31 +48,35 @@ def _list_hashed_files(folder: str) -> list[str]:
 def find_checksum_faults(folder: str) -> list[str]:
     """Compare the files of a folder with its SHA256SUMS, and return a sentence for each fault.
 
+    folder: the folder of an unpacked archive.
     A fault is a file that is changed, missing, added or listed twice, or that is a link or a
     special file.  It is also a fault if SHA256SUMS is missing or has a line of another form.
+    A sentence is for example "paper/report.pdf: missing".
     """
     try:
         with open(os.path.join(folder, NAME), encoding="utf-8") as file:
-            lines = [re.fullmatch(r"([0-9a-f]{64})  (.+)\n", line) for line in file]
+            matches = [re.fullmatch(r"([0-9a-f]{64})  (.+)\n", line) for line in file]
     except FileNotFoundError:
         return [f"{NAME}: missing, so that no file can be checked"]
     except UnicodeDecodeError:
         return [f"{NAME}: changed: it is not text"]
-    faults = [] if all(lines) else [f"{NAME}: changed: it is not a list of checksums"]
-    entries = [line.groups() for line in lines if line]
-    listed = {name: digest for digest, name in entries}
+    faults = []
+    if not all(matches):
+        faults.append(f"{NAME}: changed: it is not a list of checksums")
+    entries = [match.groups() for match in matches if match]
+    digests = {name: digest for digest, name in entries}
     for name, count in sorted(Counter(name for _, name in entries).items()):
         if count > 1:
             faults.append(f"{NAME}: changed: it lists {name} {count} times")
-    available = set(_list_hashed_files(folder))
-    for name in sorted(listed.keys() | available):
+    files_in_folder = set(_list_hashed_files(folder))
+    for name in sorted(digests.keys() | files_in_folder):
         path = os.path.join(folder, name)
-        if name not in listed:
+        if name not in digests:
             faults.append(f"{name}: added: {NAME} does not list it")
-        elif name not in available:
+        elif name not in files_in_folder:
             faults.append(f"{name}: missing")
         elif not stat.S_ISREG(os.lstat(path).st_mode):
             faults.append(f"{name}: changed: it is a link or a special file, not a file")
-        elif hash_file(path) != listed[name]:
+        elif hash_file(path) != digests[name]:
             faults.append(f"{name}: changed: its SHA-256 is not that of {NAME}")
     return faults

@@ -117,15 +117,17 @@ def _build_entities(files: dict[str, Fields], workflow: str, facts: Fields) -> l
     ``verify`` compares the file's bytes: a change here makes it reject archives written before.
     """
     source, measured = facts["source"], facts["measured"]
-    identifiers = [entity["@id"] for entity in files.values()]
+    part_identifiers = [entity["@id"] for entity in files.values()]
     if source["packed"]:
-        identifiers.append("source/")
-        code = _build_entity("source/", "Dataset")
+        part_identifiers.append("source/")
+        source_entity = _build_entity("source/", "Dataset")
     else:
-        code = _build_entity(source["swhid"], "CreativeWork")
-    code |= {"name": "The project's own files", "identifier": source["swhid"]}
-    licence = urllib.parse.quote(facts["license"] or "", safe="")
-    terms = f"https://spdx.org/licenses/{licence}" if licence else "#no-licence"
+        source_entity = _build_entity(source["swhid"], "CreativeWork")
+    source_entity |= {"name": "The project's own files", "identifier": source["swhid"]}
+    licence_name = urllib.parse.quote(facts["license"] or "", safe="")
+    licence_identifier = "#no-licence"
+    if licence_name:
+        licence_identifier = f"https://spdx.org/licenses/{licence_name}"
     return [
         _build_entity(
             FILE,
@@ -139,22 +141,24 @@ def _build_entities(files: dict[str, Fields], workflow: str, facts: Fields) -> l
             name=facts["title"],
             description=facts["description"],
             datePublished=measured["to"],
-            license=_build_reference(terms),
+            license=_build_reference(licence_identifier),
             author=_build_reference("#authors"),
             publisher=_build_reference("#authors"),
             version=source["revision"] or facts["strata"],
             conformsTo=_build_reference(*_PROFILES),
             mainEntity=_build_reference(workflow),
-            mentions=_build_reference("#measurement", code["@id"]),
-            hasPart=[_build_reference(identifier) for identifier in identifiers],
+            mentions=_build_reference("#measurement", source_entity["@id"]),
+            hasPart=[_build_reference(identifier) for identifier in part_identifiers],
         ),
         *files.values(),
-        code,
+        source_entity,
         *(
             _build_entity(identifier, "CreativeWork", name=name, version=version)
             for identifier, (name, version) in _PROFILES.items()
         ),
-        _build_entity(terms, "CreativeWork", name=facts["license"] or "No licence is named"),
+        _build_entity(
+            licence_identifier, "CreativeWork", name=facts["license"] or "No licence is named"
+        ),
         _build_entity("#authors", "Organization", name=facts["authors"]),
         _build_entity(
             "#snakemake",

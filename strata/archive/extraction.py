@@ -24,7 +24,7 @@ from strata.measure import log_sections
 
 # The largest number of bytes to which one file may unpack (64 MiB), and of levels of compression.
 MAX_BYTES = 64 << 20
-DEEPEST = 6
+MAX_DEPTH = 6
 # Bytes that are decompressed at a time: few, so that little is lost before a damaged place.
 _STEP = 16
 # First bytes of compressed data: gzip, bzip2, xz, the older lzma, zlib (in PDF and PNG), a member
@@ -83,28 +83,32 @@ def unwrap_file(name: str, content: bytes) -> Iterator[Part]:
     """Yield a file without the compressed data in it, and then the unpacked data.
 
     name: the path of the file, which begins the names of the parts.
-    Compressed data in compressed data is unpacked, too.  If the file exceeds `DEEPEST` levels or
+    content: the bytes of the file.
+    Compressed data in compressed data is unpacked, too.  If the file exceeds `MAX_DEPTH` levels or
     `MAX_BYTES` bytes, the `problem` of a part says so.
-    The file itself must be the first part, on which :func:`unwrap_text` relies.
+    The file itself must be the first part: :func:`unwrap_text` drops it.
     """
-    yield from _unwrap_part(Part(name, content), DEEPEST, Budget(MAX_BYTES))
+    yield from _unwrap_part(Part(name, content), MAX_DEPTH, Budget(MAX_BYTES))
 
 
 def unwrap_text(name: str, text: str) -> list[Part]:
     """Return the parts that are unpacked from base64 in a text.
 
-    The list is empty if no base64 in the text begins like compressed data or a known file.
     name: the path of the file that holds the text.
+    text: the text; characters that have no UTF-8 are replaced.
+    The list is empty if no base64 in the text begins like compressed data or a file of `_PACKED`.
     """
     content = text.encode(errors="replace")
     if not any(match["base64"] for match in _PACKED.finditer(content)):
         return []
-    return list(unwrap_file(name, content))[1:]
+    _, *unpacked_parts = unwrap_file(name, content)
+    return unpacked_parts
 
 
 def _unwrap_part(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
     """Yield a part without the compressed data in it, and then parts with the unpacked data.
 
+    part: the part, whose content is not changed.
     depth: how many levels of compression may still be unpacked.
     budget: how many bytes may still be unpacked; it is lowered.
     The part itself comes first.  A part that cannot be searched as a whole has a `problem`.
@@ -112,10 +116,10 @@ def _unwrap_part(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
     name, content = part.name, part.content
     if content.startswith(b"\x89PNG"):
         content = _remove_pixels(content)
-    remainder = content
     if content.startswith(b"SQLite format 3\0"):
         members = _read_sqlite(name, content)
-    # The magic of a tar header.
+        remainder = content
+    # A header of tar has this magic at offset 257.
     elif content[257:262] == b"ustar":
         members, remainder = _split_tar(name, content)
     else:
@@ -126,7 +130,7 @@ def _unwrap_part(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
         if b"/Encrypt" in content and content.startswith(b"%PDF"):
             problem = "it is encrypted"
         elif members and not depth:
-            problem = f"it is packed more than {DEEPEST} times"
+            problem = f"it is packed more than {MAX_DEPTH} times"
         elif is_noise and part.is_file and not members and not _MEDIA.match(content):
             problem = "it is packed or encrypted in a way that is not known here"
     yield Part(name, remainder, problem, part.is_file, is_noise)
@@ -215,35 +219,39 @@ def _extract_compressed_data(name: str, content: bytes, budget: Budget) -> tuple
     """Return the data that is compressed in a content as unpacked parts, and the remaining bytes.
 
     name: the path of the file.
+    content: the bytes in which compressed data is looked for, at every offset.
     budget: how many bytes may still be unpacked; it is lowered, and the search ends at 0.
-    Compressed data is looked for at every offset.  The remaining bytes keep their order.  A space
-    replaces the data that was cut out, so that the bytes around it do not form a new text.
+    The remaining bytes keep their order.  A space replaces the data that was cut out, so that the
+    bytes around it do not form a new text.
     """
     members: list[Part] = []
     remainder: list[bytes] = []
-    # The search continues at `searched`; the bytes before `copied` are in a member or remainder.
-    searched = copied = 0
-    while budget.left > 0 and (match := _PACKED.search(content, searched)):
-        searched = match.end()
+    search_offset = 0
+    # The bytes before this offset are in a member or in the remainder.
+    remainder_offset = 0
+    while budget.left > 0 and (match := _PACKED.search(content, search_offset)):
+        search_offset = match.end()
         if match["base64"]:
             letters = re.sub(rb"\\[nr]|[^A-Za-z0-9+/]", b"", match["base64"])
+            # Four letters stand for three bytes; letters of an incomplete group are dropped.
             data = base64.b64decode(letters[: len(letters) // 4 * 4])
             # The letters stay in the remainder: a text may look like packed data in base64, too.
             members.append(Part(name, data, is_file=False))
             continue
         if match[0].startswith(b"P"):
-            unpacked = _unpack_zip_member(name, content, match.start(), budget)
+            unpacked_data = _unpack_zip_member(name, content, match.start(), budget)
         else:
-            unpacked = _unpack_stream(name, content, match.start(), budget)
-        if unpacked is None:
+            unpacked_data = _unpack_stream(name, content, match.start(), budget)
+        if unpacked_data is None:
             continue
-        start, member, end = unpacked
+        data_start, member, data_end = unpacked_data
         members.append(member)
-        remainder.append(content[copied:start])
+        remainder.append(content[remainder_offset:data_start])
         if match[0].startswith(b"\x1f"):
-            remainder.append(_read_gzip_texts(content, start))
-        searched = copied = max(searched, end)
-    return members, b" ".join([*remainder, content[copied:]])
+            remainder.append(_read_gzip_strings(content, data_start))
+        search_offset = max(search_offset, data_end)
+        remainder_offset = search_offset
+    return members, b" ".join([*remainder, content[remainder_offset:]])
 
 
 def _unpack_stream(
@@ -252,23 +260,26 @@ def _unpack_stream(
     """Unpack data that gzip, bzip2, xz, lzma or zlib compressed, which may be damaged.
 
     name: the path of the file.
+    content: the bytes that hold the compressed data.
     start: the offset in `content` of the first byte, which shows the format.
     budget: how many bytes may still be unpacked; it is lowered.
-
     Returns the offset of the compressed data, the unpacked part, and the offset after the data;
     None if the bytes only look like compressed data.
     """
-    mark = content[start : start + 1]
-    data, end, problem = _decompress(_UNPACKERS[mark](), content, start, budget)
+    first_byte = content[start : start + 1]
+    is_zlib = first_byte == b"x"
+    data, end, problem = _decompress(_UNPACKERS[first_byte](), content, start, budget)
     # Bytes of a text or a picture may look like the beginning of compressed data, most often the
     # two bytes of zlib.  Then little is unpacked, or none, and with damage.  If 256 bytes or more
     # are unpacked, they count as compressed data in spite of the damage.
-    is_likely = bool(data) or start == 0
-    if mark == b"x":
-        is_likely = bool(data) and not problem
+    is_likely = bool(data)
+    if is_zlib and problem:
+        is_likely = False
+    elif not is_zlib and start == 0:
+        is_likely = True
     if not is_likely and len(data) < 256:
         return None
-    return start, Part(name, data, problem, is_file=mark != b"x"), end
+    return start, Part(name, data, problem, is_file=not is_zlib), end
 
 
 def _unpack_zip_member(
@@ -277,11 +288,11 @@ def _unpack_zip_member(
     """Unpack one member of a zip file, which may be damaged or lack its central directory.
 
     name: the path of the zip file.
+    content: the bytes that hold the zip file.
     start: the offset in `content` of the bytes that look like the member's local header.
     budget: how many bytes may still be unpacked; it is lowered.
-
     Returns the offset of the member's data, the member, and the offset after its data; None if the
-    bytes are no such header.
+    bytes are not such a header.
     """
     # Local file header: signature, version needed, flags, compression method, time, date, CRC-32,
     # compressed size, size, length of the name, length of the extra field.
@@ -308,26 +319,31 @@ def _unpack_zip_member(
     return data_start, Part(path, data, problem), end
 
 
-def _read_gzip_texts(content: bytes, start: int) -> bytes:
+def _read_gzip_strings(content: bytes, start: int) -> bytes:
     """Return the extra field, name and comment of gzip data, a space before each.
 
-    start: offset in `content` of the gzip header (RFC 1952).
+    content: the bytes that hold the gzip data.
+    start: the offset in `content` of the gzip header (RFC 1952).
+    The result has the length bytes of the extra field and the NUL bytes after name and comment,
+    too.  A field whose end is missing lasts until the end of `content`.
     """
     # The fixed header has 10 bytes, its flags at 3: 4 FEXTRA (with a length of 2 bytes), 8 FNAME
     # and 16 FCOMMENT (each ended by NUL).
     flags = content[start + 3]
-    field = start + 10
-    texts = b""
+    field_start = start + 10
+    strings = b""
     if flags & 4:
-        end = field + 2 + int.from_bytes(content[field : field + 2], "little")
-        texts += b" " + content[field:end]
-        field = end
+        length_bytes = content[field_start : field_start + 2]
+        field_end = field_start + 2 + int.from_bytes(length_bytes, "little")
+        strings += b" " + content[field_start:field_end]
+        field_start = field_end
     for flag in (8, 16):
         if flags & flag:
-            end = content.find(b"\0", field) + 1 or len(content)
-            texts += b" " + content[field:end]
-            field = end
-    return texts
+            nul_offset = content.find(b"\0", field_start)
+            field_end = len(content) if nul_offset == -1 else nul_offset + 1
+            strings += b" " + content[field_start:field_end]
+            field_start = field_end
+    return strings
 
 
 def _decompress(
@@ -336,9 +352,11 @@ def _decompress(
     """Decompress data from an offset of a content until its end, damage, or an empty budget.
 
     unpacker: a new decompressor object of zlib, bz2 or lzma.
+    content: the bytes that hold the compressed data.
     start: the offset in `content` where the compressed data begins.
     budget: how many bytes may still be unpacked; it is lowered, below 0 if it ended the data.
-    Returns the data, the offset after its compressed form, and why the data is incomplete, or "".
+    Returns the data, the offset after its compressed form, and a clause that says why the data is
+    incomplete, such as "its end is missing"; "" if it is complete.
     """
     pieces: list[bytes] = []
     end = start
@@ -396,11 +414,13 @@ _PIECE = re.compile(r"[\w.+/=~:%@-]+")
 # Characters that may stand before the next piece of a text that was cut over lines.
 _MARGIN = " \t\"'`+>|#*"
 # The most letters of a line that belong to a text which is cut there.
-_LONGEST = 4096
+_MAX_PIECE_LETTERS = 4096
 # The fewest letters in a line of a block of base64.
-_BLOCK = 40
-# The most lines of a short text, which are also joined to fewer; and of any text but a block.
-_SHORT, _MAX_PIECES = 4, 8
+_MIN_BLOCK_LETTERS = 40
+# The most lines of a short text, of which the first two, three and so on are also joined.
+_MAX_SHORT_PIECES = 4
+# The most lines of any text but a block of base64.
+_MAX_PIECES = 8
 # A line that Strata writes between two sections of a log, over which a text runs on.
 _MARKER = re.compile(f"{log_sections.SYSTEM_MARKER.pattern}|{log_sections.LAP_MARKER.pattern}")
 # How many layers of escapes and base64, one around the other, are decoded.
@@ -441,9 +461,11 @@ def decode_text(content: bytes) -> str:
 def list_readings(content: bytes) -> Iterator[Reading]:
     """Yield the readings of a content: as it is, decoded layer by layer, and joined over lines.
 
+    content: the bytes of a file, or of data unpacked from one.
     Invisible characters are dropped in one reading, since they may split a text, and replaced by a
     space in another, since they may be all that separates a text from others.
-    The order must stay: the caller skips a secret of a later reading that an earlier one has shown.
+    The order must stay: strata/archive/private.py skips a secret of a later reading that an earlier
+    one has shown.
     """
     plain = decode_text(content)
     separated = plain
@@ -509,13 +531,15 @@ def _decode_escapes(text: str, gap: str) -> str:
 def _keep_changed_lines(old: str, new: str) -> str:
     """Return a new text in which each line that equals the old text's line is empty.
 
-    Returns "" if the texts are equal.  Both must have the same number of lines; otherwise
-    ValueError is raised.
+    old: the old text.
+    new: the new text, with the same number of lines.
+    Returns "" if the texts are equal.
+    Raises ValueError if the numbers of lines differ.
     """
     if new == old:
         return ""
     pairs = zip(new.split("\n"), old.split("\n"), strict=True)
-    return "\n".join("" if line == former else line for line, former in pairs)
+    return "\n".join("" if new_line == old_line else new_line for new_line, old_line in pairs)
 
 
 def _decode_base64(match: re.Match[str]) -> str:
@@ -539,40 +563,59 @@ def _decode_base64(match: re.Match[str]) -> str:
 def _join_lines(lines: list[str]) -> str:
     """Return a text in which each line is joined to the lines after it.
 
-    A secret may be cut at the end of a line.  Each line of the result holds the line joined to the
-    next one, to the next two, and so on, with spaces between these texts.  It is empty if no text
-    can continue after the line.  The number of lines stays, since findings name lines.
+    lines: the lines of a text in which a secret may be cut at the end of a line.
+    Each line of the result holds the line joined to the next one, to the next two, and so on, with
+    spaces between these strings: ["ab", "cd", "ef"] gives "abcd abcdef", "cdef" and "".  It is
+    empty if no string can continue after the line.
+    The number of lines stays, since findings name lines.
     """
-    joined = [""] * len(lines)
-    # Whether a line has the length of the line before, as within a block of base64.
+    joined_lines = [""] * len(lines)
+    # Whether a line has the length of the preceding line, as within a block of base64.
     continues_block = [False]
-    for line, before in zip(lines[1:], lines, strict=False):
-        continues_block.append(len(line) == len(before) >= _BLOCK)
-    for number, line in enumerate(lines):
-        beginning = _strip_continuation(line[-_LONGEST:])
-        # A text continues only after a character of `_PIECE`, and none begins within a block.
-        if not _PIECE.match(beginning[-1:]) or (continues_block[number] and _PIECE.fullmatch(line)):
+    for line, preceding_line in zip(lines[1:], lines, strict=False):
+        continues_block.append(len(line) == len(preceding_line) >= _MIN_BLOCK_LETTERS)
+    for index, line in enumerate(lines):
+        first_piece = _strip_continuation(line[-_MAX_PIECE_LETTERS:])
+        # A string continues only after a character of `_PIECE`.
+        if not _PIECE.match(first_piece[-1:]):
             continue
-        pieces = [beginning]
-        texts = []
-        for following in range(number + 1, len(lines)):
-            next_line = lines[following]
-            if _MARKER.fullmatch(next_line):
-                continue
-            piece = next_line[:_LONGEST].lstrip(_MARGIN)
-            if not _PIECE.match(piece):
-                break
-            # The line after the last piece of a short text may be another text.
-            if len(pieces) < _SHORT:
-                texts.append("".join([*pieces, piece]))
-            pieces.append(_strip_continuation(piece))
-            ends = len(pieces) > _MAX_PIECES and not continues_block[following]
-            if ends or not _PIECE.fullmatch(pieces[-1]):
-                break
-        if len(pieces) > _SHORT:
-            texts.append("".join(pieces))
-        joined[number] = " ".join(texts)
-    return "\n".join(joined)
+        # No string begins within a block.
+        if continues_block[index] and _PIECE.fullmatch(line):
+            continue
+        joined_lines[index] = _join_following_lines(first_piece, lines, index, continues_block)
+    return "\n".join(joined_lines)
+
+
+def _join_following_lines(
+    first_piece: str, lines: list[str], index: int, continues_block: list[bool]
+) -> str:
+    """Return a piece joined to the pieces in the lines after it, with spaces between the strings.
+
+    first_piece: the end of the line with this index.
+    lines: all lines of the text.
+    index: the index of the line, from 0.
+    continues_block: for each line, whether it has the length of the preceding line.
+    Lines that Strata writes between sections of a log are skipped.
+    """
+    pieces = [first_piece]
+    joined_strings = []
+    for next_index in range(index + 1, len(lines)):
+        next_line = lines[next_index]
+        if _MARKER.fullmatch(next_line):
+            continue
+        piece = next_line[:_MAX_PIECE_LETTERS].lstrip(_MARGIN)
+        if not _PIECE.match(piece):
+            break
+        # The line after the last piece of a short string may be another string.
+        if len(pieces) < _MAX_SHORT_PIECES:
+            joined_strings.append("".join([*pieces, piece]))
+        pieces.append(_strip_continuation(piece))
+        is_too_long = len(pieces) > _MAX_PIECES and not continues_block[next_index]
+        if is_too_long or not _PIECE.fullmatch(pieces[-1]):
+            break
+    if len(pieces) > _MAX_SHORT_PIECES:
+        joined_strings.append("".join(pieces))
+    return " ".join(joined_strings)
 
 
 def _strip_continuation(line: str) -> str:

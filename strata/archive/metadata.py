@@ -90,23 +90,28 @@ def list_software_differences(folder: str) -> list[str]:
     """Return a phrase for each difference between this machine's software and an archive's.
 
     folder: the folder of the unpacked archive.
+    Returns phrases such as "ggplot2 3.5.0 here, ggplot2 3.5.1 there".  An empty list means that
+    papers must be byte-identical.
     Only software that decides the bytes of papers is compared: R and those of its packages that
     are installed here, pandoc, LaTeX and the font of figures.  R and each tool are run.
-    An empty list means that papers must be byte-identical.
     """
     software = list_software()
     differences = []
     for name in ("environment/r.txt", "environment/tools.txt"):
-        installed = {line.split()[0]: line for line in software[name]}
-        for line in _read_lines(folder, name):
-            package = line.split()[0]
-            changes_papers = name == "environment/r.txt" or line.startswith(_TOOLS_OF_PAPERS)
-            if changes_papers and package in installed and line not in software[name]:
-                differences.append(f"{installed[package]} here, {line} there")
-    archived = _read_lines(folder, _FONTS)
-    if archived != software[_FONTS]:
+        # The first word of a line is the name of the package or tool.
+        lines_here = {line.split()[0]: line for line in software[name]}
+        for archived_line in _read_lines(folder, name):
+            package = archived_line.split()[0]
+            changes_papers = name == "environment/r.txt" or archived_line.startswith(
+                _TOOLS_OF_PAPERS
+            )
+            is_same = archived_line in software[name]
+            if changes_papers and package in lines_here and not is_same:
+                differences.append(f"{lines_here[package]} here, {archived_line} there")
+    archived_fonts = _read_lines(folder, _FONTS)
+    if archived_fonts != software[_FONTS]:
         fonts_here = ", ".join(software[_FONTS])
-        fonts_there = ", ".join(archived) or "not named"
+        fonts_there = ", ".join(archived_fonts) or "not named"
         differences.append(f"the font of figures: {fonts_here} here, {fonts_there} there")
     return differences
 
@@ -114,7 +119,8 @@ def list_software_differences(folder: str) -> list[str]:
 def _read_lines(folder: str, name: str) -> list[str]:
     """Return the non-empty lines of a file, stripped; an empty list if there is no such file.
 
-    folder, name: the folder of an archive, and the file's path in it.
+    folder: the folder of the unpacked archive.
+    name: the path of the file in the archive; bytes that are not UTF-8 are replaced.
     """
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
@@ -228,16 +234,17 @@ def describe_origin(facts: Fields) -> list[str]:
         notes.append(f"The source is not that of commit {revision}: {names} {verb} from it.")
     cells = facts["measured"]["cells"]
     for name, counts in facts["measured"]["revisions"].items():
-        is_known = name != "unknown"
-        origin = f"the source of commit {name}" if is_known else "a source of no known commit"
+        has_commit = name != "unknown"
+        run_source = f"the source of commit {name}" if has_commit else "a source of no known commit"
         if name != (revision or "unknown"):
             notes.append(
-                f"{counts['cells']} of {cells} runs were measured with {origin}, which is not that "
-                "of the archive."
+                f"{counts['cells']} of {cells} runs were measured with {run_source}, which is not "
+                "that of the archive."
             )
-        if counts["changed"] and is_known:
+        if counts["changed"] and has_commit:
             notes.append(
-                f"{counts['changed']} of {cells} runs were measured with changed files of {origin}."
+                f"{counts['changed']} of {cells} runs were measured with changed files of "
+                f"{run_source}."
             )
     return notes
 

@@ -23,8 +23,8 @@ def write_whole_folder(target: str) -> Iterator[str]:
     Raises UserError if this user cannot write `target`, and MachineError if its disk is full.
     """
     # From the innermost folder to the outermost.
-    ancestors = [target, *map(str, Path(target).parents)]
-    missing = [folder for folder in ancestors if not os.path.lexists(folder)]
+    target_and_parents = [target, *map(str, Path(target).parents)]
+    new_folders = [folder for folder in target_and_parents if not os.path.lexists(folder)]
     try:
         with contextlib.ExitStack() as stack:
             with _convert_write_errors(target):
@@ -43,8 +43,8 @@ def write_whole_folder(target: str) -> Iterator[str]:
                 for name in os.listdir(folder):
                     os.replace(os.path.join(folder, name), os.path.join(target, name))
     except BaseException:
-        if missing and os.path.lexists(missing[-1]):
-            remove_tree(missing[-1])
+        if new_folders and os.path.lexists(new_folders[-1]):
+            remove_tree(new_folders[-1])
         raise
 
 

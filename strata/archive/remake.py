@@ -171,8 +171,9 @@ def write_paper(out: str) -> None:
     Tables that do not fit their checksums were edited, and are computed again first.  A message
     names them; each file is replaced atomically, and the folders are flushed to disk.
     """
-    if edited := list_edited_tables():
-        print_topic_message("tables", f"made again, since these were edited: {', '.join(edited)}")
+    if edited_tables := list_edited_tables():
+        names = ", ".join(edited_tables)
+        print_topic_message("tables", f"made again, since these were edited: {names}")
         with programs.create_temporary_folder("tables", "results/tmp") as folder:
             write_tables(partial=True, to=folder)
             for name in [*_list_table_paths(), f"results/{checksums.NAME}"]:
@@ -190,20 +191,20 @@ def _list_table_paths() -> list[str]:
 def list_edited_tables() -> list[str]:
     """Return the paths of the project's tables that are missing or do not fit their checksums.
 
-    The paths begin with ``results/``, as in results/SHA256SUMS of :func:`write_tables`.  All tables
-    count as edited if that file is missing.
+    The paths begin with ``results/``, as in results/SHA256SUMS, which :func:`write_tables` writes.
+    All tables count as edited if that file is missing.
     """
-    lines: list[str] = []
+    checksum_lines: list[str] = []
     with (
         contextlib.suppress(FileNotFoundError),
         open(f"results/{checksums.NAME}", encoding="utf-8") as file,
     ):
-        lines = file.readlines()
-    return [
-        name
-        for name in _list_table_paths()
-        if not os.path.exists(name) or checksums.format_checksum("", name) not in lines
-    ]
+        checksum_lines = file.readlines()
+    edited_tables = []
+    for name in _list_table_paths():
+        if not os.path.exists(name) or checksums.format_checksum("", name) not in checksum_lines:
+            edited_tables.append(name)
+    return edited_tables
 
 
 def compare_outputs(folder: str, work: str, names: list[str]) -> dict[str, str]:
@@ -219,14 +220,17 @@ def compare_outputs(folder: str, work: str, names: list[str]) -> dict[str, str]:
     """
     states = {}
     for name in names:
-        archived, computed = os.path.join(folder, name), os.path.join(work, name)
-        if not os.path.exists(computed):
+        archived_path = os.path.join(folder, name)
+        computed_path = os.path.join(work, name)
+        if not os.path.exists(computed_path):
             states[name] = "missing"
-        elif os.path.exists(archived) and filecmp.cmp(archived, computed, shallow=False):
+        elif os.path.exists(archived_path) and filecmp.cmp(
+            archived_path, computed_path, shallow=False
+        ):
             states[name] = "identical"
         else:
             states[name] = "different"
-    papers = [name for name in outputs.PAPERS if states.get(name) == "different"]
-    if papers and metadata.list_software_differences(folder):
-        states |= dict.fromkeys(papers, NOT_COMPARABLE)
+    different_papers = [name for name in outputs.PAPERS if states.get(name) == "different"]
+    if different_papers and metadata.list_software_differences(folder):
+        states |= dict.fromkeys(different_papers, NOT_COMPARABLE)
     return states

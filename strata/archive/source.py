@@ -1,4 +1,4 @@
-"""The project's source as an archive holds it: the files that git tracks, and the id of their tree.
+"""List the source that an archive holds: the files that git tracks, and the id of their tree.
 
 Git's id of a folder's tree is the folder's SWHID, its name at Software Heritage.  Where no
 file differs from a commit it is the id of the commit's tree.
@@ -63,10 +63,11 @@ def read_project_source(project: str) -> Source:
     """Return the source of a project in its present state.
 
     project: the project's folder, or the folder of an experiment, whose Snakefile is a link to the
-    project's.  The source of an experiment is the project's, except for the experiment's
-    config.yaml, which counts as changed.
+    project's.
     Raises UserError if git does not track the project's files, or tracks a link or a folder (a
     submodule).
+    The source of an experiment is the project's, except for the experiment's config.yaml, which
+    counts as changed.  Before the first commit no file counts as changed.
     """
     snakefile = os.path.join(project, "Snakefile")
     if os.path.islink(snakefile) and os.path.exists(snakefile):
@@ -89,13 +90,13 @@ def read_project_source(project: str) -> Source:
         path = os.path.join(project, name)
         if os.path.islink(path) or os.path.isdir(path):
             raise UserError(
-                f"{name}: git tracks it, but it is a link or a folder; the source of an archive is "
-                "files"
+                f"{name}: git tracks it, but it is a link or a folder; an archive's source holds "
+                "only regular files"
             )
         if os.path.exists(path):
             source.files.append(name)
     source.untracked = _list_untracked(project)
-    # Before the first commit this fails, and nothing counts as changed.
+    # Before the first commit git fails, which gives an empty list.
     source.changed = _list_git_names(
         project, "diff", "-z", "--name-only", *_COMPARE_BYTES, "HEAD", "--", "."
     )
@@ -106,15 +107,22 @@ def _list_untracked(project: str) -> list[str]:
     """Return the project's files that git neither tracks nor ignores, without those of experiments.
 
     project: the project's folder, to which the paths are relative.
+    Returns an empty list if git fails.
     """
-
-    def is_of_experiment(name: str) -> bool:
-        """Return whether a file is in an experiment's folder within the project."""
-        *folders, _ = pathlib.PurePath(name).parents
-        return any(os.path.islink(os.path.join(project, path, "Snakefile")) for path in folders)
-
     names = _list_git_names(project, "ls-files", "-z", "--others", "--exclude-standard")
-    return [name for name in names if not is_of_experiment(name)]
+    return [name for name in names if not _is_in_experiment(project, name)]
+
+
+def _is_in_experiment(project: str, name: str) -> bool:
+    """Return whether a file is in an experiment's folder within the project.
+
+    project: the project's folder.
+    name: the path of the file, relative to the project.
+    The Snakefile of an experiment's folder is a symbolic link.
+    """
+    # The last parent is ".", the project's own folder.
+    *folders, _ = pathlib.PurePath(name).parents
+    return any(os.path.islink(os.path.join(project, folder, "Snakefile")) for folder in folders)
 
 
 def hash_source(project: str) -> str:
@@ -245,7 +253,10 @@ def _read_refusal(project: str) -> str | None:
 
 
 def _run_git(project: str, *arguments: str) -> str | None:
-    """Run git in a project, and return what it prints; None if it fails."""
+    """Run git in a project, and return what it prints; None if it fails.
+
+    The message of git is lost; :func:`_read_refusal` reads the one that matters.
+    """
     result = programs.run_git(project, *arguments)
     return result.stdout if result.returncode == 0 else None
 

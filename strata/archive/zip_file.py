@@ -67,12 +67,14 @@ def pack_folder(folder: str, out: str) -> None:
 def unpack_archive(path: str, folder: str) -> None:
     """Unpack an archive's zip file into an empty folder.
 
+    path: the path of the zip file.
+    folder: the path of the empty folder.
+    Raises UserError if the file is missing, damaged or not a zip file.  Before anything is written,
+    raises UserError also for members that no archive of Strata has: links, paths that lead out of
+    the folder or occur twice, and sizes beyond `_MAX_RATIO`.  Raises MachineError if this machine
+    cannot read or write.
     Entries for folders, which other programs add, are left out.  A file gets the mode 0755 if its
     owner may execute it, otherwise 0644.
-    Raises UserError if the file is damaged or not a zip file.  Before anything is written, it also
-    raises UserError for members that no archive of Strata has: links, paths that lead out of the
-    folder or occur twice, and sizes beyond `_MAX_RATIO`.
-    Raises UserError if the file is missing, and MachineError if this machine cannot read or write.
     """
     if not os.path.isfile(path):
         raise UserError(

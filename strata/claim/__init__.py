@@ -1,1 +1,1 @@
-"""Test one claim in its own experiment, and forecast what would decide ratios and claims."""
+"""Test one published claim in its own experiment, and forecast what decides ratios and claims."""

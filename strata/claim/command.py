@@ -1,4 +1,4 @@
-"""The command ``strata claim``: bring a claim, get a verdict."""
+"""The command ``strata claim``: measure what decides a claim, and print the verdict."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ from strata.util.data_types import Fields
 from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_tree
 
-# Exit statuses; users' scripts rely on them; the status of a mistake is in strata/commands.py.
+# Exit statuses, on which users' scripts rely.  The status of a mistake is in strata/commands.py.
 REPRODUCED, CONTRADICTED, UNDECIDED, NOT_TESTABLE = range(4)
 # The verdicts of analysis/claims.R.
 STATUS = {
@@ -32,15 +32,15 @@ STATUS = {
     "not tested": NOT_TESTABLE,
 }
 # The smallest number of blocks that gives a verdict, and the largest that is measured.
-FIRST_BLOCKS = 5
+MIN_BLOCKS = 5
 MAX_BLOCKS = 300
 # The folder that holds a folder for each claim.
 FOLDER = "claim"
 PAGE = "claim.html"
 # The workload of `strata try`, whose command only the configuration names.
 WORKLOAD = "command"
-# The smallest width that is advised, in per cent.
-LEAST_WIDTH = 0.1
+# The smallest half-width that a remedy names, in per cent: it is printed with one decimal.
+MIN_WIDTH = 0.1
 
 
 def test_claim(
@@ -53,47 +53,38 @@ def test_claim(
 ) -> int:
     """Test a claim, measure the blocks that decide it, print the verdict, and write its page.
 
-    Measures nothing if the results of this project decide a published claim.
-    The experiment, with its results and its page, is in a folder of the claim's name below FOLDER.
-
     claim: the ID of a published claim, or the path of the user's own file.
     budget: the largest time of measurement, such as ``10min``.
-    width: the half-width that its ratio is measured to, such as ``1.5%``; None: the half-width
-    that decides it.
+    width: the half-width to which the claim's ratio is measured, such as ``1.5%``; None for the
+    half-width that decides the claim.
     fresh: whether earlier results of the experiment are removed, and all is measured again.
     dry: whether nothing is measured, and only the expected time is printed.
     overrides: values that replace values of config.yaml, and of the configuration file that a file
-    of published claims names; the `repetitions` of their files are dropped, since a claim has its
-    own.
+    of published claims names.  The key `repetitions` of their files is dropped, since a claim has
+    its own.
     Returns the exit status of the verdict (STATUS); after a dry run UNDECIDED.
     Raises UserError for mistakes, and MachineError if the measurement fails.
+    Nothing is measured if the results of this project decide a published claim.  The experiment,
+    with its results and its page, is in a folder of the claim's name below FOLDER.
+    The parameters must have the names that ``add_claim_options`` of strata/options.py gives to the
+    options.
     """
     repetitions = _plan_repetitions(budget, width)
-    if any(word.startswith("repetitions=") for word in overrides.options):
+    if any(option.startswith("repetitions=") for option in overrides.options):
         raise UserError(
-            "--config: repetitions: a claim gets as many blocks as decide it: limit their time by "
-            "--budget, or choose another half-width by --width"
+            "--config: repetitions: a claim gets as many blocks as decide it. Limit their time by "
+            "--budget, or choose another half-width by --width."
         )
-    # Merged with those of config.yaml those of files may contradict each other.
-    values = {key: value for key, value in overrides.items() if key != "repetitions"}
-    published, settings = _read_claim(claim, values)
+    # The repetitions of several files, merged with those of config.yaml, may contradict each other.
+    config_overrides = {key: value for key, value in overrides.items() if key != "repetitions"}
+    published, settings = _read_claim(claim, config_overrides)
     # The file holds only this claim.
     published_claim = published["claims"][0]
-    publication = published["publications"][published_claim["publication"]]["label"]
-    source = f"{publication}, {published_claim['place']}"
-    progress.print_line(f"{published_claim['id']}: {published_claim['statement']} ({source})")
+    _print_claim(published, published_claim)
     if "untestable" in published_claim:
         progress.print_line(f"not testable here: {published_claim['untestable']['because']}")
         return NOT_TESTABLE
-    workload = published_claim["workload"]
-    workloads = published["workload_groups"].get(workload, [workload])
-    if workloads == ["*"]:
-        workloads = [*settings["workloads"]]
-    if workload == WORKLOAD and not settings["workloads"].get(WORKLOAD):
-        raise UserError(
-            f"{claim}: workload: is {WORKLOAD}, but {config.FILE} here names no command: type this "
-            "in the folder of the try, try/NAME, or name its configuration by --configfile"
-        )
+    workloads = _list_claim_workloads(claim, published, settings)
     environments = _choose_environments(published, settings, workloads, dry)
     if not environments:
         return NOT_TESTABLE
@@ -101,17 +92,18 @@ def test_claim(
     results = os.path.join(folder, "results")
     if fresh and os.path.isdir(results):
         remove_tree(results)
-    narrowed = _narrow_settings(settings, environments, workloads)
-    workloads_there = _adjust_file_paths(narrowed["workloads"], folder)
-    narrowed |= {"repetitions": repetitions, "workloads": workloads_there}
-    prepare_experiment_folder(folder, narrowed, published)
-    # A user's own claim is not judged by the project's results, which were there before it.
+    experiment_settings = _narrow_settings(settings, environments, workloads)
+    experiment_settings["repetitions"] = repetitions
+    experiment_settings["workloads"] = _adjust_file_paths(experiment_settings["workloads"], folder)
+    prepare_experiment_folder(folder, experiment_settings, published)
+    # A user's own claim may have been made because of the project's results, which therefore do
+    # not judge it.
     if not fresh and published_claim["publication"] != "own":
-        earlier = _judge_earlier_results(folder, workloads, width)
-        if earlier is not None:
-            _print_earlier(earlier, width)
-            if STATUS[earlier["verdict"]] in (REPRODUCED, CONTRADICTED):
-                return _print_verdict(earlier, claim, folder)
+        row = _judge_project_results(folder, workloads, width)
+        if row is not None:
+            _print_state_by_project_results(row, width)
+            if STATUS[row["verdict"]] in (REPRODUCED, CONTRADICTED):
+                return _print_verdict(row, claim, folder)
     with contextlib.chdir(folder):
         plan = planning.build_plan(config.read_config({}), capacity.read_host_facts())
         forecast.print_forecast(plan, samples=os.path.relpath(paths.PROJECT))
@@ -121,8 +113,40 @@ def test_claim(
     return _print_verdict(_judge_results(os.path.abspath(results), folder), claim, folder)
 
 
+def _print_claim(published: Fields, published_claim: Fields) -> None:
+    """Print a claim's ID, statement and source, as in "ibm-pxz-…: … (IBM 2014, figure 2)".
+
+    published: the content of the claim's file, as :func:`_read_claim` returns it.
+    published_claim: the claim in it.
+    """
+    publication = published["publications"][published_claim["publication"]]["label"]
+    progress.print_line(
+        f"{published_claim['id']}: {published_claim['statement']} "
+        f"({publication}, {published_claim['place']})"
+    )
+
+
+def _list_claim_workloads(claim: str, published: Fields, settings: Fields) -> list[str]:
+    """Return the names of the workloads that a claim is about.
+
+    claim: the ID or path that the user typed, for the message.
+    published: the content of the claim's file, whose `workload` may name a group of workloads.
+    settings: the claim's configuration, whose workloads all count for the group "*".
+    Raises UserError if the claim is about the workload `command`, and the configuration names no
+    command.
+    """
+    name = published["claims"][0]["workload"]
+    if name == WORKLOAD and not settings["workloads"].get(WORKLOAD):
+        raise UserError(
+            f"{claim}: workload: is {WORKLOAD}, but {config.FILE} here names no command. Type this "
+            "in the folder of the try, try/NAME, or name its configuration by --configfile."
+        )
+    workloads: list[str] = published["workload_groups"].get(name, [name])
+    return [*settings["workloads"]] if workloads == ["*"] else workloads
+
+
 def _plan_repetitions(budget: str, width: str | None) -> Fields:
-    """Return the configuration's `repetitions` for a claim.
+    """Return the value of `repetitions` in the config.yaml of a claim's experiment.
 
     budget: the largest time of measurement, such as ``10min``.
     width: the half-width to reach, such as ``1.5%``; None for the one that decides the claim.
@@ -131,7 +155,7 @@ def _plan_repetitions(budget: str, width: str | None) -> Fields:
     if width is not None:
         compare.parse_share(width, "--width")
     repetitions = {
-        "min": FIRST_BLOCKS,
+        "min": MIN_BLOCKS,
         "max": MAX_BLOCKS,
         # True asks for the width that decides the claim.
         "claims": True if width is None else width,
@@ -142,27 +166,31 @@ def _plan_repetitions(budget: str, width: str | None) -> Fields:
 
 
 def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
-    """Return a claim, as :func:`strata.experiment.claims.read_claim` does, and its configuration.
+    """Return the content of a claim's file, with only this claim, and the claim's configuration.
 
     claim: the ID of a published claim, or the path of a file.
     overrides: values that replace values of the configuration.
-    The configuration has the keys of config.yaml without `repetitions` and without those that
-    describe the project.  If the file of published claims names a configuration file, its values
-    replace those of config.yaml; the overrides replace both.
+    The content has the form that :func:`strata.experiment.claims.read_claim` returns.  The
+    configuration has the keys of config.yaml without `repetitions` and without those that describe
+    the project.  If the file of published claims names a configuration file, its values replace
+    those of config.yaml; the overrides replace both.
     Raises UserError for mistakes in any of them.
     """
     settings = config.merge_mappings(yaml_files.read_yaml_mapping(config.FILE), overrides)
     # Only the check is needed here: mistakes must be reported before the sections are used.
     config.read_config(overrides)
+    # The label of an environment is its name unless config.yaml has another.
     environments = {
         name: {"label": name, **entry} for name, entry in settings["environments"].items()
     }
     published = claims.read_claim(claim, environments)
     if "configuration" in published:
-        base = yaml_files.read_yaml_mapping(published["configuration"])
-        settings = config.merge_mappings(config.merge_mappings(settings, base), overrides)
-    dropped = (*config.DESCRIPTIONS, "repetitions")
-    claim_settings = {key: settings[key] for key in settings if key not in dropped}
+        claim_overrides = yaml_files.read_yaml_mapping(published["configuration"])
+        settings = config.merge_mappings(settings, claim_overrides)
+        # Again, since the user's values replace those of the claim's file, too.
+        settings = config.merge_mappings(settings, overrides)
+    dropped_keys = (*config.DESCRIPTIONS, "repetitions")
+    claim_settings = {key: settings[key] for key in settings if key not in dropped_keys}
     return published, claim_settings
 
 
@@ -171,12 +199,13 @@ def _choose_environments(
 ) -> list[str]:
     """Return the environments that test a claim here, and print why others cannot.
 
-    published: the claim, as :func:`_read_claim` returns it.
+    published: the content of the claim's file, as :func:`_read_claim` returns it.
     settings: the claim's configuration.
     workloads: the names of the claim's workloads.
-    dry: whether the trial of KVM, which starts a virtual machine, is left out.  KVM decides which
-    environments are available.
+    dry: whether the trial of KVM is left out.
     Returns an empty list if the claim cannot be tested here.
+    Starts a virtual machine for the trial of KVM, unless the answer is stored already or `dry` is
+    True.  KVM decides which environments are available.
     """
     overrides = _narrow_settings(settings, [*settings["environments"]], workloads)
     plan = planning.build_plan(config.read_config(overrides), capacity.read_host_facts())
@@ -201,34 +230,44 @@ def _choose_environments(
 def _narrow_settings(settings: Fields, environments: list[str], workloads: list[str]) -> Fields:
     """Return a copy of a configuration that measures only some workloads in some environments.
 
-    Workloads that are missing in the configuration are added, with the default parameters.
+    settings: the configuration, which is not changed.
+    environments: the names of the environments.
+    workloads: the names of the workloads.  Those that the configuration does not have are added
+    with their default parameters.
     """
-    added: Fields = {workload: {} for workload in workloads}
-    values = config.merge_mappings(settings, {"workloads": added})
-    return {**values, "only": {"environments": environments, "workloads": workloads}}
+    # An empty mapping leaves the parameters of a configured workload as they are.
+    no_parameters: Fields = {workload: {} for workload in workloads}
+    copied_settings = config.merge_mappings(settings, {"workloads": no_parameters})
+    return {**copied_settings, "only": {"environments": environments, "workloads": workloads}}
 
 
 def _adjust_file_paths(workloads: Fields, folder: str) -> Fields:
     """Return the parameters of workloads, with relative paths of files adjusted to another folder.
 
-    workloads: name → parameters, whose relative paths begin in the working directory.
+    workloads: ``{workload: {parameter: value}}``, which is not changed.  Relative paths in it begin
+    in the working directory.  None counts as no parameters.
     folder: the folder in which the returned paths begin.
     """
-    moved = {name: {**(parameters or {})} for name, parameters in workloads.items()}
-    for name, parameters in moved.items():
-        declared = declarations.read_declaration(name)["parameters"]
-        for key, value in parameters.items():
-            if "file" in declared[key] and value and not os.path.isabs(value):
-                parameters[key] = os.path.relpath(value, folder)
-    return moved
+    adjusted_workloads: Fields = {}
+    for name, parameters in workloads.items():
+        declared_parameters = declarations.read_declaration(name)["parameters"]
+        adjusted_workloads[name] = {}
+        for key, value in (parameters or {}).items():
+            is_path = "file" in declared_parameters[key] and value
+            if is_path and not os.path.isabs(value):
+                value = os.path.relpath(value, folder)
+            adjusted_workloads[name][key] = value
+    return adjusted_workloads
 
 
-def _judge_earlier_results(folder: str, workloads: list[str], width: str | None) -> Fields | None:
-    """Return the claim's row by the results of this project; None if these cannot test it.
+def _judge_project_results(folder: str, workloads: list[str], width: str | None) -> Fields | None:
+    """Test a claim with the results of this project, and return its row; None if they cannot.
 
-    folder: the folder of the claim's experiment, which has the claim, and gets the page.
+    folder: the folder of the claim's experiment, which holds the claim, and into which the page is
+    written.
     workloads: the names of the claim's workloads.
-    width: see :func:`_judge_results`.
+    width: the half-width that `more` blocks give, such as ``1.5%``; None if they decide the claim.
+    Returns None also if the tables of a workload are missing, or if R refuses the results.
     """
     tables = [f"results/tidy/{workload}.csv" for workload in workloads]
     if not all(map(os.path.exists, [paths.PLAN, *tables])):
@@ -243,21 +282,22 @@ def _judge_earlier_results(folder: str, workloads: list[str], width: str | None)
     return row if row["verdict"] != "not tested" else None
 
 
-def _print_earlier(row: Fields, width: str | None) -> None:
+def _print_state_by_project_results(row: Fields, width: str | None) -> None:
     """Print whether the results of this project decide a claim, or how many blocks would.
 
     row: the claim's row, as :func:`_judge_results` returns it.
-    width: the half-width that the blocks give instead; None: they decide the claim.
-    Prints nothing if neither is known.
+    width: the half-width that the blocks would give, such as ``1.5%``; None if they would decide
+    the claim.
+    Prints nothing if the claim is not decided, and the number of blocks is not known.
     """
     if STATUS[row["verdict"]] in (REPRODUCED, CONTRADICTED):
         progress.print_line("the results of this project decide it; --fresh measures it again")
     elif row["seconds"] is not None:
-        time = progress.format_duration(row["seconds"])
-        effect = f"measure it to ± {width}" if width else "decide it"
+        duration = progress.format_duration(row["seconds"])
+        aim = f"measure it to ± {width}" if width else "decide it"
         progress.print_line(
             f"the results of this project leave it {row['verdict']}; by these, "
-            f"{row['more']:.0f} more blocks ({time}) would {effect}"
+            f"{row['more']:.0f} more blocks ({duration}) would {aim}"
         )
 
 
@@ -265,11 +305,13 @@ def _judge_results(results: str, folder: str, width: str | None = None) -> Field
     """Test the claim of an experiment's folder with results, and write the claim's page there.
 
     results: the absolute path of a folder of results.
-    width: the half-width that `more` blocks give, such as ``1.5%``; None: they decide the claim.
-    Returns the claim's row, as analysis/claim.R prints it: the columns of claims.csv and two more:
-    `more`, the number of further blocks that would decide it, and `seconds`, their time; each is
-    None if the claim is decided or the number is not known.  If another product stands in for the
-    claim's own, R prints two rows, and the one of the other product is returned.
+    folder: the folder of the claim's experiment, which holds the claim.
+    width: the half-width that `more` blocks give, such as ``1.5%``; None if they decide the claim.
+    Returns the claim's row, as analysis/claim.R prints it, with the columns of claims.csv and two
+    more: `more` is the number of further blocks that would decide the claim, and `seconds` their
+    duration.  Each is None if the claim is decided or the number is not known.
+    If another product stands in for the claim's own, R prints two rows, and the last one, which is
+    about the other product, is returned.
     """
     script = os.path.join(paths.PROJECT, "analysis/claim.R")
     page = os.path.join(folder, PAGE)
@@ -286,6 +328,7 @@ def _print_verdict(row: Fields, claim: str, folder: str) -> int:
     row: the claim's row, as :func:`_judge_results` returns it.
     claim: the ID or path that the user typed.
     folder: the folder of the claim's page.
+    The verdict is a line such as "reproduced: docker is at 98.7 % …".
     """
     verdict = row["verdict"]
     if row["transferred"]:
@@ -306,8 +349,9 @@ def _print_verdict(row: Fields, claim: str, folder: str) -> int:
 def _print_remedy(row: Fields, claim: str) -> None:
     """Print how many blocks would decide an undecided claim, with the command that measures them.
 
-    row: the claim's row, with an interval and `more`.
+    row: the claim's row, as :func:`_judge_results` returns it, with an interval and `more`.
     claim: the ID or path that the user typed.
+    If more than MAX_BLOCKS blocks would be needed, no command is printed.
     """
     further_blocks = row["more"]
     all_blocks = row["n"] + further_blocks
@@ -317,55 +361,62 @@ def _print_remedy(row: Fields, claim: str) -> None:
             f"for {MAX_BLOCKS} blocks"
         )
         return
-    time, budget = "", ""
+    duration = ""
+    budget_option = ""
     if row["seconds"] is not None:
-        time = f", {progress.format_duration(row['seconds'])}"
-        # The budget counts all blocks, those that are measured already included.
-        seconds = row["seconds"] / further_blocks * all_blocks
+        duration = f", {progress.format_duration(row['seconds'])}"
+        # The budget counts all blocks, also those that are measured already.
+        all_seconds = row["seconds"] / further_blocks * all_blocks
         # One minute more, so that the budget does not end before the last block.
-        budget = f" --budget {math.ceil(seconds / 60) + 1}min"
-    # Half of the interval, in per cent of the ratio; it shrinks with the square root of the number
+        budget_option = f" --budget {math.ceil(all_seconds / 60) + 1}min"
+    # Half of the interval, in per cent of the ratio.  It shrinks with the square root of the number
     # of blocks.
-    half_width = 50 * (row["high"] - row["low"]) / row["ratio"]
-    width = max(half_width * (row["n"] / all_blocks) ** 0.5, LEAST_WIDTH)
+    half_width_now = 100 * (row["high"] - row["low"]) / 2 / row["ratio"]
+    half_width = max(half_width_now * (row["n"] / all_blocks) ** 0.5, MIN_WIDTH)
+    # POWER in analysis/statistics.R is the probability of 80 %.
     progress.print_line(
-        f"about {further_blocks:.0f} more blocks{time}, would decide it with a probability of "
-        f"80 %: `python3 -m strata claim {shlex.quote(claim)} --width {width:.1f}%{budget}` "
-        "measures them"
+        f"about {further_blocks:.0f} more blocks{duration}, would decide it with a probability of "
+        f"80 %: `python3 -m strata claim {shlex.quote(claim)} --width {half_width:.1f}%"
+        f"{budget_option}` measures them"
     )
 
 
 def _describe_ratio(row: Fields) -> str:
     """Return a claim's ratio with its interval, series and tolerance, as a clause.
 
-    row: the claim's row, with a ratio, as :func:`_judge_results` returns it.
-    A claim without a reference is about a level, which is shown in the unit of the published value.
+    row: the claim's row, as :func:`_judge_results` returns it, with a ratio.
+    Returns for example "docker is at 98.7 % [97.9, 99.5], the interval at 95 %, of native in pxz
+    (n = 8); tolerated from 90 % to 105 %".
+    A claim without a reference is about a quantity and not about a ratio.  Its values are shown in
+    the unit of the published value.
     """
-    scale, unit = (100, "%") if row["reference"] else (1, row["unit"])
-
-    def format_value(value: float) -> str:
-        """Return a value as a text in the shown unit: one decimal from 10 on, else three digits."""
-        return f"{scale * value:.1f}" if scale * value >= 10 else f"{scale * value:.3g}"
-
+    if row["reference"]:
+        factor, unit = 100, "%"
+        reference = f", of {row['reference']}"
+    else:
+        factor, unit = 1, row["unit"]
+        reference = ""
     interval = ""
     if row["low"] is not None:
-        interval = (
-            f" [{format_value(row['low'])}, {format_value(row['high'])}], "
-            f"the interval at {100 * row['level']:.4g} %"
-        )
-    low, high = row["tolerance_low"], row["tolerance_high"]
+        low, high = (_format_value(factor * row[key]) for key in ("low", "high"))
+        interval = f" [{low}, {high}], the interval at {100 * row['level']:.4g} %"
     limits = []
-    if low is not None:
-        limits.append(f"from {format_value(low)} {unit}")
-    if high is not None:
-        limits.append(f"to {format_value(high)} {unit}")
+    if row["tolerance_low"] is not None:
+        limits.append(f"from {_format_value(factor * row['tolerance_low'])} {unit}")
+    if row["tolerance_high"] is not None:
+        limits.append(f"to {_format_value(factor * row['tolerance_high'])} {unit}")
     published = ""
     if row["against_published"]:
         published = (
             f"; against the value of {100 * row['published']:.4g} %: {row['against_published']}"
         )
-    reference = f", of {row['reference']}" if row["reference"] else ""
     return (
-        f"{row['environment']} is at {format_value(row['ratio'])} {unit}{interval}{reference} in "
-        f"{row['series']} (n = {row['n']:.0f}); tolerated {' '.join(limits)}{published}"
+        f"{row['environment']} is at {_format_value(factor * row['ratio'])} {unit}{interval}"
+        f"{reference} in {row['series']} (n = {row['n']:.0f}); tolerated {' '.join(limits)}"
+        f"{published}"
     )
+
+
+def _format_value(value: float) -> str:
+    """Return a value with one decimal from 10 on, and with three digits below: 98.7 or 1.25."""
+    return f"{value:.1f}" if value >= 10 else f"{value:.3g}"

@@ -26,32 +26,35 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
     """Print for each ratio and claim of a run what would decide it; measure nothing.
 
     side: the path of an archive, a project or a folder of results.
-    width: the half-width that is wanted; None: the target of the configuration.
+    width: the half-width to reach, such as ``1.5%``; None or "" for the target of config.yaml, or
+    DEFAULT_WIDTH.
     overrides: values that replace values of config.yaml.  Its `repetitions` give the target, the
-    largest number of blocks, and the budget; the smallest loss that this budget would show is
-    printed.
+    largest number of blocks, and the budget.
     Raises UserError for a wrong width, and if the run holds no values.
+    The last column of the table is the smallest loss that the budget would show.
     """
-    rule = config.read_config(overrides)["repetitions"]
-    # A fixed number of blocks has neither target nor budget.
-    rule = rule if isinstance(rule, dict) else {}
-    width = width or rule.get("target", DEFAULT_WIDTH)
+    repetitions = config.read_config(overrides)["repetitions"]
+    if not isinstance(repetitions, dict):
+        # A fixed number of blocks has neither target nor budget.
+        repetitions = {}
+    width = width or repetitions.get("target", DEFAULT_WIDTH)
     share = compare.parse_share(width, "--width")
-    budget = parse_quantity(rule.get("budget"))
+    budget_seconds = parse_quantity(repetitions.get("budget"))
     script = os.path.join(paths.PROJECT, "analysis/outlook.R")
-    seconds = repr(budget) if budget else "NA"
-    results = compare.open_results(side, needs_tables=False)
-    with results as folder, _open_value_tables(folder) as tables:
-        text = programs.run_r(script, os.path.abspath(folder), tables, repr(share), seconds)
-    # As analysis/forecast.R: {"ratios": [of forecast_ratios], "claims": [of forecast_claims]}
-    outlook = json.loads(text)
-    max_blocks = rule.get("max", MAX_BLOCKS)
-    ratios = [_format_ratio_cells(row, max_blocks) for row in outlook["ratios"]]
-    if ratios:
-        by_budget = f"{rule['budget']} would show" if budget else ""
-        progress.print_table(
-            [("ratio to native", "n", "now", f"to ± {width}", "to a verdict", by_budget), *ratios]
+    budget_argument = repr(budget_seconds) if budget_seconds else "NA"
+    open_results = compare.open_results(side, needs_tables=False)
+    with open_results as results, _open_value_tables(results) as tables:
+        text = programs.run_r(
+            script, os.path.abspath(results), tables, repr(share), budget_argument
         )
+    # The rows are those that forecast_ratios and forecast_claims of analysis/forecast.R return.
+    outlook: dict[str, list[Fields]] = json.loads(text)
+    max_blocks = repetitions.get("max", MAX_BLOCKS)
+    table = [_format_ratio_cells(row, max_blocks) for row in outlook["ratios"]]
+    if table:
+        loss_heading = f"{repetitions['budget']} would show" if budget_seconds else ""
+        heading = ("ratio to native", "n", "now", f"to ± {width}", "to a verdict", loss_heading)
+        progress.print_table([heading, *table])
     else:
         progress.print_line("there is no ratio to native yet: measure native and another one")
     _print_claims(outlook["claims"], max_blocks)
@@ -59,11 +62,12 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
 
 @contextlib.contextmanager
 def _open_value_tables(folder: str) -> Iterator[str]:
-    """Yield the absolute path of the folder that holds the tables tidy/ and laps/ of results.
+    """Yield the absolute path of a folder that holds the tables tidy/ and laps/ of results.
 
-    folder: a folder of results.  If it is the one of the working directory, new tables are made
-    from the logs in a temporary folder, since existing tables may be older than the logs.
-    Raises UserError if another folder has no tables.
+    folder: a folder of results.
+    Raises UserError if the folder is not ``results`` and has no tables.
+    For the folder ``results`` of the working directory, new tables are made from the logs in a
+    temporary folder, since existing tables may be older than the logs.
     """
     if os.path.realpath(folder) == os.path.realpath("results"):
         with programs.create_temporary_folder("outlook") as tables:
@@ -87,11 +91,13 @@ def _format_ratio_cells(row: Fields, max_blocks: int) -> tuple[str, ...]:
 
     row: an entry of ``ratios`` of analysis/outlook.R (forecast_ratios); unknown numbers are None.
     max_blocks: the largest number of blocks of a run.
+    Returns for example ``("docker · pxz", "8", "98.7 % [97.9, 99.5]", "12 more blocks, 36 s",
+    "equivalent", "a loss of 0.8 %")``, in the order of the table's heading.
     """
-    now = "no interval"
+    interval = "no interval"
     if row["low"] is not None:
-        low, high = (f"{100 * row[end]:.1f}" for end in ("low", "high"))
-        now = f"{100 * row['ratio']:.1f} % [{low}, {high}]"
+        low, high = (f"{100 * row[key]:.1f}" for key in ("low", "high"))
+        interval = f"{100 * row['ratio']:.1f} % [{low}, {high}]"
     verdict = row["verdict"]
     if verdict not in ("equivalent", "different"):
         verdict = _describe_blocks(row, "verdict_more", max_blocks)
@@ -99,7 +105,7 @@ def _format_ratio_cells(row: Fields, max_blocks: int) -> tuple[str, ...]:
     return (
         f"{row['environment']} · {row['series']}",
         f"{row['n']:.0f}",
-        now,
+        interval,
         _describe_blocks(row, "width_more", max_blocks),
         verdict,
         loss,
@@ -107,11 +113,14 @@ def _format_ratio_cells(row: Fields, max_blocks: int) -> tuple[str, ...]:
 
 
 def _describe_blocks(row: Fields, key: str, max_blocks: int) -> str:
-    """Return how many further blocks are needed, and how long these take, as a text.
+    """Return how many further blocks are needed, and how long they take, as a phrase.
 
-    row: `n` is the number of measured blocks, and `seconds` the time of one block, or None.
+    row: a row of a ratio or claim; `n` is the number of measured blocks, and `seconds` the duration
+    of one block, or None if it is not known.
     key: the key of the number of further blocks in the row; the number is None if not known.
     max_blocks: the largest number of blocks of a run.
+    Returns for example "12 more blocks, 36 s", "reached", "not known yet" or "not here: over 300
+    blocks".
     """
     more_blocks = row[key]
     if more_blocks == 0:
@@ -131,31 +140,45 @@ def _describe_blocks(row: Fields, key: str, max_blocks: int) -> str:
 def _print_claims(rows: list[Fields], max_blocks: int) -> None:
     """Print a line for each measured claim, then the other claims, grouped by reason.
 
-    Claims about workloads that are not in the experiment are only counted.
-    rows: the ``claims`` of analysis/outlook.R (forecast_claims).
+    rows: the ``claims`` of analysis/outlook.R (forecast_claims).  A claim may have several rows.
     max_blocks: the largest number of blocks of a run.
+    A line is for example "ibm-pxz-docker-similar: undecided; 12 more blocks, 36 s".  Claims about
+    workloads that are not in the experiment are only counted.
     """
     # Reason → the IDs of the claims that were not tested for this reason.
-    untested: dict[str, list[str]] = {}
-    foreign = {row["id"] for row in rows if not row["planned"]}
+    untested_ids: dict[str, list[str]] = {}
+    # A claim counts once, also if it has several rows.
+    ids_about_other_workloads = {row["id"] for row in rows if not row["planned"]}
     for row in rows:
-        if row["id"] in foreign:
+        if row["id"] in ids_about_other_workloads:
             continue
         if row["verdict"] == "not tested":
-            untested.setdefault(row["reason"], []).append(row["id"])
-            continue
-        state = row["verdict"]
-        if state in ("undecided", "tested in part"):
-            if row["because"]:
-                state += f" ({row['because']})"
-            # The seconds of a claim are those of all its further blocks.
-            block_seconds = None
-            if row["more"] and row["seconds"] is not None:
-                block_seconds = row["seconds"] / row["more"]
-            claim = {**row, "seconds": block_seconds}
-            state += f"; {_describe_blocks(claim, 'more', max_blocks)}"
-        progress.print_line(f"{row['id']}: {state}")
-    for reason, ids in untested.items():
+            untested_ids.setdefault(row["reason"], []).append(row["id"])
+        else:
+            progress.print_line(f"{row['id']}: {_describe_claim_state(row, max_blocks)}")
+    for reason, ids in untested_ids.items():
         progress.print_line(f"not decided here ({reason}): {', '.join(ids)}")
-    if foreign:
-        progress.print_line(f"published claims about other workloads: {len(foreign)}")
+    if ids_about_other_workloads:
+        progress.print_line(
+            f"published claims about other workloads: {len(ids_about_other_workloads)}"
+        )
+
+
+def _describe_claim_state(row: Fields, max_blocks: int) -> str:
+    """Return the verdict on a claim and, if it is undecided, the blocks that would decide it.
+
+    row: the row of a tested claim, as :func:`_print_claims` takes it.
+    max_blocks: the largest number of blocks of a run.
+    Returns for example "reproduced", or "undecided (…); 12 more blocks, 36 s".
+    """
+    state: str = row["verdict"]
+    if state not in ("undecided", "tested in part"):
+        return state
+    if row["because"]:
+        state += f" ({row['because']})"
+    # The `seconds` of a claim are those of all its further blocks, and not of one block.
+    block_seconds = None
+    if row["more"] and row["seconds"] is not None:
+        block_seconds = row["seconds"] / row["more"]
+    row_with_block_seconds = {**row, "seconds": block_seconds}
+    return f"{state}; {_describe_blocks(row_with_block_seconds, 'more', max_blocks)}"

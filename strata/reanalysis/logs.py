@@ -15,7 +15,7 @@ from strata.reanalysis.reading import (
     split_at_starts,
 )
 
-# The number of CPU sockets that a number of threads occupies.
+# Number of threads → the number of CPU sockets that they occupy, with 16 threads each.
 SOCKETS = {32: 2, 16: 1}
 # Synchronisation between sockets bounds RandomAccess: a run below this rate, in GUPS, was on both.
 MAX_GUPS_OF_TWO_SOCKETS = 0.025
@@ -33,7 +33,7 @@ MEANS = {
 # The factor that converts a number in a unit of time to µs, and one in a unit of rate to KB/s.
 SCALES = {"nsec": 0.001, "usec": 1.0, "msec": 1e3, "sec": 1e6}
 SCALES |= {"B/s": 1 / 1024, "KB/s": 1.0, "MB/s": 1024.0, "GB/s": 1024.0**2}
-# The tests in the order in which redis-benchmark runs them: the last one completes a round.
+# The tests in the order in which redis-benchmark runs them.  The last one completes a round.
 REDIS_TESTS = ("PING_INLINE", "PING_BULK", "SET", "GET", "LPUSH", "LPOP", "SADD")
 
 
@@ -49,7 +49,8 @@ def _get_selection_of_run(sockets: int) -> str:
 def read_randomaccess(lines: Sequence[str]) -> Readings:
     """Yield the rate (GUPS) of each run of RandomAccess, or a refusal of the run.
 
-    Runs without a rate or a passed verification are refused.
+    lines: the lines of the log.
+    A run is refused if it has no rate, a rate of 0, or no passed verification.
     The log does not name the number of sockets, which is inferred from the rate
     (`MAX_GUPS_OF_TWO_SOCKETS`).
     """
@@ -70,25 +71,28 @@ def read_randomaccess(lines: Sequence[str]) -> Readings:
 def read_stream(lines: Sequence[str]) -> Readings:
     """Yield the best rate (GB/s) of each kernel for each run of STREAM, or a refusal of the run.
 
-    A run is refused if a rate, the unit or the number of threads is missing or unknown, or if its
-    solution was not validated.
+    lines: the lines of the log.
+    A run is refused if a rate, the unit or the number of threads is missing or not expected, or if
+    its solution was not validated.
     """
     for block in split_at_pattern(lines, "^Running stream", "^This system uses"):
         kernels = ("Copy", "Scale", "Add", "Triad")
+        # A rate that is missing counts as 0.
         rates = {kernel: block.find_number(rf"^{kernel}: +(\S+)") or 0 for kernel in kernels}
         threads = int(block.find_number(r"^Number of Threads requested = (\d+)") or 0)
         sockets = SOCKETS.get(threads)
         # How many units of the log are 1 GB/s; None if the log names no unit.
-        scale = None
+        units_per_gb = None
         if block.has_match(r"Rate \(GB/s\)"):
-            scale = 1
+            units_per_gb = 1
         elif block.has_match(r"Rate \(MB/s\)"):
-            scale = 1000
-        if missing := [kernel for kernel, rate in rates.items() if not rate]:
-            yield Refusal(block.first, f"a run without a rate of {', '.join(missing)}")
+            units_per_gb = 1000
+        missing_kernels = [kernel for kernel, rate in rates.items() if not rate]
+        if missing_kernels:
+            yield Refusal(block.first, f"a run without a rate of {', '.join(missing_kernels)}")
         elif not block.has_match("^Solution Validates"):
             yield Refusal(block.first, "a run whose solution did not validate")
-        elif sockets is None or scale is None:
+        elif sockets is None or units_per_gb is None:
             reason = "a run that does not name its threads (32 or 16) or the unit of its rates"
             yield Refusal(block.first, reason)
         else:
@@ -96,7 +100,7 @@ def read_stream(lines: Sequence[str]) -> Readings:
             selection = _get_selection_of_run(sockets)
             for kernel, rate in rates.items():
                 line = block.find_line_number(f"^{kernel}: ")
-                yield Value(kernel.lower(), "GB/s", factors, rate / scale, line, selection)
+                yield Value(kernel.lower(), "GB/s", factors, rate / units_per_gb, line, selection)
 
 
 class LinpackStart(NamedTuple):
@@ -120,10 +124,12 @@ class LinpackStart(NamedTuple):
 def read_linpack(lines: Sequence[str], name: str) -> Readings:
     """Yield the rate (GFLOPS) of each trial that passed, and a refusal for each problem of a start.
 
-    name: the name of the log.  vm.log holds the starts of two virtual machines: the tuned one,
+    lines: the lines of the log.
+    name: the name of the log.  vm.log holds the starts of two virtual machines.  The tuned one,
     which sees the topology of the host's CPUs, is the environment ``vm-tuned``.
     The original shows the last complete start of each machine: only its values have the selection
-    ``paper``, and all others have the factor `run`, LOG:NUMBER, so that each start is a series.
+    ``paper``.  All others have the factor `run`, such as "vm.log:2", so that each start is a
+    series.
     """
     starts = []
     for number, block in enumerate(_find_linpack_starts(lines), 1):
@@ -132,11 +138,12 @@ def read_linpack(lines: Sequence[str], name: str) -> Readings:
             yield Refusal(block.first, problem)
         if start is not None:
             starts.append(start)
-    # A later start replaces the earlier ones of its machine.
-    shown = {start.is_tuned: start.number for start in starts if start.is_complete}
+    # Whether the machine is tuned → the number of the start that the original shows.  A later start
+    # replaces the earlier ones of its machine.
+    paper_starts = {start.is_tuned: start.number for start in starts if start.is_complete}
     for start in starts:
         factors: Factors = {"sockets": start.sockets}
-        if shown.get(start.is_tuned) == start.number:
+        if paper_starts.get(start.is_tuned) == start.number:
             selection = "paper"
         else:
             selection = "superseded" if start.sockets == 2 else "variant"
@@ -152,18 +159,18 @@ def _find_linpack_starts(lines: Sequence[str]) -> list[Block]:
 
     A start begins with the heading of the authors or, if that is missing, with that of Linpack.
     """
-    starts = []
-    # Whether the heading of Linpack that comes next belongs to that of the authors.
-    is_headed = False
+    start_indices = []
+    # Whether the next heading of Linpack belongs to a heading of the authors.
+    has_authors_heading = False
     for index, line in enumerate(lines):
         if line.startswith("Running linpack"):
-            starts.append(index)
-            is_headed = True
+            start_indices.append(index)
+            has_authors_heading = True
         elif line.startswith("This is a SAMPLE run script"):
-            if not is_headed:
-                starts.append(index)
-            is_headed = False
-    return split_at_starts(lines, starts)
+            if not has_authors_heading:
+                start_indices.append(index)
+            has_authors_heading = False
+    return split_at_starts(lines, start_indices)
 
 
 def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None, list[str]]:
@@ -173,36 +180,24 @@ def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None,
     block: the lines of the start.
     Returns None in place of the start if no part of it can be used.
     """
-    trial_count = 0
-    has_summary = False
-    passed_trials = []
-    for line, text in enumerate(block.lines, block.first):
-        row = text.split()
-        if len(row) < 4 or not all(parse_number(cell) for cell in row[:4]):
-            continue
-        # A row of 5 columns belongs to the summary at the end.
-        if len(row) == 5:
-            has_summary = True
-        # One of 8 is a trial: order of the matrix, LDA, alignment, time, GFLOPS, residuals, check.
-        elif len(row) == 8:
-            trial_count += 1
-            rate = parse_number(row[4])
-            if row[7] == "pass" and rate:
-                passed_trials.append((row[0], rate, line))
-    planned = int(block.find_number(r"^Number of trials to run *: *(\d+)") or 0)
+    rows = _read_linpack_rows(block)
+    passed_trials = rows.passed_trials
+    planned_count = int(block.find_number(r"^Number of trials to run *: *(\d+)") or 0)
     sockets = SOCKETS.get(int(block.find_number(r"^Number of threads: *(\d+)") or 0))
-    if not trial_count:
+    if not rows.trial_count:
         return None, ["a block that ended before its first trial"]
     if sockets is None:
         return None, ["a block that does not name its threads (32 or 16)"]
     problems = []
-    if len(passed_trials) < trial_count:
+    if len(passed_trials) < rows.trial_count:
         problems.append("a trial whose residual did not pass")
-    if trial_count != planned or not has_summary:
-        addition = "" if has_summary else ", and no summary"
-        problems.append(f"a block that was cut off: {trial_count} of {planned} trials{addition}")
-    has_trials = len(passed_trials) == planned and len(passed_trials) >= TRIALS
-    is_complete = has_trials and has_summary and sockets == 2
+    if rows.trial_count != planned_count or not rows.has_summary:
+        addition = "" if rows.has_summary else ", and no summary"
+        problems.append(
+            f"a block that was cut off: {rows.trial_count} of {planned_count} trials{addition}"
+        )
+    has_all_trials = len(passed_trials) == planned_count and len(passed_trials) >= TRIALS
+    is_complete = has_all_trials and rows.has_summary and sockets == 2
     # Linpack prints fewer CPUs than cores if the machine sees the topology.  Without it each
     # hardware thread looks like a core.
     cpus = block.find_number(r"^Number of CPUs: *(\d+)") or 0
@@ -210,9 +205,49 @@ def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None,
     return LinpackStart(number, cpus < cores, sockets, is_complete, passed_trials), problems
 
 
+class LinpackRows(NamedTuple):
+    """The rows of numbers that one start of Linpack printed.
+
+    trial_count: the number of trials, passed or not.
+    has_summary: whether the summary at the end was printed.
+    passed_trials: the order of the matrix, the GFLOPS and the line of each trial that passed.
+    """
+
+    trial_count: int
+    has_summary: bool
+    passed_trials: list[tuple[str, float, int]]
+
+
+def _read_linpack_rows(block: Block) -> LinpackRows:
+    """Return the trials of one start of Linpack, and whether it printed a summary.
+
+    block: the lines of the start.
+    A row begins with at least four numbers, none of which is 0.
+    """
+    trial_count = 0
+    has_summary = False
+    passed_trials = []
+    for line_number, line in enumerate(block.lines, block.first):
+        cells = line.split()
+        if len(cells) < 4 or not all(parse_number(cell) for cell in cells[:4]):
+            continue
+        # A row of 5 columns belongs to the summary at the end.
+        if len(cells) == 5:
+            has_summary = True
+        # A row of 8 columns is a trial: order of the matrix, LDA, alignment, time, GFLOPS, residual,
+        # normalised residual, and check.
+        elif len(cells) == 8:
+            trial_count += 1
+            rate = parse_number(cells[4])
+            if cells[7] == "pass" and rate:
+                passed_trials.append((cells[0], rate, line_number))
+    return LinpackRows(trial_count, has_summary, passed_trials)
+
+
 def read_fio(lines: Sequence[str]) -> Readings:
     """Yield fio's IOPS, bandwidths (KB/s) and latencies (µs), by job and direction.
 
+    lines: the lines of fio's output.
     Latencies are means and percentiles.  For a job that reads and writes, the direction ``both``
     has the sums of IOPS and of bandwidths.
     Yields a refusal for each job with an error, and for an output without fio's summary.
@@ -263,8 +298,10 @@ def _read_fio_job(block: Block) -> Readings:
 def _read_fio_direction(job: str, section: Block) -> Readings:
     """Yield the values of the reads, or of the writes, of one job of fio.
 
-    Units are IOPS, KB/s and µs; other units of the log are converted by `SCALES`.
+    job: the name of the job.
     section: the lines of the direction; the first has its name, bandwidth and IOPS.
+    Units are IOPS, KB/s and µs.  Other units of the log are converted by `SCALES`, and a mean in a
+    unit that is not in it is left out.
     """
     direction = section.lines[0].split()[0].rstrip(":")
     factors: Factors = {"job": job, "direction": direction}
@@ -272,26 +309,30 @@ def _read_fio_direction(job: str, section: Block) -> Readings:
     if head is None:
         yield Refusal(section.first, f"{job}, {direction}: no bandwidth and operations can be read")
         return
-    rate, rate_unit, operations, thousands = head.groups()
-    iops = float(operations) * (1000 if thousands else 1)
-    yield Value("iops", "IOPS", factors, iops, section.first)
+    rate, rate_unit, iops, iops_prefix = head.groups()
+    yield Value("iops", "IOPS", factors, _apply_prefix(iops, iops_prefix), section.first)
     yield Value("bandwidth", "KB/s", factors, float(rate) * SCALES[rate_unit], section.first)
     # Set after the heading of percentiles, whose lines are the last ones with such columns.
     percentile_scale = None
-    for number, line in enumerate(section.lines, section.first):
+    for line_number, line in enumerate(section.lines, section.first):
         mean = re.match(r" *(slat|clat|lat|bw) *\(([^)]+)\) *: *min=.*avg= *([\d.]+)(K?)", line)
         if mean and mean[2] in SCALES:
-            name, unit, average, thousands = mean.groups()
-            value = float(average) * (1000 if thousands else 1) * SCALES[unit]
+            name, log_unit, average, average_prefix = mean.groups()
+            value = _apply_prefix(average, average_prefix) * SCALES[log_unit]
             unit = "KB/s" if name == "bw" else "us"
-            yield Value(MEANS[name], unit, factors, value, number)
+            yield Value(MEANS[name], unit, factors, value, line_number)
         elif heading := re.match(r" *clat percentiles \((\w+)\)", line):
             percentile_scale = SCALES.get(heading[1])
         elif percentile_scale is not None:
             for percentile, latency in re.findall(r"([\d.]+)th=\[ *(\d+)\]", line):
                 value = float(latency) * percentile_scale
-                series = {**factors, "percentile": percentile}
-                yield Value("latency_percentile", "us", series, value, number)
+                percentile_factors = {**factors, "percentile": percentile}
+                yield Value("latency_percentile", "us", percentile_factors, value, line_number)
+
+
+def _apply_prefix(digits: str, prefix: str) -> float:
+    """Return a number of fio's output; the prefix is "K" for thousands or empty."""
+    return float(digits) * (1000 if prefix else 1)
 
 
 class RedisRound(NamedTuple):
@@ -311,7 +352,8 @@ class RedisRound(NamedTuple):
 def read_redis(lines: Sequence[str]) -> Readings:
     """Yield the throughput (requests/s) and latency (ms) of each test, in the order of the runs.
 
-    The latency is computed: the number of connections over the rate.
+    lines: the lines of a file with the outputs of redis-benchmark.
+    The latency is computed, by Little's law: the number of connections over the rate.
     Yields a refusal for each missing result.  A last run that was cut off is left out, with one
     refusal.
     """
@@ -324,20 +366,26 @@ def read_redis(lines: Sequence[str]) -> Readings:
         rounds.append(RedisRound(run, connections, block.first, tests))
     if not rounds:
         return
-    last = rounds[-1].run
-    last_run = [redis_round for redis_round in rounds if redis_round.run == last]
-    earlier_runs = [redis_round for redis_round in rounds if redis_round.run != last]
+    last_run_number = rounds[-1].run
+    last_run = [redis_round for redis_round in rounds if redis_round.run == last_run_number]
+    earlier_runs = [redis_round for redis_round in rounds if redis_round.run != last_run_number]
     if _is_last_run_cut_off(last_run, earlier_runs):
-        measured = [redis_round.connections for redis_round in last_run]
-        reason = f"run {last} was cut off after {min(measured)} to {max(measured)} connections"
-        yield Refusal(last_run[0].first, f"{reason}; it is not used")
+        numbers = [redis_round.connections for redis_round in last_run]
+        yield Refusal(
+            last_run[0].first,
+            f"run {last_run_number} was cut off after {min(numbers)} to {max(numbers)} "
+            "connections; it is not used",
+        )
         rounds = earlier_runs
     for redis_round in rounds:
         connections = redis_round.connections
-        for missing in sorted({*REDIS_TESTS} - {test for test, _, _ in redis_round.tests}):
-            reason = f"the result of {missing} is lost or not complete"
-            subject = f"run {redis_round.run}, {connections} connections"
-            yield Refusal(redis_round.first, f"{subject}: {reason}")
+        complete_tests = {test for test, _, _ in redis_round.tests}
+        for test in sorted({*REDIS_TESTS} - complete_tests):
+            yield Refusal(
+                redis_round.first,
+                f"run {redis_round.run}, {connections} connections: the result of {test} is lost "
+                "or not complete",
+            )
         for test, rate, line in redis_round.tests:
             factors: Factors = {"test": test, "connections": connections}
             # The figures show this test alone.
@@ -351,14 +399,18 @@ def _is_last_run_cut_off(
 ) -> bool:
     """Return whether the last run of redis-benchmark was cut off.
 
-    It was if its last test is missing, or a number of connections that earlier runs have.  A single
-    run never counts as cut off, since the numbers that it should have are not known.
+    last_run: the rounds of the last run; not empty.
+    earlier_runs: the rounds of all other runs.
+    The run was cut off if its last test is missing, or if a number of connections is missing that
+    earlier runs have.  A single run never counts as cut off, since nothing shows the numbers that
+    it should have.
     """
     if not earlier_runs:
         return False
-    has_ended = REDIS_TESTS[-1] in {test for test, _, _ in last_run[-1].tests}
-    measured = {redis_round.connections for redis_round in last_run}
-    return not has_ended or any(earlier.connections not in measured for earlier in earlier_runs)
+    has_last_test = REDIS_TESTS[-1] in {test for test, _, _ in last_run[-1].tests}
+    connections_of_last_run = {redis_round.connections for redis_round in last_run}
+    expected_connections = {redis_round.connections for redis_round in earlier_runs}
+    return not has_last_test or not expected_connections <= connections_of_last_run
 
 
 def _read_redis_tests(block: Block, connections: int) -> Iterator[tuple[str, float, int]]:

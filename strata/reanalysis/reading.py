@@ -1,4 +1,4 @@
-"""The values that readers of published files yield, and the blocks of a log."""
+"""Define the values that readers of published files yield, and split logs into blocks."""
 
 import itertools
 import math
@@ -48,9 +48,10 @@ class Block(NamedTuple):
     first: int
 
     def find_number(self, pattern: str) -> float | None:
-        """Return the number in group 1 of a pattern, from the first line that matches.
+        """Return the number in group 1 of a regular expression, from the first line that matches.
 
-        Returns None if no line has it, or if the group is not a finite number.
+        pattern: the regular expression; it may match anywhere in a line.
+        Returns None if no line matches, or if the group is not a finite number.
         """
         for line in self.lines:
             if match := re.search(pattern, line):
@@ -58,9 +59,9 @@ class Block(NamedTuple):
         return None
 
     def find_line_number(self, pattern: str) -> int:
-        """Return the line number, in the file, of the first line that matches a pattern.
+        """Return the line number, in the file, of the first line that matches a regular expression.
 
-        Returns the number of the block's first line if no line has it.
+        Returns the number of the block's first line if no line matches.
         """
         for number, line in enumerate(self.lines, self.first):
             if re.search(pattern, line):
@@ -68,7 +69,7 @@ class Block(NamedTuple):
         return self.first
 
     def has_match(self, pattern: str) -> bool:
-        """Return whether a pattern is found in any line of the block."""
+        """Return whether a regular expression matches anywhere in any line of the block."""
         return any(re.search(pattern, line) for line in self.lines)
 
 
@@ -95,10 +96,11 @@ def split_at_starts(lines: Sequence[str], starts: Sequence[int], first: int = 1)
 
 
 def split_at_pattern(lines: Sequence[str], *patterns: str) -> list[Block]:
-    """Return lines as blocks, each of which begins with a line that matches a pattern.
+    """Return lines as blocks, each of which begins with a line that matches a regular expression.
 
-    patterns: alternatives; only the first one that matches any line is used.
-    Lines before the first block are left out.  Returns an empty list if no line matches.
+    lines: the lines of a whole file.
+    patterns: regular expressions, of which only the first one that matches any line is used.
+    Returns an empty list if no line matches.  Lines before the first block are left out.
     """
     for pattern in patterns:
         starts = [index for index, line in enumerate(lines) if re.search(pattern, line)]

@@ -1,4 +1,4 @@
-"""The folder of the published raw results, its files, and whether they changed."""
+"""Find and read the published raw results in a checkout or git directory, and hash their state."""
 
 import hashlib
 import os

@@ -53,52 +53,57 @@ class Row(NamedTuple):
 def write_reanalysis_tables(folder: str, to: str, paper: str | None = None) -> None:
     """Write tidy.csv, unreadable.csv and source.json, and if requested the paper of reanalysis.
 
-    This is the command ``reanalyse``: strata/options.py passes its options by these names.
     folder: a checkout or git directory of the published results, or a folder of their files, in
     which files of the older revision are below ``at-b72ae3e``.
     to: the folder to write.  analysis/reanalysis.R reads the columns and keys of its files.
     paper: the path of the paper, whose tables are written into `to`; None for no paper.
-
-    Prints a line for each refusal, and the number of values.
     Raises UserError if the folder holds no value that can be read.
+    Prints a line for each refusal, and the number of values.
+    The parameters must have the names that ``add_reanalysis_options`` of strata/options.py gives to
+    the options.
     """
     if reason := explain_unusable_folder(folder):
         raise UserError(reason)
     rows = list(_read_all_files(PublishedFiles(folder)))
-    refused = [
+    columns, table = _build_table(rows)
+    if not table:
+        raise UserError(
+            f"{folder}: holds none of the logs and workbooks that the original's figures are made "
+            "from"
+        )
+    files.write_csv(os.path.join(to, "tidy.csv"), columns, table)
+    # The line is empty if the whole file is refused.
+    refusals = [
         (row.file, row.reading.line or "", row.reading.reason)
         for row in rows
         if isinstance(row.reading, Refusal)
     ]
-    columns, values = _build_table(rows)
-    if not values:
-        raise UserError(
-            f"{folder}: holds none of the logs and workbooks that the original's figures rest on"
-        )
-    files.write_csv(os.path.join(to, "tidy.csv"), columns, values)
-    files.write_csv(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refused)
-    origin = {
+    files.write_csv(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refusals)
+    source_facts = {
         "revision": read_commit_id(folder) or NOT_AVAILABLE,
         "files": len({row.file for row in rows if isinstance(row.reading, Value)}),
     }
-    files.write_json(os.path.join(to, "source.json"), origin)
-    for file, line, sentence in refused:
-        progress.print_message(f"{file}{f':{line}' if line else ''}: {sentence}")
-    repetition = columns.index("repetition")
+    files.write_json(os.path.join(to, "source.json"), source_facts)
+    for file, line, reason in refusals:
+        place = f"{file}:{line}" if line else file
+        progress.print_message(f"{place}: {reason}")
+    repetition_index = columns.index("repetition")
     # Each series has exactly one value with the repetition 1.
-    series_count = sum(row[repetition] == 1 for row in values)
-    unused = f"{len(refused)} places that cannot be used"
-    progress.print_line(f"reanalysis: {len(values)} values in {series_count} series; {unused}")
+    series_count = sum(row[repetition_index] == 1 for row in table)
+    progress.print_line(
+        f"reanalysis: {len(table)} values in {series_count} series; {len(refusals)} places that "
+        "cannot be used"
+    )
     if paper is not None:
         programs.run_r(os.path.join(paths.PROJECT, "analysis/reanalyse.R"), to, paper)
 
 
 def _build_table(rows: list[Row]) -> tuple[list[str], list[tuple[object, ...]]]:
-    """Return the names of the columns of tidy.csv, and its rows.
+    """Return the names of the columns of tidy.csv, and its rows as tuples.
 
     rows: values and refusals; refusals are left out.
-    Each factor of any value has a column, which is empty for values without the factor.
-    The values of a series are numbered from 1, in the order of `rows`.
+    Each factor of any value has a column, which is empty for values without the factor.  The values
+    of a series are numbered from 1, in the order of `rows`.  A value has 15 significant digits.
     The items of a tuple must be in the order of `SERIES_COLUMNS`, factors and `VALUE_COLUMNS`.
     """
     values = [(row, row.reading) for row in rows if isinstance(row.reading, Value)]
@@ -179,10 +184,14 @@ def _read_file(
 ) -> Iterator[Row]:
     """Yield the rows of a file; one refusal if the file is missing, empty or unreadable.
 
-    file: its path in `source`.
+    source: the published files.
+    file: the path of the file in `source`.
+    workload: the workload of the values.
     environment: the environment of values that do not name one themselves.
-    reader: yields values and refusals.  Its argument is the list of the file's lines or, unless
-    `is_text`, the bytes of the file.  It raises ValueError for content of another kind.
+    reader: a function that yields values and refusals.  Its argument is the list of the file's
+    lines or, unless `is_text`, the bytes of the file.  It raises ValueError for content of another
+    kind, which becomes a refusal.
+    is_text: whether the file is a log, in which NUL bytes are a sign of damage.
     """
     content = source.read_file(file)
     if content is None:
@@ -199,14 +208,16 @@ def _read_file(
     if not readings:
         yield Row(file, Refusal(1, f"holds no results of {workload}"))
     for reading in readings:
-        own_environment = reading.environment if isinstance(reading, Value) else ""
-        yield Row(file, reading, workload, own_environment or environment)
+        value_environment = reading.environment if isinstance(reading, Value) else ""
+        yield Row(file, reading, workload, value_environment or environment)
 
 
 def _split_lines(content: bytes) -> list[str]:
     """Return the lines of a log as a terminal shows them.
 
-    A carriage return within a line overwrites it: only the text after the last one counts.
+    content: the bytes of the log; those that are not ASCII are replaced.
+    A carriage return within a line overwrites it: only the text after the last one counts.  Empty
+    lines at the end are dropped.
     """
     lines = content.decode("ascii", "replace").rstrip("\n").split("\n")
     return [line.rstrip("\r").split("\r")[-1] for line in lines]
@@ -236,7 +247,9 @@ def _set_selection(rows: Iterator[Row], selection: str) -> Iterator[Row]:
 def _read_mysql_folder(source: PublishedFiles, folder: str, environment: str) -> Iterator[Row]:
     """Yield the values of MySQL in an environment, and the host's CPU usage during its runs.
 
+    source: the published files.
     folder: the folder of the outputs of sysbench (``records-…``) and dstat (``dstat….csv``).
+    environment: the environment of the values.
     Sysbench's outputs must be read first: they give the factors of the runs that dstat shows.
     """
     sysbench_files, dstat_files = [], []

@@ -84,7 +84,9 @@ def _read_throughput(
     sheet: a sheet of openpyxl.
     row: the number of the row, from 1.
     head: the number of the row with the columns' headings.
-    unit, factors, selection: those of the yielded values.
+    unit: the unit of the values.
+    factors: the factors of the values.
+    selection: the selection of the values.
     """
     for column, environment in _find_environments(sheet, head):
         rate = _read_number(sheet, row, column)

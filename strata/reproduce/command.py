@@ -36,11 +36,12 @@ UNDECIDED = 3
 _STATUS = {"agrees": 0, "differs": 1, "not testable here": 2, "undecided": UNDECIDED}
 # The folder that holds a folder for each reproduction.
 FOLDER = "reproduce"
+# Files that analysis/reproduce.R writes.
 PAGE, CARD = "index.html", "card.md"
-# Blocks of a workload: at least, and at most.
-FEWEST_BLOCKS, MAX_BLOCKS = 5, 300
-# Intervals are measured to this share of the change that must not be overlooked: the original's
-# error, the power of the test and what sessions change take the rest.
+# The smallest and the largest number of blocks of a workload.
+MIN_BLOCKS, MAX_BLOCKS = 5, 300
+# Half-widths are measured to this share of the change that must not be overlooked.  The rest is for
+# the error of the original, the power of the test, and the variation between sessions.
 SHARE_OF_EFFECT = 0.25
 
 
@@ -64,14 +65,16 @@ def reproduce_archive(
     fresh: whether earlier results here are removed, and everything is measured again.
     dry: whether only the differences and the expected time are printed, and nothing is measured.
     json_file: a file for the answer as JSON, or ``-`` for standard output; None for no file.
-    The archive is not changed.  The same command continues an interrupted measurement.
     Returns the exit status: 0 if all that can be tested agrees, 1 if something differs, 2 if
     nothing can be tested, 3 if something is undecided or after a dry run.
     Raises UserError for a bad archive or option, MachineError if nothing could be measured, and
     Interrupted if nothing was measured before a signal.
+    The archive is not changed.  The same command continues an interrupted measurement.
+    The parameters must have the names that ``add_reproduce_options`` of strata/options.py gives to
+    the options.
     """
     if dry and json_file is not None:
-        raise UserError("--json is for an answer, and --dry-run gives none: leave one out")
+        raise UserError("--json is for an answer, and --dry-run gives none; leave one out")
     with prepare_outputs({"--json": json_file}):
         answer = _measure_and_judge(archive, budget, effect, name, trust, fresh, dry)
     if answer is None:
@@ -86,8 +89,8 @@ def _measure_and_judge(
 ) -> Fields | None:
     """Measure the experiment of an archive here, print what agrees, and return the answer.
 
-    Arguments and errors are those of :func:`reproduce_archive`.  Returns None after a dry run.
-    docs/files.md lists the keys of the answer.
+    The parameters and the errors are the same as in :func:`reproduce_archive`.
+    Returns the answer, whose keys docs/files.md lists; None after a dry run.
     """
     effect_share = compare.parse_share(effect)
     if effect_share <= SMALLEST_DIFFERENCE:
@@ -102,7 +105,7 @@ def _measure_and_judge(
         if original["scale"] == blocks.SMALL_SCALE:
             raise UserError(
                 f"{archive}: is at the scale {original['scale']}, whose sizes are for tests and "
-                "answer nothing; name results of the scale standard or paper"
+                "answer nothing. Name results of the scale standard or paper."
             )
         _check_ratio_to_native(archive, results)
         _, base = config.read_nearest_config()
@@ -113,19 +116,21 @@ def _measure_and_judge(
         is_trusted = trust or not restored.foreign
         if fresh and dry:
             raise UserError(
-                "--fresh removes earlier results, and --dry-run measures none: leave one out"
+                "--fresh removes earlier results, and --dry-run measures none; leave one out"
             )
+        # Without trust, earlier results must not be removed; the check below comes too late.
         if fresh:
             _check_trust(restored, is_trusted)
-        own_plan = _prepare_experiment(folder, results, restored, fresh, dry or not is_trusted)
-        differences = _print_and_list_differences(results, original, own_plan)
+        plan_here = _prepare_experiment(folder, results, restored, fresh, dry or not is_trusted)
+        differences = _print_and_list_differences(results, original, plan_here)
+        # A dry run runs no command of the archive.
         _check_trust(restored, is_trusted or dry)
-        if own_plan is not None:
+        if plan_here is not None:
             with contextlib.chdir(folder):
-                forecast.print_forecast(own_plan, samples=os.path.relpath(paths.PROJECT))
+                forecast.print_forecast(plan_here, samples=os.path.relpath(paths.PROJECT))
         if dry:
             return None
-        if own_plan is not None:
+        if plan_here is not None:
             _measure_experiment(folder, budget)
         request = {
             **_describe_archive(archive, results),
@@ -144,14 +149,17 @@ def _check_ratio_to_native(archive: str, results: str) -> None:
     archive: the path of the archive, for the message.
     results: the archive's folder of results.
     """
+    # Workload → the names of the environments where it was measured.
     environments: dict[str, set[str]] = {}
     for record in measuring.read_records(results):
         environments.setdefault(record["workload"], set()).add(record["environment"])
-    if not any(blocks.REFERENCE in names and len(names) > 1 for names in environments.values()):
-        raise UserError(
-            f"{archive}: holds no ratio to {blocks.REFERENCE}: no workload was measured in "
-            f"{blocks.REFERENCE} and in another environment"
-        )
+    for names in environments.values():
+        if blocks.REFERENCE in names and len(names) > 1:
+            return
+    raise UserError(
+        f"{archive}: holds no ratio to {blocks.REFERENCE}: no workload was measured in "
+        f"{blocks.REFERENCE} and in another environment"
+    )
 
 
 def _choose_reproduction_folder(archive: str, name: str | None) -> str:
@@ -172,8 +180,9 @@ def _describe_archive(archive: str, results: str) -> Fields:
 
     archive: the path of the archive or of a folder.
     results: the absolute path of its folder of results, which R reads as `original`.
-    `sha256` is that of the archive, or empty for a folder.  `command` is the command line that the
-    card shows to readers who want to check it.
+    `name` is the base name of the path.  `sha256` is the SHA-256 of the archive in hexadecimal, or
+    empty for a folder.  `command` is the command line that the card shows, such as ``strata
+    reproduce archive.zip``.
     """
     return {
         "name": os.path.basename(os.path.abspath(archive)),
@@ -184,13 +193,14 @@ def _describe_archive(archive: str, results: str) -> Fields:
 
 
 def _plan_repetitions(budget: str, effect: float) -> Fields:
-    """Return the configuration's `repetitions` of a reproduction.
+    """Return the value of `repetitions` in the config.yaml of a reproduction.
 
+    budget: the largest time of measurement, such as ``10min``.
     effect: the change of a ratio that must not be overlooked, as a share.
     Raises UserError, which names the option, for a wrong budget or effect.
     """
     repetitions = {
-        "min": FEWEST_BLOCKS,
+        "min": MIN_BLOCKS,
         "max": MAX_BLOCKS,
         "target": f"{100 * SHARE_OF_EFFECT * effect:.2f}%",
         "budget": budget,
@@ -204,106 +214,117 @@ def _prepare_experiment(
 ) -> Plan | None:
     """Prepare the folder of a reproduction, and return its plan; None if nothing can be compared.
 
-    folder: its path; it gets config.yaml, links to the project, and the files of parameters.
+    folder: the path of the folder.  It gets config.yaml, links to the project, and the files that
+    parameters name.
     results: the original's folder of results.
-    restored: the experiment; its ``omitted`` gets the reasons why parts cannot be measured here.
+    restored: the experiment.  Its ``omitted`` gets the reasons why parts cannot be measured here,
+    and its ``settings`` lose workloads whose files are missing.
     fresh: whether earlier results in the folder are removed.
     skips_trial: whether the trial of KVM, which starts a virtual machine, is left out.
     Raises UserError if the folder holds another experiment.
+    Empties the cache of :func:`strata.experiment.workload.read_declaration`.
     """
-    path = os.path.join(folder, config.FILE)
-    earlier_settings = yaml_files.read_yaml_mapping(path) if os.path.exists(path) else None
+    config_path = os.path.join(folder, config.FILE)
+    existing_settings = None
+    if os.path.exists(config_path):
+        existing_settings = yaml_files.read_yaml_mapping(config_path)
     prepare_experiment_folder(folder)
     results_here = os.path.join(folder, "results")
     if fresh and os.path.isdir(results_here):
         remove_tree(results_here)
     files = settings.find_parameter_files(restored, results)
-    settings_here = restored.settings
-    if earlier_settings is not None and not fresh:
-        # The number of blocks may change; workloads that always failed are left out later.
-        ignored = {"repetitions": None, "leave_out": None}
-        if {**earlier_settings, **ignored} != {**settings_here, **ignored}:
-            raise UserError(
-                f"{folder}: holds another experiment: choose another --name, or add --fresh to "
-                "begin it again"
-            )
-    only = settings_here["only"]
+    new_settings = restored.settings
+    if existing_settings is not None and not fresh:
+        _check_same_experiment(folder, existing_settings, new_settings)
+    only = new_settings["only"]
     # A ratio takes native and another environment.
     if not only["workloads"] or len(only["environments"]) < 2:
         return None
-    prepare_experiment_folder(folder, settings_here)
+    prepare_experiment_folder(folder, new_settings)
     for name, source in files.items():
         target = os.path.join(folder, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         shutil.copyfile(source, target)
-    # The declarations of another folder may differ.
+    # The cache is by name alone, and the declarations of another folder may differ.
     workload.read_declaration.cache_clear()
     with contextlib.chdir(folder):
         if skips_trial:
-            own_plan = planning.build_plan(config.read_config({}), capacity.read_host_facts())
+            plan_here = planning.build_plan(config.read_config({}), capacity.read_host_facts())
         else:
-            own_plan = kvm_trial.build_plan_after_trial({})
-    return own_plan if _has_comparison(own_plan, restored) else None
+            plan_here = kvm_trial.build_plan_after_trial({})
+    _add_unavailable_to_omitted(plan_here, restored)
+    return plan_here if _can_compare(plan_here) else None
 
 
-def _has_comparison(own_plan: Plan, restored: Restored) -> bool:
-    """Return whether native and another environment are available here.
+def _check_same_experiment(folder: str, existing: Fields, settings_here: Fields) -> None:
+    """Raise UserError unless a folder's configuration measures the same experiment as a new one.
 
-    Also adds to ``omitted`` of `restored` the reason for each environment that is not available.
+    folder: the folder, for the message.
+    existing: the content of the folder's config.yaml.
+    settings_here: the content of the new config.yaml.
+    The keys `repetitions`, which the budget and the effect change, and `leave_out`, to which
+    workloads that always failed are added later, may differ.
     """
-    entries: Fields = dict(own_plan["environments"])
-    unavailable = {key: entry for key, entry in entries.items() if not entry["available"]}
-    for name, entry in unavailable.items():
-        restored.omitted[name, ""] = f"not available here: {entry['reason']}"
-    if blocks.REFERENCE in entries and blocks.REFERENCE not in unavailable:
-        return len(entries) - len(unavailable) > 1
-    reason = entries.get(blocks.REFERENCE, {}).get("reason") or "it was not measured there"
-    restored.omitted["", ""] = f"there is no {blocks.REFERENCE} to compare with: {reason}"
-    return False
+    ignored_keys = ("repetitions", "leave_out")
+    compared_existing = {key: existing[key] for key in existing if key not in ignored_keys}
+    compared_here = {key: settings_here[key] for key in settings_here if key not in ignored_keys}
+    if compared_existing != compared_here:
+        raise UserError(
+            f"{folder}: holds another experiment. Choose another --name, or add --fresh to begin "
+            "it again."
+        )
+
+
+def _add_unavailable_to_omitted(plan_here: Plan, restored: Restored) -> None:
+    """Add a reason to ``omitted`` of `restored` for each environment that is not available here.
+
+    If native is not available, or not in the plan, the entry ("", "") says that nothing can be
+    compared.
+    """
+    for name, environment in plan_here["environments"].items():
+        if not environment["available"]:
+            restored.omitted[name, ""] = f"not available here: {environment['reason']}"
+    native = plan_here["environments"].get(blocks.REFERENCE)
+    if native is None or not native["available"]:
+        reason = native["reason"] if native else "it was not measured there"
+        restored.omitted["", ""] = f"there is no {blocks.REFERENCE} to compare with: {reason}"
+
+
+def _can_compare(plan_here: Plan) -> bool:
+    """Return whether native and another environment of a plan are available here."""
+    available = blocks.list_available_environments(plan_here)
+    return blocks.REFERENCE in available and len(available) > 1
 
 
 def _check_trust(restored: Restored, is_trusted: bool) -> None:
     """Raise UserError if an archive names commands of its own that the user has not allowed.
 
-    is_trusted: whether the user has allowed them.
-    The message lists the commands.  The check must come before anything is measured.
+    restored: the experiment; its ``foreign`` lists the commands, which the message shows.
+    is_trusted: whether the user has allowed them, or none of them will run.
+    The check must come before anything is measured, since they run with all rights of a cell.
     """
     if restored.foreign and not is_trusted:
         raise UserError(
             "the archive names commands, programs or options of its own, which would run here "
-            "with all rights of a measurement; look at them, and add --trust to run them:",
+            "with all rights of a measurement. Look at them, and add --trust to run them:",
             *restored.foreign,
         )
 
 
 def _print_and_list_differences(
-    results: str, original: Plan, own_plan: Plan | None
+    results: str, original: Plan, plan_here: Plan | None
 ) -> list[Fields]:
     """Print and return the differences between the original's machine and this one.
 
     results: the original's folder of results.
     original: the original's plan.
-    own_plan: the plan on this machine; None if nothing is measured.
-    Returns ``[{item, there, here}, …]`` for the page (analysis/reproduce.R).  Printed texts are cut
-    to 100 characters; returned ones are not.
+    plan_here: the plan on this machine; None if nothing is measured.
+    Returns ``[{item, there, here}, …]``, which analysis/reproduce.R shows on the page.  Printed
+    facts are cut to 100 characters, so that a line fits a terminal; returned ones are not.
     """
-    there, here = settings.describe_plan(original), {}
-    # The first record with facts of Docker has all facts; without one the last record counts.
-    for record in measuring.read_records(results):
-        there["machine"] = record["observed"]["host"]["static"]
-        there["Strata"] = {"revision": record["source"]["revision"]}
-        if facts := record["system"].get("docker"):
-            there["Docker"] = facts
-            break
-    if own_plan is not None:
-        here = settings.describe_plan(own_plan)
-        if any("docker" in layers for layers in here["environment"].values()):
-            here["Docker"] = docker_daemon.select_daemon_facts(docker_daemon.read_daemon_info())
-    here["machine"] = observe.observe_host(capacity.list_usable_cpus())
-    here["Strata"] = {"revision": plan.read_source_revision(paths.PROJECT)["revision"]}
-    # The control group is a fact of the process that measured, and not of the machine.
-    here["machine"].pop("cgroup", None)
-    differences = settings.list_differing_facts(there, here)
+    original_facts = settings.describe_plan(original) | _read_recorded_facts(results)
+    facts_here = _observe_facts_here(plan_here)
+    differences = settings.list_differing_facts(original_facts, facts_here)
     if differences:
         progress.print_line("what differs, there → here:")
     else:
@@ -313,81 +334,141 @@ def _print_and_list_differences(
     return differences
 
 
+def _read_recorded_facts(results: str) -> Fields:
+    """Return ``{machine, Strata, Docker}`` by the records in the original's folder of results.
+
+    The facts are those of the first record with facts of Docker.  If there is none, the last record
+    counts, and the key `Docker` is missing.  Without records the result is empty.
+    """
+    facts: Fields = {}
+    for record in measuring.read_records(results):
+        facts["machine"] = record["observed"]["host"]["static"]
+        facts["Strata"] = {"revision": record["source"]["revision"]}
+        if docker_facts := record["system"].get("docker"):
+            facts["Docker"] = docker_facts
+            break
+    return facts
+
+
+def _observe_facts_here(plan_here: Plan | None) -> Fields:
+    """Return the facts of this machine, with the keys of the original's facts.
+
+    plan_here: the plan on this machine; None if nothing is measured, which leaves only the keys
+    `machine` and `Strata`.
+    The key `Docker` is missing unless an environment of the plan has Docker.
+    """
+    facts: Fields = {}
+    if plan_here is not None:
+        facts = settings.describe_plan(plan_here)
+        if any("docker" in layers for layers in facts["environment"].values()):
+            facts["Docker"] = docker_daemon.select_daemon_facts(docker_daemon.read_daemon_info())
+    facts["machine"] = observe.observe_host(capacity.list_usable_cpus())
+    # The control group is a fact of this process, and not of the machine.
+    facts["machine"].pop("cgroup", None)
+    facts["Strata"] = {"revision": plan.read_source_revision(paths.PROJECT)["revision"]}
+    return facts
+
+
 def _measure_experiment(folder: str, budget: str) -> None:
     """Measure the experiment in a folder until it is precise enough, or a signal comes.
 
-    After a signal, the results so far are the answer.  If cells failed, a second try leaves out
-    each workload in the environments where it always failed.
-    budget: the time for measuring as a text, which the progress line shows.
+    folder: the folder of the reproduction, with its config.yaml.
+    budget: the time for measuring, such as ``10min``, which the progress line shows.
     Raises MachineError if nothing was measured, or Snakemake failed although no cell did, and
     Interrupted if a signal came before anything was measured.
+    After a signal, the results so far are the answer.  If cells failed, a second call of Snakemake
+    leaves out each workload in the environments where it always failed.
     """
-
-    def describe_round(number: int) -> str:
-        """Return a phrase with the number of a round, and the time that was spent until then."""
-        decision = read_json(os.path.join(folder, get_result_path("precision", round=number))) or {}
-        spent = progress.format_duration(decision.get("spent_seconds", 0))
-        return f"round {number} ({spent} of {budget})"
-
-    def measure_missing_cells() -> bool:
-        """Measure the missing cells, and return whether all were measured."""
-        targets = [get_result_path("comparisons")]
-        return measuring.run_snakemake(
-            folder, targets, "--keep-going", line=line, describe_round=describe_round
-        )
-
-    line = measuring.ProgressLine()
+    progress_line = measuring.ProgressLine()
     try:
         started = time.time()
-        is_measured = measure_missing_cells()
-        if not is_measured and _leave_out_failing_workloads(folder):
+        is_complete = _measure_missing_cells(folder, budget, progress_line)
+        if not is_complete and _leave_out_failing_workloads(folder):
             started = time.time()
-            is_measured = measure_missing_cells()
+            is_complete = _measure_missing_cells(folder, budget, progress_line)
         # Cells that failed now are part of the answer; any other failure is not.
-        if not is_measured and not measuring.list_pairs_of_cells(folder, "failed", started):
-            line.clear()
+        if not is_complete and not measuring.list_pairs_of_cells(folder, "failed", started):
+            progress_line.clear()
             log = os.path.join(folder, measuring.LOG)
             lines = measuring.read_last_log_lines(folder)
             raise MachineError(f"{log}: the measurement did not end well:", *lines)
     except Interrupted:
-        line.clear()
+        progress_line.clear()
         if not measuring.list_pairs_of_cells(folder, "raw"):
             progress.print_message("strata: ended before an answer; the same command goes on")
             raise
         progress.print_message("strata: ended early; this is the answer so far:")
-    line.clear()
+    progress_line.clear()
     if not measuring.list_pairs_of_cells(folder, "raw"):
         raise MachineError(f"nothing was measured: {os.path.join(folder, measuring.LOG)} says why")
+
+
+def _measure_missing_cells(folder: str, budget: str, progress_line: measuring.ProgressLine) -> bool:
+    """Measure the missing cells of a reproduction with Snakemake, and return whether none is left.
+
+    folder: the folder of the reproduction.
+    budget: the time for measuring, such as ``10min``.
+    progress_line: shows each round with the time spent and the budget.
+    Raises Interrupted after a signal.
+    """
+    return measuring.run_snakemake(
+        folder,
+        [get_result_path("comparisons")],
+        # Other cells are measured although one failed.
+        "--keep-going",
+        line=progress_line,
+        describe_round=lambda number: _describe_round(folder, number, budget),
+    )
+
+
+def _describe_round(folder: str, number: int, budget: str) -> str:
+    """Return a phrase on a round and the time spent until then, such as ``round 2 (45 s of 10min)``.
+
+    folder: the folder of the reproduction.
+    number: the number of the round, after which strata/results/decide.py wrote its decision.
+    budget: the time for measuring, such as ``10min``.
+    Without the file of the decision the time is shown as 0 s.
+    """
+    decision = read_json(os.path.join(folder, get_result_path("precision", round=number))) or {}
+    duration = progress.format_duration(decision.get("spent_seconds", 0))
+    return f"round {number} ({duration} of {budget})"
+
+
+def _list_failing_pairs(folder: str) -> list[tuple[str, str]]:
+    """Return (environment, workload) of which cells failed and none was measured, sorted.
+
+    folder: the folder of the reproduction.
+    """
+    failed_pairs = measuring.list_pairs_of_cells(folder, "failed")
+    measured_pairs = measuring.list_pairs_of_cells(folder, "raw")
+    return sorted(failed_pairs - measured_pairs)
 
 
 def _leave_out_failing_workloads(folder: str) -> bool:
     """Leave out each workload, by config.yaml, in the environments where it always failed.
 
+    folder: the folder of the reproduction, whose config.yaml is changed.
     Returns whether some are left out; otherwise the file stays as it is.
     """
-    failing = measuring.list_pairs_of_cells(folder, "failed") - measuring.list_pairs_of_cells(
-        folder, "raw"
-    )
-    path = os.path.join(folder, config.FILE)
-    settings_here = yaml_files.read_yaml_mapping(path)
+    failing_pairs = _list_failing_pairs(folder)
+    if not failing_pairs:
+        return False
+    settings_here = yaml_files.read_yaml_mapping(os.path.join(folder, config.FILE))
     leave_out = settings_here.setdefault("leave_out", {})
-    for environment, workload_name in sorted(failing):
+    for environment, workload_name in failing_pairs:
         leave_out.setdefault(environment, []).append(workload_name)
-    if failing:
-        prepare_experiment_folder(folder, settings_here)
-    return bool(failing)
+    prepare_experiment_folder(folder, settings_here)
+    return True
 
 
 def _add_failures_to_omitted(folder: str, restored: Restored) -> None:
     """Add a reason to ``omitted`` of `restored` for each workload and environment that failed.
 
-    Only pairs without any measured cell count.  The reasons are the errors of the records below
-    results/failed/ in `folder`.
+    folder: the folder of the reproduction.  The reasons are the errors in the records below its
+    folder results/failed/, cut to 300 characters so that they fit a table.
+    A pair of which any cell was measured is left out.
     """
-    failing = measuring.list_pairs_of_cells(folder, "failed") - measuring.list_pairs_of_cells(
-        folder, "raw"
-    )
-    for environment, workload_name in sorted(failing):
+    for environment, workload_name in _list_failing_pairs(folder):
         pattern = os.path.join(
             glob.escape(folder), f"results/failed/{environment}/{workload_name}/*.json"
         )
@@ -401,12 +482,13 @@ def _add_failures_to_omitted(folder: str, restored: Restored) -> None:
 def _compute_and_describe_tables(folder: str, restored: Restored) -> Fields:
     """Write the tables of a reproduction, and return ``{replication, logs, omitted}`` for R.
 
+    folder: the folder of the reproduction.
+    restored: the experiment; the failures of this reproduction are added to its ``omitted``.
+    `replication` is the absolute path of the folder of results, and `logs` the SHA-256 over all
+    logs and records, in hexadecimal; both are "" if nothing was measured.  `omitted` is
+    ``[{environment, workload, reason}, …]``; environment or workload is "" if the reason holds for
+    all.
     analysis/reproduce.R reads these keys.
-    replication: the absolute path of the folder of results; "" if nothing was measured.
-    logs: the SHA-256 over all logs and records; "" if nothing was measured.
-    omitted: ``[{environment, workload, reason}, …]``; environment or workload is "" if the reason
-    holds for all.
-    Adds the failures of this reproduction to `restored` first.
     """
     _add_failures_to_omitted(folder, restored)
     omitted = [
@@ -422,21 +504,22 @@ def _compute_and_describe_tables(folder: str, restored: Restored) -> Fields:
 
 
 def _judge_replication(folder: str, request: Fields) -> Fields:
-    """Return the answer of analysis/reproduce.R, with the keys of the request that it rests on.
+    """Write page, card and tables of a reproduction by analysis/reproduce.R, and return the answer.
 
-    folder: the folder of the reproduction, into which R writes page, card and tables; if R fails,
-    the earlier ones stay.
+    folder: the folder of the reproduction, into which R writes; if R fails, the earlier files stay.
     request: the content of REQUEST.json, which the head of analysis/reproduce.R describes.
-    ``--json`` prints the answer, whose keys docs/files.md lists.
+    Returns the content of outcome.json, which R writes, and the keys of the request on which it
+    depends.  ``--json`` prints this object; docs/files.md lists its keys.
     """
     with (
-        programs.create_temporary_folder("reproduce") as work,
-        output.write_whole_folder(folder) as target,
+        programs.create_temporary_folder("reproduce") as temporary_folder,
+        output.write_whole_folder(folder) as output_folder,
     ):
-        question = os.path.join(work, "request.json")
-        write_json(question, request)
-        programs.run_r(os.path.join(paths.PROJECT, "analysis/reproduce.R"), question, target)
-        answer: Fields = read_json(os.path.join(target, "outcome.json"))
+        request_path = os.path.join(temporary_folder, "request.json")
+        write_json(request_path, request)
+        script = os.path.join(paths.PROJECT, "analysis/reproduce.R")
+        programs.run_r(script, request_path, output_folder)
+        answer: Fields = read_json(os.path.join(output_folder, "outcome.json"))
     request_keys = ("name", "sha256", "command", "logs", "effect", "omitted", "differences")
     return {**{key: request[key] for key in request_keys}, **answer}
 
@@ -444,12 +527,15 @@ def _judge_replication(folder: str, request: Fields) -> Fields:
 def _print_answer(answer: Fields, folder: str) -> None:
     """Print the table of an answer, its claims, its outcome, and the paths of page and card.
 
-    answer: as :func:`_judge_replication` returns it, with the rows of analysis/reproduce.R.
+    answer: the answer, as :func:`_judge_replication` returns it.  analysis/reproduce.R writes its
+    keys `rows`, `claims` and `text`.
+    folder: the folder of the reproduction.
     """
     table = [("ratio to native", "there", "here", "")]
     for row in answer["rows"]:
         series = f"{row['label']} · {row['series']}"
         table.append((series, row["shown_there"], row["shown_here"], row["text"]))
+    # Without a row the heading is not printed either.
     if answer["rows"]:
         progress.print_table(table)
     for claim in answer["claims"]:

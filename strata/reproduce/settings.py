@@ -1,4 +1,4 @@
-"""The configuration that measures the experiment of a plan on this machine."""
+"""Build the configuration that measures the experiment of another machine's plan here."""
 
 import os
 from collections.abc import Iterator
@@ -16,9 +16,10 @@ from strata.vm import acceleration
 
 # Keys that a plan and config.yaml have in the same form.
 _SAME_KEYS = ("title", "question", "about", "scale", "seed", "order", "ways")
-# Keys of the image that depend on the site, or follow from the workloads.
+# Keys of the image in a plan that are not copied: the mirror is chosen at each site, and the
+# workloads follow from the configuration.
 _SITE_KEYS = ("mirror", "workloads")
-# Options of layers that name a program, or are passed on to one: they run others' code here.
+# Options of layers that name a program, or are passed on to one.  They run code of others here.
 _PROGRAM_OPTIONS = ("options", "program", "dockerd", "image")
 
 
@@ -45,57 +46,94 @@ def build_configuration(
 ) -> Restored:
     """Return a configuration that measures the experiment of another machine's plan here.
 
-    original: the plan, which was checked.
+    original: the plan of the other machine, which was checked.
     base: the content of config.yaml here; only `client`, `image.mirror` and `interference` are
     taken from it.
-    repetitions: how many blocks are measured, in the form of config.yaml.
+    repetitions: the value of `repetitions` in config.yaml.
     machine: the facts of :func:`strata.host.capacity.read_host_facts`.
+    Raises UserError if the load came from a second machine, and config.yaml names none.
     Parameters that followed from the plan's machine are computed again for this machine.
     The working directory must be the project, whose workloads are read.
-    Raises UserError if the load came from a second machine, and config.yaml names none.
     """
     restored = Restored({key: value for key, value in original.items() if key in _SAME_KEYS})
     environments = _restore_environments(original, restored)
     workloads = _restore_workloads(original, machine, restored)
-    settings_of_image = original["image"]["settings"]
-    image = {key: value for key, value in settings_of_image.items() if key not in _SITE_KEYS}
+    image = _restore_image(original, base, restored)
+    settings = restored.settings
+    settings["repetitions"] = repetitions
+    if image:
+        settings["image"] = image
+    settings["environments"] = environments
+    settings["workloads"] = workloads | _list_other_workloads_in_image(original, workloads)
+    settings["only"] = {"environments": [*environments], "workloads": [*workloads]}
+    if leave_out := _restore_leave_out(original, environments, workloads):
+        settings["leave_out"] = leave_out
+    # Each layer is a mapping with one key, the layer's name.
+    layers = [layer for environment in environments.values() for layer in environment["layers"]]
+    if any("vm" in layer for layer in layers):
+        settings["vm"] = original["vm"]
+    settings["client"] = _restore_client(original, base)
+    settings["emulation"] = False
+    if "interference" in base:
+        settings["interference"] = base["interference"]
+    return restored
+
+
+def _restore_image(original: Plan, base: Fields, restored: Restored) -> Fields:
+    """Return the value of `image` in a configuration for the image of a plan; it may be empty.
+
+    original: the plan of the other machine.
+    base: the content of config.yaml here, whose mirror is used.
+    restored: the experiment; its ``foreign`` gets the plan's Docker image, if it names one.
+    """
+    planned_image = original["image"]["settings"]
+    image = {key: value for key, value in planned_image.items() if key not in _SITE_KEYS}
     if "mirror" in base.get("image", {}):
         image["mirror"] = base["image"]["mirror"]
     if "docker" in image:
         restored.foreign.append(f"image.docker: {image['docker']}")
-    # The image holds the programs of all workloads of a configuration.  So the configuration names
-    # workloads of the plan's image that are not measured, too.
-    unmeasured_names = set(workload.list_workloads()) - set(workloads)
-    names_in_image = settings_of_image.get("workloads", [])
-    unmeasured: Fields = {name: {} for name in names_in_image if name in unmeasured_names}
+    return image
+
+
+def _list_other_workloads_in_image(original: Plan, workloads: Fields) -> Fields:
+    """Return ``{workload: {}}`` of the workloads in a plan's image that are not measured here.
+
+    original: the plan of the other machine.
+    workloads: the workloads that are measured here; only their names are used.
+    Workloads that this version of Strata does not have are left out.
+    The image holds the programs of all workloads that a configuration names.  So these names make
+    the image the same as the plan's.
+    """
+    names_in_image = original["image"]["settings"].get("workloads", [])
+    names_here = set(workload.list_workloads())
+    return {name: {} for name in names_in_image if name in names_here and name not in workloads}
+
+
+def _restore_leave_out(
+    original: Plan, environments: Fields, workloads: Fields
+) -> dict[str, list[str]]:
+    """Return the value of `leave_out` for the environments and workloads that are measured here.
+
+    original: the plan of the other machine.
+    environments: the environments that are measured here; only their names are used.
+    workloads: the workloads that are measured here; only their names are used.
+    Returns ``{environment: [workload, …]}`` without empty lists.
+    """
     leave_out: dict[str, list[str]] = {}
     for environment in environments:
-        left_out = original.get("leave_out", {}).get(environment, [])
-        if names := [name for name in left_out if name in workloads]:
+        planned_names = original.get("leave_out", {}).get(environment, [])
+        if names := [name for name in planned_names if name in workloads]:
             leave_out[environment] = names
-    # Each layer is a mapping with one key, the layer's name.
-    layers = [layer for environment in environments.values() for layer in environment["layers"]]
-    uses_vm = any("vm" in layer for layer in layers)
-    restored.settings |= {
-        "repetitions": repetitions,
-        **({"image": image} if image else {}),
-        "environments": environments,
-        "workloads": {**workloads, **unmeasured},
-        "only": {"environments": [*environments], "workloads": [*workloads]},
-        **({"leave_out": leave_out} if leave_out else {}),
-        **({"vm": original["vm"]} if uses_vm else {}),
-        "client": _restore_client(original, base),
-        "emulation": False,
-        **({"interference": base["interference"]} if "interference" in base else {}),
-    }
-    return restored
+    return leave_out
 
 
 def _restore_environments(original: Plan, restored: Restored) -> Fields:
     """Return the environments of a plan that were measured in blocks, as in config.yaml.
 
-    Adds environments with unknown layers to ``omitted`` of `restored`, and options of
-    _PROGRAM_OPTIONS to its ``foreign``.
+    original: the plan of the other machine.
+    restored: the experiment.  Its ``omitted`` gets environments with a layer that this version of
+    Strata does not have, and its ``foreign`` gets the layers' options of _PROGRAM_OPTIONS.
+    Returns ``{name: {label, layers}}``, where a layer is ``{name: options}``.
     """
     environments: Fields = {}
     for name, planned in original["environments"].items():
@@ -109,14 +147,15 @@ def _restore_environments(original: Plan, restored: Restored) -> Fields:
             continue
         layers = []
         for layer in planned["layers"]:
-            ((layer_name, resolved),) = layer.items()
-            options = registry.load_layer_class(layer_name).restore_options(resolved)
+            # A layer has one key, its name.
+            [layer_name] = layer
+            layer_class = registry.load_layer_class(layer_name)
+            options = layer_class.restore_options(layer[layer_name])
             layers.append({layer_name: options})
-            restored.foreign += [
-                f"environments.{name}.{layer_name}.{key}: {options[key]}"
-                for key in _PROGRAM_OPTIONS
-                if key in options
-            ]
+            for key in _PROGRAM_OPTIONS:
+                if key in options:
+                    setting = f"environments.{name}.{layer_name}.{key}"
+                    restored.foreign.append(f"{setting}: {options[key]}")
         environments[name] = {"label": _restore_label(planned), "layers": layers}
     return environments
 
@@ -138,116 +177,128 @@ def _restore_label(environment: Any) -> str:
 def _restore_client(original: Plan, base: Fields) -> str | Fields:
     """Return the value of `client` in config.yaml for the client of a plan.
 
+    original: the plan of the other machine.
     base: the content of config.yaml here.  If the plan's client was a second machine, the second
     machine of `base` takes its place.
     Returns "namespace", or a mapping with `rate`, or with `ssh` and its options.
     Raises UserError if the plan's client was a second machine, and `base` names none.
     """
-    planned = original["client"]
-    rate = {"rate": planned["rate"]} if planned["rate"] else {}
-    if planned["kind"] == "namespace":
-        return rate or "namespace"
-    configured = base.get("client")
-    if not isinstance(configured, dict) or "ssh" not in configured:
+    planned_client = original["client"]
+    rate_option = {"rate": planned_client["rate"]} if planned_client["rate"] else {}
+    if planned_client["kind"] == "namespace":
+        return rate_option if rate_option else "namespace"
+    client_here = base.get("client")
+    if not isinstance(client_here, dict) or "ssh" not in client_here:
         raise UserError(
-            "the load came from a second machine: name one in config.yaml, as in "
-            "`client: {ssh: user@host}` (docs/client.md)"
+            "the load came from a second machine. Name one in config.yaml, as in "
+            "`client: {ssh: user@host}` (docs/client.md)."
         )
-    connection = {key: configured[key] for key in ("ssh", "ssh_config") if key in configured}
-    return {**connection, **rate}
+    connection = {key: client_here[key] for key in ("ssh", "ssh_config") if key in client_here}
+    return {**connection, **rate_option}
 
 
 def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -> Fields:
-    """Return ``{workload: {parameter: value}}`` with the parameters that a configuration set.
+    """Return ``{workload: {parameter: value}}`` with the parameters that the other machine set.
 
+    original: the plan of the other machine.
     machine: the facts of this machine.
-    A workload that does not fit this version or machine, or one of whose parameters does not, is
-    left out and added to ``omitted`` of `restored`.  Parameters that are free texts are added to
-    its ``foreign``, and names of files to its ``files``.
+    restored: the experiment.  Its ``omitted`` gets each workload that is left out, its ``foreign``
+    the parameters that are free strings, and its ``files`` the names of files.
+    A workload is left out if this version of Strata does not have it, or if one of its parameters
+    does not fit this version or this machine.
     """
     workloads: Fields = {}
-    known_names = set(workload.list_workloads())
+    names_here = set(workload.list_workloads())
     for name, planned in original["workloads"].items():
-        if name not in known_names:
+        if name not in names_here:
             restored.omitted["", name] = f"this version of Strata has no workload {name}"
             continue
-        declared = workload.read_declaration(name)["parameters"]
+        parameters = workload.read_declaration(name)["parameters"]
         try:
-            overrides = _find_overrides(name, original, declared)
+            overrides = _find_overrides(name, original, parameters)
             # A check of a file would fail, since files are not copied yet.
-            checked = {
-                key: value for key, value in overrides.items() if "file" not in declared[key]
+            values_without_files = {
+                key: value for key, value in overrides.items() if "file" not in parameters[key]
             }
-            if mistakes := [*workload.list_override_mistakes(name, checked)]:
-                # One reason is enough.
-                raise UserError(": ".join(mistakes[0]))
+            if mistakes := [*workload.list_override_mistakes(name, values_without_files)]:
+                # One reason is enough.  A mistake is (key, sentence).
+                key, sentence = mistakes[0]
+                raise UserError(f"{key}: {sentence}")
             workload.resolve_parameters(name, overrides, original["scale"], machine)
         except UserError as error:
             # The message should not name config.yaml, since the reader has none with this key.
             restored.omitted["", name] = str(error).removeprefix(f"{config.FILE}: ")
             continue
         workloads[name] = overrides
-        restored.foreign += _list_free_texts(name, overrides, declared)
+        restored.foreign += _list_free_strings(name, overrides, parameters)
         restored.files |= {overrides[key] for key in planned["cell"]["files"] if overrides.get(key)}
     return workloads
 
 
-def _find_overrides(name: str, original: Plan, declared: Fields) -> Fields:
-    """Return ``{parameter: value}`` for the parameters that a workload's configuration set.
+def _find_overrides(name: str, original: Plan, parameters: Fields) -> Fields:
+    """Return ``{parameter: value}`` for the parameters that the other machine's configuration set.
 
-    All other parameters have the value that the workload's declaration and rules give on the plan's
-    machine.
     name: the name of the workload.
-    declared: the parameters in the workload's declaration, in this version of Strata.
+    original: the plan of the other machine.
+    parameters: the parameters in the workload's declaration, in this version of Strata.
     Raises UserError for a parameter that the workload no longer has.
+    The plan holds only values, and not their sources.  So a parameter counts as set if its value is
+    not that of the declaration or of the declaration's rules on the plan's machine.
     """
     values: Fields = dict(original["workloads"][name]["parameters"])
-    if unknown := [key for key in values if key not in declared]:
-        raise UserError(f"{name} has no parameter {unknown[0]} in this version of Strata")
+    for key in values:
+        if key not in parameters:
+            raise UserError(f"{name} has no parameter {key} in this version of Strata")
     scale = original["scale"]
     overrides: Fields = {}
     for key, value in values.items():
-        parameter = declared[key]
+        parameter = parameters[key]
         default = parameter["value"] if "value" in parameter else parameter[scale]
         # A mapping is a rule that derives the parameter from the machine.
         is_rule = any(isinstance(item, dict) for item in convert_to_list(default))
         if not is_rule and value != default:
             overrides[key] = value
-    # Rules may depend on the other values.
-    derived, _ = workload.resolve_parameters(name, overrides, scale, original["machine"])
-    differing = {key: value for key, value in values.items() if value != derived[key]}
-    return overrides | differing
+    # Rules may depend on the parameters without rules, which must therefore be known first.
+    derived_values, _ = workload.resolve_parameters(name, overrides, scale, original["machine"])
+    for key, value in values.items():
+        if value != derived_values[key]:
+            overrides[key] = value
+    return overrides
 
 
-def _list_free_texts(name: str, overrides: Fields, declared: Fields) -> Iterator[str]:
-    """Yield ``KEY: value`` for the parameters that are free texts, such as a command line.
+def _list_free_strings(name: str, overrides: Fields, parameters: Fields) -> Iterator[str]:
+    """Yield ``KEY: value`` for the parameters that are free strings, such as a command line.
 
-    overrides: the values that are set, by parameter.
-    declared: the parameters in the workload's declaration.
-    A text is not free if its schema lists the values, or has a pattern for the whole text.
+    name: the name of the workload.
+    overrides: ``{parameter: value}`` of the parameters that are set.
+    parameters: the parameters in the workload's declaration.
+    A string is not free if its schema lists the values, or has a pattern that ends with "$".
+    An example is "workloads.command.command: ./bench 100".
     """
     for key, value in overrides.items():
+        schema = parameters[key]["schema"]
+        item_schema = schema.get("items", schema)
         # A pattern that does not end with "$" lets any text follow.
-        schema = declared[key]["schema"]
-        accepted = schema.get("items", schema)
-        is_free = "enum" not in accepted and not accepted.get("pattern", "").endswith("$")
-        if is_free and any(isinstance(item, str) for item in convert_to_list(value)):
+        is_limited = "enum" in item_schema or item_schema.get("pattern", "").endswith("$")
+        has_string = any(isinstance(item, str) for item in convert_to_list(value))
+        if has_string and not is_limited:
             yield f"workloads.{name}.{key}: {value}"
 
 
 def find_parameter_files(restored: Restored, results: str) -> dict[str, str]:
-    """Return ``{name: path}`` of the files that parameters name, in the project of the results.
+    """Find the files that parameters name, and remove workloads whose files are missing.
 
-    results: the folder of results; an archive holds the files in its source.
-    A workload whose file is missing or outside the project is removed from the settings of
-    `restored`, and its ``omitted`` gets the reason.
+    restored: the experiment.  If a file is missing or outside the project, the workloads that name
+    it are removed from ``settings``, and ``omitted`` gets the reason.
+    results: the folder of results.  Its project, or the folder ``source`` of an archive, holds the
+    files.
+    Returns ``{name: path}`` of the files that exist.
     """
     project_folder = os.path.dirname(os.path.abspath(results))
     paths_by_name: dict[str, str] = {}
     for name in sorted(restored.files):
-        is_inside = not os.path.isabs(name) and ".." not in name.split("/")
-        candidates = [os.path.join(project_folder, folder, name) for folder in ("source", "")]
-        if is_inside and (path := next(filter(os.path.isfile, candidates), None)):
+        path = _find_project_file(project_folder, name)
+        if path is not None:
             paths_by_name[name] = path
             continue
         # A copy of the items, since workloads are removed.
@@ -259,53 +310,77 @@ def find_parameter_files(restored: Restored, results: str) -> dict[str, str]:
     return paths_by_name
 
 
+def _find_project_file(project_folder: str, name: str) -> str | None:
+    """Return the path of a file in a project or in an archive's source; None if there is none.
+
+    project_folder: the folder of the project, or of the unpacked archive.
+    name: the path of the file as a parameter has it.  An absolute path, or one with ``..``, may
+    lead out of the project, and gives None.
+    """
+    if os.path.isabs(name) or ".." in name.split("/"):
+        return None
+    for folder in (os.path.join(project_folder, "source"), project_folder):
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            return path
+    return None
+
+
 def list_differing_facts(original_facts: Fields, facts_here: Fields) -> list[Fields]:
     """Return ``[{item, there, here}, …]`` of the facts that differ between two machines.
 
-    original_facts, facts_here: nested mappings of the original's machine and of this one.  A fact
-    that is missing on one side is not a difference.
-    `item` are the keys that lead to the fact, with spaces between; `there` and `here` are the facts
-    as texts.  analysis/reproduce.R reads the rows, which are in the order of `original_facts`.
+    original_facts: the facts of the original's machine, as nested mappings.
+    facts_here: the facts of this machine, as nested mappings.
+    Returns the rows in the order of `original_facts`.  `item` has the keys that lead to the fact,
+    space-separated, such as "machine cpu_model"; `there` and `here` are the facts as strings.
+    A fact that is missing on one side is not a difference.
+    analysis/reproduce.R reads the rows.
     """
-    original_texts, texts_here = _flatten_mapping(original_facts), _flatten_mapping(facts_here)
+    original_strings = _flatten_mapping(original_facts)
+    strings_here = _flatten_mapping(facts_here)
     return [
-        {"item": item, "there": text, "here": texts_here[item]}
-        for item, text in original_texts.items()
-        if texts_here.get(item, text) != text
+        {"item": item, "there": original, "here": strings_here[item]}
+        for item, original in original_strings.items()
+        if item in strings_here and strings_here[item] != original
     ]
 
 
 def _flatten_mapping(value: Any) -> dict[str, str]:
-    """Return a nested mapping as ``{keys: text}``, with one entry for each value in it.
+    """Return ``{keys: string}`` with one entry for each value in a nested mapping.
 
-    The keys that lead to a value are joined by spaces.  Lists become texts.  For a value that is
-    not a mapping, the result has the single key "".
+    value: the mapping, or a value in it; lists count as values.
+    The keys that lead to a value are joined by spaces: ``{"a": {"b": [1, 2]}}`` becomes ``{"a b":
+    "[1, 2]"}``.  White space in a string becomes single spaces.  A value that is not a mapping
+    gives the single key "".
     """
     if not isinstance(value, dict):
         return {"": " ".join(str(value).split())}
-    texts: dict[str, str] = {}
-    for key, inner in value.items():
-        for item, text in _flatten_mapping(inner).items():
-            texts[f"{key} {item}".strip()] = text
-    return texts
+    strings: dict[str, str] = {}
+    for key, inner_value in value.items():
+        for inner_keys, string in _flatten_mapping(inner_value).items():
+            # Of a value that is not a mapping, the inner keys are empty.
+            strings[f"{key} {inner_keys}".strip()] = string
+    return strings
 
 
-def describe_plan(original: Plan) -> Fields:
+def describe_plan(experiment: Plan) -> Fields:
     """Return the facts of a plan that may differ on another machine, as nested mappings.
 
-    The keys are `image`, `sizes` (the parameters of each workload) and `environment` (the layers of
-    each).  Users see them: the items of :func:`list_differing_facts` begin with these keys.
+    experiment: the plan, of the original's machine or of this one.
+    Returns ``{image, sizes, environment}``: distribution and release of the image, the parameters
+    of each workload, and the options of each layer of each environment.
+    Users see the keys: the items of :func:`list_differing_facts` begin with them.
     """
     return {
-        "image": {key: original["image"][key] for key in ("distribution", "release")},
-        "sizes": {name: entry["parameters"] for name, entry in original["workloads"].items()},
+        "image": {key: experiment["image"][key] for key in ("distribution", "release")},
+        "sizes": {name: entry["parameters"] for name, entry in experiment["workloads"].items()},
         "environment": {
             name: {
                 layer_name: resolved
                 for layer in entry["layers"]
                 for layer_name, resolved in layer.items()
             }
-            for name, entry in original["environments"].items()
+            for name, entry in experiment["environments"].items()
         },
     }
 

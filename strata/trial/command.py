@@ -1,4 +1,4 @@
-"""The command ``strata try``."""
+"""The command ``strata try``: measure a command line in several environments, and compare."""
 
 import contextlib
 import glob
@@ -25,7 +25,7 @@ from strata.util.errors import UserError
 from strata.util.files import prepare_outputs, read_json, read_text, remove_tree, write_output
 from strata.util.signals import Interrupted
 
-# Exit statuses; users' scripts rely on them (docs/how-to/try.md).
+# Exit statuses, on which users' scripts rely (docs/how-to/try.md).
 ANSWERED, FAILED = 0, 1
 # The tables that the answer is made of.
 TABLES = tuple(map(get_result_path, ("summary", "comparisons", "verdicts", "runs")))
@@ -43,26 +43,29 @@ def main(
     """Run ``strata try``: measure a command in environments, print the answer, return the status.
 
     argv: the program and the arguments of the command that is tried.
-    json_file, csv_file, html_file: the paths of files to write; None for no such file.
+    json_file: the path of a JSON file to write, ``-`` for standard output; None for no file.
+    csv_file: the path of a CSV file to write, ``-`` for standard output; None for no file.
+    html_file: the path of a page to write, ``-`` for standard output; None for no file.
     name: the experiment's name; None for a name derived from the command.
     fresh: whether the experiment's earlier results are removed first.
-    options: the arguments of :func:`strata.trial.request.read_request`, by the names that
-    strata/options.py gives to the command's options.
+    options: the other arguments of :func:`strata.trial.request.read_request`.
+    Returns ANSWERED if every available environment has an answer, and FAILED if the command fails
+    in one.
+    Raises UserError if the command fails in all environments, or cannot be compared.  Raises
+    Interrupted, after printing the answer so far, if a signal left an environment without one.
     All results are kept in the experiment's folder, where the same command continues.
-    The status is ANSWERED if every available environment has an answer, and FAILED if the command
-    fails in one.
-    Raises UserError if the command fails in all environments, or cannot be compared, and
-    Interrupted, after the answer so far, if a signal left an environment without one.
+    The parameters must have the names that ``add_try_options`` of strata/options.py gives to the
+    options.
     """
     with prepare_outputs({"--json": json_file, "--csv": csv_file, "--html": html_file}):
         request = requests.read_request(argv, **options)
-        rows, facts, ending = _try_command(request, name, fresh)
+        rows, facts, status_or_signal = _try_command(request, name, fresh)
     answer.write_answer(rows, facts, json_file, csv_file)
     if html_file:
         _write_page(facts["experiment"], html_file)
-    if isinstance(ending, Interrupted):
-        raise ending
-    return ending
+    if isinstance(status_or_signal, Interrupted):
+        raise status_or_signal
+    return status_or_signal
 
 
 def _try_command(
@@ -70,56 +73,82 @@ def _try_command(
 ) -> tuple[list[Fields], Fields, int | Interrupted]:
     """Measure a command in environments, and print the answer.
 
-    name, fresh: as for :func:`main`.
-    Returns the answer's rows, the further facts of its JSON, and the exit status; or a signal in
-    place of the status if it left an environment without an answer.
-    Raises UserError as :func:`main` does, and Interrupted if there is no answer.
+    request: the request, which was checked.
+    name: the experiment's name; None for a name derived from the command.
+    fresh: whether the experiment's earlier results are removed first.
+    Returns the answer's rows, the further facts of its JSON, and the exit status.  A signal takes
+    the place of the status if it left an environment without an answer.
+    Raises UserError if the command fails in all environments, or cannot be compared, and
+    Interrupted if a signal came before there was any answer.
     """
-    line = measuring.ProgressLine()
+    progress_line = measuring.ProgressLine()
     try:
-        folder, experiment = _prepare_experiment(request, name, fresh, line)
+        folder, experiment = _prepare_experiment(request, name, fresh, progress_line)
     except Interrupted:
-        line.clear()
+        progress_line.clear()
         progress.print_message("strata: ended before anything was measured; all is as it was")
         raise
-    interruption = _measure_experiment(folder, experiment, request, line)
-    line.clear()
+    signal = _measure_experiment(folder, experiment, request, progress_line)
+    progress_line.clear()
     # Measuring may have changed the plan: environments are left out, or found not available.
     experiment = read_json(os.path.join(folder, paths.PLAN)) or experiment
     rows = answer.collect_answer_rows(folder)
-    missing = answer.explain_missing_values(folder, experiment, rows)
-    if not rows and interruption:
+    reasons = answer.explain_missing_values(folder, experiment, rows)
+    if signal and not rows:
         progress.print_message("strata: ended before an answer; the same command goes on")
-        raise interruption
-    environments = experiment["environments"]
-    failed = {key: reason for key, reason in missing.items() if environments[key]["available"]}
-    unmeasured = [key for key, reason in failed.items() if interruption and reason == NOT_MEASURED]
-    for key in unmeasured:
-        del failed[key]
-        missing[key] = f"{NOT_MEASURED} before the end"
-    failures = []
-    if failed or not rows:
-        failures = _explain_failures(folder, request, experiment, failed)
+        raise signal
+    failures, unmeasured = _split_missing_environments(experiment, reasons, signal is not None)
+    for environment in unmeasured:
+        reasons[environment] = f"{NOT_MEASURED} before the end"
+    failure_lines = []
+    if failures or not rows:
+        failure_lines = _explain_failures(folder, request, experiment, failures)
     if not rows:
-        raise UserError(*failures)
-    _print_answer(folder, request, experiment, rows, missing, interruption is not None)
-    for text in failures:
+        raise UserError(*failure_lines)
+    _print_answer(folder, request, experiment, rows, reasons, signal is not None)
+    for text in failure_lines:
         progress.print_message(text)
     facts = {
         "command": request.argv,
         "experiment": folder,
         "margin": experiment["precision"]["margin"],
-        "missing": missing,
+        "missing": reasons,
     }
-    if interruption and unmeasured:
-        return rows, facts, interruption
-    return rows, facts, FAILED if failed else ANSWERED
+    if signal and unmeasured:
+        return rows, facts, signal
+    return rows, facts, FAILED if failures else ANSWERED
+
+
+def _split_missing_environments(
+    experiment: Plan, reasons: dict[str, str], is_interrupted: bool
+) -> tuple[dict[str, str], list[str]]:
+    """Separate the environments where the command failed from those that a signal left out.
+
+    experiment: the plan.
+    reasons: ``{environment: reason}``, as :func:`strata.trial.answer.explain_missing_values`
+    returns it; environments that are not available are in neither result.
+    is_interrupted: whether a signal ended the measurement.
+    Returns ``{environment: reason}`` of the failures, and the names of the environments that were
+    not measured because of the signal.
+    """
+    failures: dict[str, str] = {}
+    unmeasured: list[str] = []
+    for environment, reason in reasons.items():
+        if not experiment["environments"][environment]["available"]:
+            continue
+        if is_interrupted and reason == NOT_MEASURED:
+            unmeasured.append(environment)
+        else:
+            failures[environment] = reason
+    return failures, unmeasured
 
 
 def _write_page(folder: str, path: str) -> None:
-    """Write the answer as a page to a file, or to standard output if the path is ``-``.
+    """Write the answer as an HTML page to a file, or to standard output.
 
     folder: the experiment's folder.
+    path: the path of the file, or ``-`` for standard output.
+    Raises as :func:`strata.util.programs.run_r` does if analysis/try.R fails.
     """
     script = os.path.join(paths.PROJECT, "analysis/try.R")
     results = os.path.abspath(os.path.join(folder, "results"))
@@ -130,72 +159,77 @@ def _write_page(folder: str, path: str) -> None:
 
 
 def _measure_experiment(
-    folder: str, experiment: Plan, request: Request, line: measuring.ProgressLine
+    folder: str, experiment: Plan, request: Request, progress_line: measuring.ProgressLine
 ) -> Interrupted | None:
     """Measure until the answer is known or the budget is spent, and make the answer's tables.
 
     folder: the experiment's folder.
     experiment: the experiment's plan.
-    line: shows the results after each round.
-    If the command always fails in some environments, they are left out of the configuration, and
-    the others are measured.
-    Returns the signal that ended the measurement; None if there was none.  If not all cells were
-    measured, the tables hold only those that were; without a measured cell there are no tables.
-    Raises Interrupted if a signal comes while these partial tables are made.
+    request: the request of the user, whose budget the progress line shows.
+    progress_line: shows the results after each round.
+    Returns the signal that ended the measurement; None if there was none.
+    Raises Interrupted if a signal comes while partial tables are made.
+    If the command always fails in some environments, they are left out of config.yaml, and the
+    others are measured.  If not all cells were measured, the tables hold only the measured ones;
+    without a measured cell there are no tables.
     """
     is_complete = False
-    interruption = None
+    received_signal = None
     try:
-        is_complete = _measure_and_compute_tables(folder, request, line)
+        is_complete = _measure_and_compute_tables(folder, request, progress_line)
         if not is_complete and _leave_out_failing_environments(folder, experiment):
-            is_complete = _measure_and_compute_tables(folder, request, line)
+            is_complete = _measure_and_compute_tables(folder, request, progress_line)
     except Interrupted as signal:
-        interruption = signal
+        received_signal = signal
     if not is_complete and glob.glob(f"{glob.escape(folder)}/results/raw/*/{WORKLOAD}/*.log"):
-        line.show("the tables of what was measured …")
-        _measure_and_compute_tables(folder, request, line, "--config", "partial=true")
-    return interruption
+        progress_line.show("the tables of what was measured …")
+        _measure_and_compute_tables(folder, request, progress_line, "--config", "partial=true")
+    return received_signal
 
 
 def _measure_and_compute_tables(
-    folder: str, request: Request, line: measuring.ProgressLine, *options: str
+    folder: str, request: Request, progress_line: measuring.ProgressLine, *options: str
 ) -> bool:
     """Measure the missing cells, and make the answer's TABLES, with Snakemake.
 
     folder: the folder of the experiment.
     request: the request of the user, whose budget the progress line shows.
-    line: shows the results after each round.
-    options: further arguments of Snakemake; with ``--config partial=true`` the tables are made from
-    the cells measured so far.
-    Returns whether all tables were made.  Raises Interrupted after a signal.
+    progress_line: shows the results after each round.
+    options: further arguments of Snakemake; with ``--config partial=true`` nothing is measured, and
+    the tables are made from the cells measured so far.
+    Returns whether all tables were made.
+    Raises Interrupted after a signal.
     """
     return measuring.run_snakemake(
         folder,
         TABLES,
         *options,
-        line=line,
+        line=progress_line,
         describe_round=lambda number: _describe_round(folder, number, request),
     )
 
 
 def _prepare_experiment(
-    request: Request, name: str | None, fresh: bool, line: measuring.ProgressLine
+    request: Request, name: str | None, fresh: bool, progress_line: measuring.ProgressLine
 ) -> tuple[str, Plan]:
     """Create the folder and the configuration of an experiment, with a trial run if it is new.
 
-    An experiment of the same command is continued: its budget is extended, and it keeps the
-    parameters that followed from its trial run.
-    name, fresh: as for :func:`main`.
-    line: shows the progress.
-    Returns the folder and the plan.  After an error or a signal, a new folder is removed, and an
-    experiment that was to begin again is restored.
-    Docker's daemon may be started.
+    request: the request, which was checked.
+    name: the experiment's name; None for a name derived from the command.
+    fresh: whether the experiment's earlier results are removed, after the trial run succeeded.
+    progress_line: shows the progress.
+    Returns the path of the folder, and the plan.
     Raises UserError if nothing can be compared here, or if the trial run fails.
+    An experiment of the same command is continued: its budget is extended, and it keeps the
+    parameters that followed from its trial run.  After an error or a signal, a new folder is
+    removed, and an experiment that was to begin again is restored.
+    Starts Docker's daemon if the request names an image of the user's own.
     """
-    layer = docker.Layer
-    if request.image and not (layer.explain_unavailability() or layer.explain_missing_permission()):
-        # The image is read before a cell would start the daemon.
-        docker.start_docker_daemon()
+    if request.image:
+        layer = docker.Layer
+        if not layer.explain_unavailability() and not layer.explain_missing_permission():
+            # The configuration depends on the image, which only a running daemon can describe.
+            docker.start_docker_daemon()
     with contextlib.ExitStack() as undo:
         with programs.create_temporary_folder("try") as scratch:
             archive = os.path.join(scratch, requests.ARCHIVE)
@@ -213,17 +247,15 @@ def _prepare_experiment(
                 shutil.move(archive, os.path.join(folder, requests.ARCHIVE))
         # The words after `strata try`, as a person typed them.
         command_line = f"strata try {shlex.join(sys.argv[2:])}"
-        is_same = requests.is_same_experiment(existing, settings)
-        # Before its trial run has ended, an experiment lacks the parameters that follow from it.
-        if existing and is_same and "runs" in _get_command_parameters(existing):
+        if existing and _can_be_continued(existing, settings):
             requests.extend_budget(settings, existing, folder)
         else:
             # The trial run takes one block; its seconds decide the laps of the others.
             requests.write_settings(folder, {**settings, "repetitions": 1}, command_line)
             experiment = _build_plan(folder)
             _check_comparison_is_possible(experiment)
-            seconds = _time_native_run(folder, request, experiment, line)
-            _get_command_parameters(settings).update(requests.choose_lap_parameters(seconds))
+            seconds = _time_native_run(folder, request, experiment, progress_line)
+            settings["workloads"][WORKLOAD] |= requests.choose_lap_parameters(seconds)
         requests.write_settings(folder, settings, command_line)
         experiment = _build_plan(folder)
         requests.remove_earlier_results(folder)
@@ -235,38 +267,54 @@ def _prepare_experiment(
 def _leave_out_failing_environments(folder: str, experiment: Plan) -> bool:
     """Leave environments out of the configuration if the command always failed in them.
 
+    folder: the experiment's folder, whose config.yaml is changed.
     experiment: the plan, which is not changed; Snakemake plans again from the changed config.yaml.
-    Returns whether some are left out.  Nothing is changed unless native and another environment
-    remain.
+    Returns whether environments are left out.  If native and another environment would not remain,
+    nothing is changed, and the result is False.
     """
-    failed = measuring.list_pairs_of_cells(folder, "failed") - measuring.list_pairs_of_cells(
-        folder, "raw"
-    )
-    available = list_available_environments(experiment)
-    failing = [name for name in available if (name, WORKLOAD) in failed]
-    remaining = [name for name in available if name not in failing]
-    if not failing or REFERENCE not in remaining or len(remaining) < 2:
+    failed_pairs = measuring.list_pairs_of_cells(folder, "failed")
+    measured_pairs = measuring.list_pairs_of_cells(folder, "raw")
+    # Pairs (environment, workload) of which no cell was measured.
+    always_failed_pairs = failed_pairs - measured_pairs
+    failing_environments: list[str] = []
+    other_environments: list[str] = []
+    for name in list_available_environments(experiment):
+        if (name, WORKLOAD) in always_failed_pairs:
+            failing_environments.append(name)
+        else:
+            other_environments.append(name)
+    can_compare = REFERENCE in other_environments and len(other_environments) >= 2
+    if not failing_environments or not can_compare:
         return False
     settings = yaml_files.read_yaml_mapping(os.path.join(folder, config.FILE))
-    settings["leave_out"] = {name: [WORKLOAD] for name in failing}
-    requests.write_settings(folder, settings, f"the command failed in {', '.join(failing)}")
+    settings["leave_out"] = {name: [WORKLOAD] for name in failing_environments}
+    comment = f"the command failed in {', '.join(failing_environments)}"
+    requests.write_settings(folder, settings, comment)
     return True
 
 
-def _get_command_parameters(settings: Fields) -> Fields:
-    """Return the parameters of the command in a configuration: the mapping itself, not a copy."""
-    parameters: Fields = settings["workloads"][WORKLOAD]
-    return parameters
+def _can_be_continued(existing: Fields, settings: Fields) -> bool:
+    """Return whether an earlier experiment is the same one, and its trial run has ended.
+
+    existing: the configuration of the earlier experiment.
+    settings: the new configuration.
+    The trial run adds `runs` to the configuration (:func:`requests.choose_lap_parameters`).
+    """
+    if not requests.is_same_experiment(existing, settings):
+        return False
+    return "runs" in existing["workloads"][WORKLOAD]
 
 
 def _build_plan(folder: str) -> Plan:
     """Return the plan of the configuration in an experiment's folder.
 
-    The working directory is changed to the folder meanwhile.
-    Raises UserError if this user may not measure one of its environments.
+    folder: the experiment's folder, which is the working directory while the plan is made.
+    Raises UserError for mistakes in the configuration, and if this user may not measure one of the
+    available environments.
+    Empties the cache of :func:`strata.experiment.workload.read_declaration`.
     """
     with contextlib.chdir(folder):
-        # The declarations of another folder may differ.
+        # The cache is by name alone, and the declarations of another folder may differ.
         workload.read_declaration.cache_clear()
         experiment = planning.build_plan(config.read_config(), capacity.read_host_facts())
     for environment in experiment["environments"].values():
@@ -292,72 +340,91 @@ def _check_comparison_is_possible(experiment: Plan) -> None:
 
 
 def _time_native_run(
-    folder: str, request: Request, experiment: Plan, line: measuring.ProgressLine
+    folder: str, request: Request, experiment: Plan, progress_line: measuring.ProgressLine
 ) -> float:
     """Run the command once, natively, and return its wall time in seconds.
 
+    folder: the experiment's folder.
+    request: the request; the run may take an equal share of its budget for each environment.
+    experiment: the experiment's plan.
+    progress_line: shows that the run takes place.
+    Raises UserError with the last lines of the command's output, and remedies, if the run fails.
     The run is the first native cell, with one run, one lap and no warm-ups.  Its results are
     removed, since no cell of the experiment has these parameters.
-    Raises UserError with the last lines of the command's output, and remedies, if the run fails.
     """
     available = list_available_environments(experiment)
     # A longer command could not run once in every environment within the budget.
-    limit = request.budget_seconds / len(available)
-    overrides = f"workloads={{{WORKLOAD}: {{runs: 1, warmups: 0, laps: 1, limit: {limit:.1f}}}}}"
-    line.show("a first run, natively …")
+    limit_seconds = request.budget_seconds / len(available)
+    parameters = f"{{runs: 1, warmups: 0, laps: 1, limit: {limit_seconds:.1f}}}"
+    overrides = f"workloads={{{WORKLOAD}: {parameters}}}"
+    progress_line.show("a first run, natively …")
     log = paths.get_cell_path("raw", REFERENCE, WORKLOAD, 1, "log")
-    is_measured = measuring.run_snakemake(folder, [log], "--config", overrides, line=line)
-    line.clear()
+    is_measured = measuring.run_snakemake(folder, [log], "--config", overrides, line=progress_line)
+    progress_line.clear()
     if not is_measured:
         reasons = answer.explain_missing_values(folder, experiment, [])
-        native = {REFERENCE: reasons[REFERENCE]}
-        raise UserError(*_explain_failures(folder, request, experiment, native))
+        native_failure = {REFERENCE: reasons[REFERENCE]}
+        raise UserError(*_explain_failures(folder, request, experiment, native_failure))
     path = os.path.join(folder, paths.get_cell_path("parsed", REFERENCE, WORKLOAD, 1, "json"))
-    parsed = read_json(path) or {}
+    parsed_log = read_json(path) or {}
     for kind in ("raw", "parsed"):
         remove_tree(os.path.join(folder, "results", kind))
-    # Each value begins with (metric, unit, number).
-    values = [value for value, *_ in parsed.get("outcome", {}).get("values", [])]
-    return float(next(number for metric, _, number, *_ in values if metric == "time"))
+    # Each entry begins with a value, and each value with (metric, unit, number).
+    for (metric, _, number, *_), *_ in parsed_log.get("outcome", {}).get("values", []):
+        if metric == "time":
+            return float(number)
+    # The parser of the workload `command` refuses logs without a time, so this is a fault of ours.
+    raise AssertionError(f"{path}: holds no wall time")
 
 
 def _explain_failures(
-    folder: str, request: Request, experiment: Plan, failed: dict[str, str]
+    folder: str, request: Request, experiment: Plan, failures: dict[str, str]
 ) -> list[str]:
     """Return lines with reasons, remedies and manual commands for a command that failed.
 
-    failed: ``{environment: reason}``, as :func:`strata.trial.answer.explain_missing_values` returns
-    it, of available environments only; empty if nothing was measured for another reason.
+    folder: the experiment's folder, which holds Snakemake's log.
+    request: the request whose command failed.
+    experiment: the experiment's plan.
+    failures: ``{environment: reason}``, as :func:`strata.trial.answer.explain_missing_values`
+    returns it, of available environments only; empty if nothing was measured for another reason.
+    Returns lines such as "strata: docker: ./bench 100: exit code 2" and "  remedy: …".  Without a
+    reason of a cell the last lines of Snakemake's log stand for it.
     """
     lines = []
-    printed = [f"  | {text}" for text in measuring.read_last_log_lines(folder)]
-    for name, reason in failed.items():
+    snakemake_lines = [f"  | {text}" for text in measuring.read_last_log_lines(folder)]
+    for environment, reason in failures.items():
         if reason == NOT_MEASURED:
             # No cell gives a reason: a step before the first cell failed.
-            lines.append(f"strata: {name}: {request.command_line}: not measured:")
-            lines += printed
+            lines.append(f"strata: {environment}: {request.command_line}: not measured:")
+            lines += snakemake_lines
             continue
-        lines.append(f"strata: {name}: {request.command_line}: {reason}")
+        lines.append(f"strata: {environment}: {request.command_line}: {reason}")
         lines += [f"  remedy: {hint}" for hint in requests.list_hints(request, reason)]
-        if by_hand := answer.format_manual_command(request, experiment, name):
-            lines.append(f"  by hand: {by_hand}")
-    return lines or ["strata: nothing was measured:", *printed]
+        if manual_command := answer.format_manual_command(request, experiment, environment):
+            lines.append(f"  by hand: {manual_command}")
+    if not lines:
+        lines = ["strata: nothing was measured:", *snakemake_lines]
+    return lines
 
 
 def _describe_round(folder: str, number: int, request: Request) -> str:
-    """Return a line on the results after a round: ratios with intervals, and the time spent.
+    """Return a line with the ratios, their intervals and the time spent after a round.
 
+    folder: the experiment's folder.
     number: the number of the round, after which strata/results/decide.py wrote its decision.
+    request: the request, whose budget the line shows.
+    Returns a line such as "docker 98.7 % [97.9, 99.5] (12 s of 3min)".  Ratios without an interval
+    are left out.  If there is no decision, the line has no ratio and no time spent ("0 s").
     """
     decision = read_json(os.path.join(folder, get_result_path("precision", round=number))) or {}
-    state = decision.get("workloads", {}).get(WORKLOAD, {})
+    workload_decision = decision.get("workloads", {}).get(WORKLOAD, {})
     phrases = []
-    for row in state.get("verdicts", []):
+    for row in workload_decision.get("verdicts", []):
         if row["from"] is not None:
             ratio, low, high = (100 * row[key] for key in ("ratio", "from", "to"))
             phrases.append(f"{row['environment']} {ratio:.1f} % [{low:.1f}, {high:.1f}]")
-    spent = progress.format_duration(decision.get("spent_seconds", 0))
-    return f"{', '.join(phrases)} ({spent} of {request.budget})"
+    duration = progress.format_duration(decision.get("spent_seconds", 0))
+    return f"{', '.join(phrases)} ({duration} of {request.budget})"
 
 
 def _print_answer(
@@ -365,19 +432,22 @@ def _print_answer(
     request: Request,
     experiment: Plan,
     rows: list[Fields],
-    missing: dict[str, str],
+    reasons: dict[str, str],
     is_interrupted: bool,
 ) -> None:
     """Print the answer, the scope of its intervals, and how to continue.
 
-    rows: as :func:`strata.trial.answer.collect_answer_rows` returns them.
-    missing: ``{environment: reason}`` of the environments without a value.
+    folder: the experiment's folder.
+    request: the request, whose command line is the first line.
+    experiment: the experiment's plan.
+    rows: the answer, as :func:`strata.trial.answer.collect_answer_rows` returns it.
+    reasons: ``{environment: reason}`` of the environments without a value.
     is_interrupted: whether a signal ended the measurement.
     """
     margin = experiment["precision"]["margin"]
-    seconds = answer.compute_block_seconds(folder, experiment)
-    lines = [request.command_line, *answer.format_answer_lines(rows, missing, margin, seconds)]
-    for text in lines:
+    block_seconds = answer.compute_block_seconds(folder, experiment)
+    progress.print_line(request.command_line)
+    for text in answer.format_answer_lines(rows, reasons, margin, block_seconds):
         progress.print_line(text)
     if note := answer.describe_disturbed_blocks(folder):
         progress.print_line(note)
@@ -385,7 +455,8 @@ def _print_answer(
         "  intervals: 95 %, over fresh systems; n: blocks, within the sessions so far on this "
         f"machine; all is in {folder}"
     )
-    is_open = any(row["verdict"] == "undecided" and row["low"] is not None for row in rows)
-    if is_interrupted or is_open:
+    # More blocks cannot help a ratio without an interval.
+    is_undecided = any(row["verdict"] == "undecided" and row["low"] is not None for row in rows)
+    if is_interrupted or is_undecided:
         state = "ended early" if is_interrupted else "undecided"
         progress.print_line(f"  {state}: the same command adds blocks; --budget sets how long")

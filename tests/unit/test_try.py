@@ -267,7 +267,7 @@ def test_only_the_answer_is_on_standard_output_if_its_file_is_a_hyphen(tmp_path,
      "12,345 req/s")],
 )  # fmt: skip
 def test_levels_have_three_digits_and_a_fitting_unit(value, unit, shown):
-    assert answer.format_level(value, unit) == shown
+    assert answer.format_quantity(value, unit) == shown
 
 
 def test_an_answer_says_in_plain_words_what_is_known():

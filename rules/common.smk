@@ -11,6 +11,7 @@ sys.path.append(f"{PROJECT}/.venv/lib/python3.{sys.version_info.minor}/site-pack
 
 from snakemake import __version__ as SNAKEMAKE
 from snakemake.exceptions import WorkflowError
+from snakemake.io import IOFile
 from strata.targets import check_targets
 from strata.util.errors import UserError
 from strata.workflow import Experiment, exit_with_error, format_error_message, list_code
@@ -130,4 +131,8 @@ onsuccess:
 
 
 onerror:
+    # Snakemake stores the inputs of a failed job as read: the next run would not decide again, and
+    # would end well with the old paper.
+    for path in call_or_exit(experiment.list_missing_decisions):
+        workflow.persistence.cleanup_metadata(IOFile(path))
     call_or_exit(experiment.finish_run, False)

@@ -423,6 +423,12 @@ class Experiment:
         cells = blocks.Order(self.plan).list_cells()
         progress.record_run_start(sum(not pending.is_due(self.plan, cell) for cell in cells))
 
+    def list_missing_decisions(self) -> list[str]:
+        """Return the paths of decisions that are due or possible now, and that no file holds."""
+        rounds = blocks.Order(self.plan).decision_rounds
+        decision_paths = [get_result_path("precision", round=number) for number in rounds]
+        return [path for path in decision_paths if not os.path.exists(path)]
+
     def finish_run(self, is_good: bool) -> None:
         """Clean up after the run, and print the cells that failed if not all jobs succeeded.
 

@@ -63,10 +63,11 @@ def _capture_lines(*command: str) -> list[str]:
 
 
 @functools.cache
-def list_software() -> dict[str, list[str]]:
+def list_software(tools: tuple[str, ...] = _TOOLS) -> dict[str, list[str]]:
     """Return ``{path: lines}`` of the files in environment/: packages, fonts and tools.
 
     The paths are those in an archive.  R and each tool run only once in a process.
+    tools: names of programs, each of which runs with ``--version``.
     :func:`list_software_differences` relies on the form of the lines on R and tools: the name of a
     package or tool, then its version.
     """
@@ -81,7 +82,7 @@ def list_software() -> dict[str, list[str]]:
         "environment/r.txt": [version, *sorted(set(packages))],
         _FONTS: fonts,
         "environment/tools.txt": [
-            f"{tool}: {_capture_lines(tool, '--version')[0]}" for tool in _TOOLS
+            f"{tool}: {_capture_lines(tool, '--version')[0]}" for tool in tools
         ],
     }
 
@@ -95,7 +96,7 @@ def list_software_differences(folder: str) -> list[str]:
     Only software that decides the bytes of papers is compared: R and those of its packages that
     are installed here, pandoc, LaTeX and the font of figures.  R and each tool are run.
     """
-    software = list_software()
+    software = list_software(_TOOLS_OF_PAPERS)
     differences = []
     for name in ("environment/r.txt", "environment/tools.txt"):
         # The first word of a line is the name of the package or tool.

@@ -228,13 +228,15 @@ def count_blocks_to_next_test(measured: int, seconds: float, seconds_left: float
 
     measured: the number of blocks so far.
     seconds: the expected duration of one more block; 0 if it is not known yet.
-    seconds_left: the remaining seconds of the budget, finite; negative if the time is up.
+    seconds_left: the remaining seconds of the budget; negative if the time is up, and infinite
+    without a budget.
     The number is 0 after the last planned test, if no duration is known, or if the time is up.
     """
     if seconds <= 0:
         return 0
     needed = next((look - measured for look in LOOKS if look > measured), 0)
-    return max(0, min(needed, math.floor(seconds_left / seconds)))
+    # The smaller one is rounded: infinity has no whole number.
+    return max(0, math.floor(min(needed, seconds_left / seconds)))
 
 
 def allot_blocks_to_claims(

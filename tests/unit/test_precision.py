@@ -232,10 +232,11 @@ def test_a_difference_never_decides(make, slower):
         pytest.param(1.0, 0.0, 0, "undecided", marks=pytest.mark.long),
     ],
 )
+@pytest.mark.parametrize("budget", [{"budget": "1h"}, {}])
 def test_with_a_margin_blocks_follow_until_each_difference_is_decided(
-    make, slower, noise, more, verdict
+    make, slower, noise, more, verdict, budget
 ):
-    folder = make(slower={"docker": slower}, noise=noise, margin="2%", budget="1h")
+    folder = make(slower={"docker": slower}, noise=noise, margin="2%", **budget)
     assert by_workload(decide(3), "more") == {"stream": 2, "linpack": 2}
     measure_on(folder, slower={"docker": slower}, noise=noise)
     decision = decide(5)
@@ -249,7 +250,8 @@ def test_with_a_margin_blocks_follow_until_each_difference_is_decided(
 @pytest.mark.parametrize(
     ("measured_blocks", "seconds", "left", "more"),
     [(3, 10, 1000, 2), (5, 10, 1000, 3), (6, 10, 1000, 2), (5, 10, 25, 2), (5, 10, 9, 0),
-     (3, 10, -6, 0), (precision.LOOKS[-1], 1, 1000, 0), (5, 0.0, 1000, 0)],
+     (3, 10, -6, 0), (precision.LOOKS[-1], 1, 1000, 0), (5, 0.0, 1000, 0),
+     (5, 10, math.inf, 3), (5, 0.0, math.inf, 0)],
 )  # fmt: skip
 def test_looks_are_planned_and_the_budget_ends_them(measured_blocks, seconds, left, more):
     assert precision.count_blocks_to_next_test(measured_blocks, seconds, left) == more

@@ -129,7 +129,10 @@ def _list_environment_rows(environments: dict[str, PlannedEnvironment]) -> list[
 
 
 def _print_rows(rows: list[Row]) -> bool:
-    """Print lines of the report, and return whether each is available or only a note."""
+    """Print rows of the report; return False if a row's mark is False, which means missing.
+
+    A mark of True means available, and None a note.
+    """
     for subject, mark, details in rows:
         progress.print_line(f"  {subject:18} {MARKS[mark]:9} {details}")
     return all(mark is not False for _, mark, _ in rows)

@@ -102,8 +102,8 @@ class Remote(Link):
 
         commands: this host's commands; they are run in this order, and must be harmless if they run
         twice.
-        The journal's command `find` prints nothing, as if the part did not exist: if the second
-        machine no longer answers, the part stays there, and no error is raised.
+        The journal looks for remaining parts by the command `find`.  Here it is `true`, which
+        prints nothing: a second machine that no longer answers keeps its part, without an error.
         """
         self.context.note_cleanup(
             {

@@ -558,13 +558,13 @@ class Layer(engine.Container):
         return message
 
     def find_kernel_process(self) -> int | None:
-        """Return the process ID of the sandbox; without one, of the virtual machine below.
+        """Return the ID of the process that acts as the system's kernel; None without one.
 
-        None if the system has neither.
+        This is the process of gVisor's sandbox, or else of the virtual machine below.
         """
         if not gvisor.is_gvisor_requested(self.options):
             return super().find_kernel_process()
-        # The sandbox's command line begins so, whatever the path of runsc is.
+        # runsc gives its sandbox this name, wherever the program lies.
         pids = cgroups.list_program_processes(self.find_cgroup() or "", "runsc-sandbox")
         return pids[0] if pids else None
 

@@ -40,8 +40,10 @@ def project(root):
 def reproduce(project, *words, side="../there", slower=None, noise=0.003, **truth):
     """Run the command; return its status, all that it printed, and its answer."""
     truth = {"slower": {**SLOWER, **(slower or {})}, "noise": noise, "boot": 5, **truth}
+    # A dry run gives no answer.
+    output = () if "--dry-run" in words else ("--json", "answer.json")
     done = projects.run(
-        project, "strata", "reproduce", str(side), "--json", "answer.json", *words,
+        project, "strata", "reproduce", str(side), *output, *words,
         STRATA_TRUTH=json.dumps(truth), STRATA_HELPERS=str(projects.ROOT / "tests/helpers"),
         PYTHONHASHSEED="1",
     )  # fmt: skip

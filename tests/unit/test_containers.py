@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 import subprocess
+import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import projects
@@ -714,6 +716,10 @@ def test_what_this_user_may_not_bring_up_is_named_with_the_remedy(monkeypatch):
 def test_the_doctor_notes_sandboxes_that_run(checkout, capsys, monkeypatch):
     list_folder = observe.list_folder
     with subprocess.Popen(["runsc-sandbox", "900"], executable=shutil.which("sleep")) as sandbox:
+        # The kernel shows the new arguments some time after the program is started.
+        arguments = Path(f"/proc/{sandbox.pid}/cmdline")
+        while not arguments.read_text().startswith("runsc-sandbox"):
+            time.sleep(0.01)
         # Another test's sandbox may run as well, and is not seen.
         pids = [str(os.getpid()), str(sandbox.pid)]
         monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Measure side projects: small experiments in folders of their own that use this project's files."""
+"""Measure side projects: small experiments in their own folders, with this project's files."""
 
 import os
 import subprocess

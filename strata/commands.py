@@ -271,7 +271,8 @@ COMMANDS = {
     "verify": Command(
         "strata.archive.check:verify_archive",
         "Check an archive: files, records, and its tables, made again from the logs.\n"
-        "It ends with 0: good, 1: NOT good, no archive or no such file, 2: it could not be checked.",
+        "It ends with 0: good, 1: NOT good, no archive or no such file,\n"
+        "2: it could not be checked.",
         "archive.zip",
         options.add_verify_options,
     ),

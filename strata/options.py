@@ -30,7 +30,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def join_values(arguments: Sequence[str], parser: Parser) -> list[str]:
-    """Return a command line in which options are joined by ``=`` to values that begin with a hyphen.
+    """Return a command line in which ``=`` joins options to values that begin with a hyphen.
 
     arguments: the command line after the program's name.  The words after ``--`` are not changed.
     parser: the parser of the command, whose options are never values.

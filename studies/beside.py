@@ -400,7 +400,7 @@ def compute_mean_try_seconds(rows: list[dict[str, str]], program: str, pair: str
 
 
 def read_runs(path: Path) -> list[dict[str, str]]:
-    """Return the rows of runs.csv, each a mapping of COLUMNS to texts; [] if the file is missing."""
+    """Return the rows of runs.csv, each ``{column: text}``; [] if the file is missing."""
     if not path.exists():
         return []
     with open(path, newline="") as file:

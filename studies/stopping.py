@@ -83,7 +83,7 @@ def compute_half_width(logarithms: Sequence[float]) -> float:
 
 
 def compute_effective_n(logarithms: Sequence[float]) -> float:
-    """Return the number of independent blocks whose mean would have the error of these blocks' mean.
+    """Return how many independent blocks would have a mean with the error of these blocks' mean.
 
     logarithms: the logarithms of the ratios in the order of their blocks; at least two must differ.
     The result is smaller than the number of blocks, since neighbouring blocks may be correlated.
@@ -125,7 +125,7 @@ class Ratios:
         self.noise = noise
         self.seconds = seconds
         self.machine = machine
-        # The noise of the preceding run of each environment, native first, as a multiple of `noise`.
+        # The noise of the preceding run of each environment as a multiple of `noise`; native first.
         self.preceding_noises = [generator.gauss(0, 1) for _ in range(environment_count + 1)]
         self.logarithms: list[list[float]] = [[] for _ in range(environment_count)]
 
@@ -140,8 +140,8 @@ class Ratios:
         innovation = math.sqrt(1 - correlation**2)
         system_count = len(self.preceding_noises)
         for _ in range(block_count):
-            # The deviation of the machine, which all runs after it share; ratios do not depend on its
-            # value at the start of a block.
+            # The deviation of the machine, which all runs after it share; ratios do not depend on
+            # its value at the start of a block.
             machine_deviation = 0.0
             values = [0.0] * system_count
             # The environments run in random order.

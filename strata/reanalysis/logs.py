@@ -234,8 +234,8 @@ def _read_linpack_rows(block: Block) -> LinpackRows:
         # A row of 5 columns belongs to the summary at the end.
         if len(cells) == 5:
             has_summary = True
-        # A row of 8 columns is a trial: order of the matrix, LDA, alignment, time, GFLOPS, residual,
-        # normalised residual, and check.
+        # A row of 8 columns is a trial: order of the matrix, LDA, alignment, time, GFLOPS,
+        # residual, normalised residual, and check.
         elif len(cells) == 8:
             trial_count += 1
             rate = parse_number(cells[4])

@@ -422,7 +422,7 @@ def _measure_missing_cells(folder: str, budget: str, progress_line: measuring.Pr
 
 
 def _describe_round(folder: str, number: int, budget: str) -> str:
-    """Return a phrase on a round and the time spent until then, such as ``round 2 (45 s of 10min)``.
+    """Return a phrase on a round and the time until then, such as ``round 2 (45 s of 10min)``.
 
     folder: the folder of the reproduction.
     number: the number of the round, after which strata/results/decide.py wrote its decision.

@@ -1,4 +1,4 @@
-"""Format the answer of ``strata try`` from the experiment's tables: as lines, as JSON and as CSV."""
+"""Format the answer of ``strata try`` from the experiment's tables: as lines, JSON and CSV."""
 
 import csv
 import glob
@@ -36,8 +36,8 @@ PREFIXED_UNITS = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "MB": ((1e3, "GB"), (1.0, "MB"), (1e-3, "kB")),
 }
-# Arguments: the files of the image, a folder for /data, options of chroot, and a command.  Root runs
-# it by sh -eu in a mount namespace of its own, whose mounts end with the command.
+# Arguments: the files of the image, a folder for /data, options of chroot, and a command.  Root
+# runs it by sh -eu in a new mount namespace, whose mounts end with the command.
 MOUNT = (
     'tree=$0; data=$1; shift; mount --bind "$tree" "$tree"; mount -o remount,bind,ro "$tree"; '
     'for name in proc sys dev; do mount --rbind "/$name" "$tree/$name"; done; '

@@ -23,7 +23,8 @@ FAILING = [
     (["--", "sh", "-c", "test -t 0 || { echo not a tty >&2; exit 1; }"], ["tty", "terminal"]),
     (["--metric", "rate=([0-9]+) req", "--", "echo", "none"], ["matches", "none"]),
     (["--metric", "rate=(x)", "--", "echo", "x"], ["not a number"]),
-    (["--file", "data", "--", "sh", "-c", "cp data out; exit 3"], ["exit code 3", "cp -rH -- data"]),
+    (["--file", "data", "--", "sh", "-c", "cp data out; exit 3"],
+     ["exit code 3", "cp -rH -- data"]),
 ]  # fmt: skip
 
 

@@ -121,8 +121,8 @@ def read_probe(point: Point, probe_number: int, sites: int, parameters: Object) 
         return MIX_TOLERANCE * count + MAX_DEVIATIONS * math.sqrt(count) + 1
 
     mix_fault = results.find_mix_fault(MIX, compute_tolerance)
-    # Users of an overloaded system reach fewer of the later operations.  So a failing probe may have
-    # another mix, and a passing probe must not.
+    # Users of an overloaded system reach fewer of the later operations.  So a failing probe may
+    # have another mix, and a passing probe must not.
     require(not passed or not mix_fault, f"the mix of {name} is not the published one: {mix_fault}")
     has_published_mix = not mix_fault
     return Probe(users, passed, has_published_mix, results)

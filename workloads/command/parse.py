@@ -19,10 +19,10 @@ from kit.logs import (
     is_object_line,
 )
 
-# The order of a lap's objects by their first keys; timed.c prints "printed" only if it keeps output.
+# The order of a lap's objects by their first keys; timed.c prints "printed" if it keeps output.
 LAP_ORDER = "observed tool(( run)+|( run printed)+) done observed"
-# The kernel counts CPU time in whole microseconds.  A shorter time counts as one, since a value must
-# be above 0.
+# The kernel counts CPU time in whole microseconds.  A shorter time counts as one, since a value
+# must be above 0.
 MIN_SECONDS = 1e-6
 
 

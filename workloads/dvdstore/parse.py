@@ -59,8 +59,8 @@ def list_point_values(results: LoadResults, users: int) -> list[Value]:
     require_equal("orders", orders, events["orders"] + events["rolled_back"])
     require_equal("purchases", operation_counts["purchase"], orders)
     require_equal("searches", operation_counts["browse"], events["searches"])
-    # An order counts by its last page.  For at most one order of each user, the first page is before
-    # the time that counts.
+    # An order counts by its last page.  For at most one order of each user, the first page is
+    # before the time that counts.
     entries = operation_counts["login"] + operation_counts["new"]
     reason = f"{entries} customers came in for {orders} orders"
     require(abs(entries - orders) <= results.users, reason)

@@ -307,8 +307,8 @@ def read_cpu_usage(observations: list[Object], seconds: float) -> tuple[float, f
     cpus = get_number(before, "cpus")
     require_equal("the number of processors", get_number(after, "cpus"), cpus)
     require_duration("the processors were observed for", elapsed_seconds, seconds)
-    # Busy time is counted in hundredths of a second, in several sums for each CPU.  So the busy time
-    # may exceed the elapsed time by 2 %, and by 0.05 s for each CPU, at least 0.1 s in all.
+    # Busy time is counted in hundredths of a second, in several sums for each CPU.  So the busy
+    # time may exceed the elapsed time by 2 %, and by 0.05 s for each CPU, at least 0.1 s in all.
     max_busy_seconds = 1.02 * cpus * elapsed_seconds + max(0.1, 0.05 * cpus)
     times = f"{format_value(busy_seconds)} of {format_value(elapsed_seconds)} s"
     reason = f"the processors cannot have been busy for {times}"

@@ -40,7 +40,7 @@ def read_point(point: Point, connections: int, pipeline: int, parameters: Object
     The values are in the order of `METRICS`, then of the commands.
     point: the point, whose lines hold redis-benchmark's table and the server's counters.
     connections: number of connections.
-    pipeline: number of requests that a connection sends at once, which is a factor if it is above 1.
+    pipeline: number of requests that a connection sends at once; it is a factor if above 1.
     Raises BrokenLogError if the point had other settings, or client and server disagree.
     """
     head, commands = point.head, parameters["tests"]

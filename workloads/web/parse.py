@@ -15,8 +15,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the rate and the percentiles of latency for every page and number of connections.
 
     The rate is in requests/s, and percentiles are in ms.  The 99th percentile is left out if there
-    are fewer than :data:`MIN_REQUESTS_OF_P99` requests.  load.c prints the points, and workload.yaml
-    declares the metrics.
+    are fewer than :data:`MIN_REQUESTS_OF_P99` requests.  load.c prints the points, and
+    workload.yaml declares the metrics.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = list(itertools.product(parameters["pages"], parameters["connections"]))

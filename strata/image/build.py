@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from strata.environments import docker
 from strata.environments.common import engine, registry
 from strata.experiment import recipe
-from strata.host import daemons, distribution
+from strata.host import daemons, distribution, observe
 from strata.image import cache, manifest, own_image
 from strata.util import paths, programs
 from strata.util.data_types import Described, Fields, Image
@@ -34,6 +34,8 @@ KEPT = 3
 # An environment variable of all processes that a build starts, with the home's mark as its value:
 # they are found by it, even after the build was killed.
 BUILDING = "STRATA_BUILDING"
+# The bytes of available memory from which on a base is made in memory: it needs a quarter of them.
+PLENTY_OF_MEMORY = 12 << 30
 # Argument: NAME=VALUE.  Ends all processes that have the variable, and those that they start
 # meanwhile; fails if some remain after five seconds.
 END_PROCESSES = """
@@ -286,8 +288,10 @@ def _ensure_base_image(config: Fields, image_recipe: Described) -> str:
         return name
     release = f"{image_recipe['distribution']} {image_recipe['release']}"
     with _create_build_folder("base") as build_folder:
+        # Further packages of the user's own may need more memory than there is.
+        folder = build_folder if config.get("packages") else _mount_memory(build_folder)
         with report_step("image", f"bootstrapping {release} with mmdebstrap"):
-            archive = _bootstrap_base(config, image_recipe, build_folder)
+            archive = _bootstrap_base(config, image_recipe, folder)
         with report_step("image", "importing the base root filesystem into Docker"):
             label = f"LABEL strata.image={paths.compute_home_mark()}"
             command = ["docker", "import", "--change", label, archive, name]
@@ -295,12 +299,31 @@ def _ensure_base_image(config: Fields, image_recipe: Described) -> str:
     return name
 
 
-def _bootstrap_base(config: Fields, image_recipe: Described, build_folder: str) -> str:
+def _mount_memory(build_folder: str) -> str:
+    """Mount a file system of memory in a build's folder, and return the path of its folder.
+
+    build_folder: the path of the folder, whose removal unmounts the file system.
+    A bootstrap takes three quarters of the time there.  If the host has less than
+    :data:`PLENTY_OF_MEMORY` available, or does not let this process mount, nothing is mounted and
+    the build's folder itself is returned.
+    """
+    available_bytes = observe.read_available_memory() or 0
+    if available_bytes < PLENTY_OF_MEMORY:
+        return build_folder
+    folder = os.path.join(build_folder, "memory")
+    os.mkdir(folder)
+    options = f"size={available_bytes // 2},mode=0755,uid={os.getuid()}"
+    command = wrap_as_root(["mount", "-t", "tmpfs", "-o", options, "strata", folder])
+    is_mounted = capture_output(command, check=False).returncode == 0
+    return folder if is_mounted else build_folder
+
+
+def _bootstrap_base(config: Fields, image_recipe: Described, folder: str) -> str:
     """Build the base root filesystem with mmdebstrap, and return the path of its tar archive.
 
     config: the configuration's ``image``.
     image_recipe: the image's recipe, as :func:`strata.experiment.recipe.describe_image` returns it.
-    build_folder: the path of the build's folder.
+    folder: the path of the folder for the archive and all temporary files.
     The host's settings for apt's downloads apply, for example a proxy.
     Raises UserError with apt's reasons if mmdebstrap fails.
     """
@@ -314,12 +337,12 @@ def _bootstrap_base(config: Fields, image_recipe: Described, build_folder: str) 
         '--customize-hook=rm "$1/tmp/base.sh"',
     ]
     mirror = config.get("mirror")
-    sources = os.path.join(build_folder, "sources.list")
+    sources = os.path.join(folder, "sources.list")
     write_text(
         sources,
         distribution.format_sources_list(image_recipe, mirror, distribution.read_os_release()),
     )
-    archive = os.path.join(build_folder, "base.tar")
+    archive = os.path.join(folder, "base.tar")
     # The kernel's package makes no initial root file system, since base.sh makes a smaller one.
     command = [
         "env",
@@ -331,7 +354,7 @@ def _bootstrap_base(config: Fields, image_recipe: Described, build_folder: str) 
         sources,
     ]
     result = capture_output(
-        _build_marked_command(build_folder, command, root=True), timeout=3600, check=False
+        _build_marked_command(folder, command, root=True), timeout=3600, check=False
     )
     if result.returncode != 0:
         raise _build_bootstrap_error(image_recipe, mirror, result.stderr)

@@ -456,3 +456,9 @@ def test_cells_are_measured(project, machine_stays, workload, environments):
     for record in serving.measure_cells(project, workload, *environments):
         assert "cannot" not in record
         assert {server["exit"] for server in record["servers"]} == {0}
+        # What the load generators used is the client's CPU time, not that of foreign processes.
+        log = project / "results" / "raw" / record["environment"] / workload / "1.log"
+        points = re.findall(r'"seconds": ([0-9.]+),.*"busiest_share": ([0-9.]+)', log.read_text())
+        clients = [run["client"] for run in record["costs"]]
+        used = sum(part["user_seconds"] + part["system_seconds"] for part in clients)
+        assert used >= sum(float(seconds) * float(share) for seconds, share in points)

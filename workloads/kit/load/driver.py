@@ -133,16 +133,26 @@ def load_sites(*arguments: str) -> None:
 def start_generators() -> list[Generator]:
     """Start a load generator for each of the client's CPUs, and wait until all are ready.
 
-    They run one point after another (generator.serve_points), and are killed when this program
+    They run one point after another (generator.serve_points), and are ended when this program
     ends.
     """
     command = [sys.executable, "-B", os.path.join(os.path.dirname(__file__), "generator.py")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     generators = [subprocess.Popen(command, **pipes) for _ in os.sched_getaffinity(0)]
     for generator in generators:
-        atexit.register(generator.kill)
+        atexit.register(_end_generator, generator)
         _read_line(generator)
     return generators
+
+
+def _end_generator(generator: Generator) -> None:
+    """Kill a load generator, and wait until it has ended.
+
+    The kernel adds the CPU time of a child to its parent's only then.  Strata takes the client's
+    CPU time from this program, and would else take the generator's for that of a foreign process.
+    """
+    generator.kill()
+    generator.wait()
 
 
 def _read_line(generator: Generator) -> str:

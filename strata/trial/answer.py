@@ -167,13 +167,13 @@ def format_quantity(value: float, unit: str) -> str:
 
     value: the value, at least 0.
     unit: its unit.  Values in the units of PREFIXED_UNITS get the prefix of the largest unit that
-    does not exceed them, and values below the smallest unit get the smallest.
-    The prefix is chosen before the value is rounded: 0.9999 s is shown as ``1,000 ms``.
+    does not exceed them once they are rounded, and values below the smallest unit get the smallest.
     """
     scaled_value, scaled_unit = value, unit
     for size, name in PREFIXED_UNITS.get(unit, ()):
         scaled_value, scaled_unit = value / size, name
-        if value >= size:
+        # 0.9996 rounds to 1.00 with three digits, and 0.9994 to 0.999.
+        if scaled_value >= 0.9995:
             break
     # A value that is rounded up gets the decimals of its result: 9.996 is 10.0, and 99.96 is 100.
     if scaled_value < 9.995:

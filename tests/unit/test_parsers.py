@@ -410,6 +410,19 @@ def test_errors_and_changed_units_are_refused(name, old, new):
     assert BY_NAME[name].parse(text.replace(old, new).split("\n")) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("12.5", 12.5), ("1.25e1", 12.5), (".5", 0.5), ("3.", 3), ("nan", None), ("inf", None),
+     ("1_250", None), ("1e999", None), ("1,250", None), ("٣", None)],
+)  # fmt: skip
+def test_a_metric_of_a_command_is_a_decimal_number(text, number):
+    log = BY_NAME["command/tiny"]
+    lines = [line.replace("rate = 12.5", f"rate = {text}") for line in log.lines]
+    values = log.parse(lines, patterns=[r"rate=rate = (\S+)"])
+    rates = [value.value for value in values or [] if value.metric == "rate"]
+    assert rates == ([] if number is None else [number])
+
+
 # A number of a captured log, another that is still taken in its place, and one just beyond the
 # tolerance.
 EDGES = [

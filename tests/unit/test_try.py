@@ -264,7 +264,7 @@ def test_only_the_answer_is_on_standard_output_if_its_file_is_a_hyphen(tmp_path,
     ("value", "unit", "shown"),
     [(0.412, "s", "412 ms"), (1.5, "s", "1.50 s"), (2e-5, "s", "20.0 µs"), (1e-9, "s", "0.00 µs"),
      (98.2, "MB", "98.2 MB"), (2500, "MB", "2.50 GB"), (0.5, "MB", "500 kB"), (12345, "req/s",
-     "12,345 req/s")],
+     "12,345 req/s"), (0.9999, "s", "1.00 s"), (0.9994, "s", "999 ms")],
 )  # fmt: skip
 def test_levels_have_three_digits_and_a_fitting_unit(value, unit, shown):
     assert answer.format_quantity(value, unit) == shown

@@ -1,9 +1,9 @@
 """A command: its wall time, its CPU time and memory, and further metrics that it prints."""
 
+import math
 import re
 
 from kit.checks import (
-    BrokenLogError,
     get_number,
     require,
     require_equal,
@@ -24,6 +24,8 @@ LAP_ORDER = "observed tool(( run)+|( run printed)+) done observed"
 # The kernel counts CPU time in whole microseconds.  A shorter time counts as one, since a value
 # must be above 0.
 MIN_SECONDS = 1e-6
+# Other forms that Python accepts, such as "nan" and "1_000", are no numbers of a measurement.
+NUMBER = re.compile(r"[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?")
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -149,10 +151,9 @@ def _parse_number(name: str, text: str) -> float:
     """Return the number that a text represents.
 
     name: the name of the metric, for the message.
-    text: a number in any form that Python's float accepts, also "nan", "inf" and "1_000".
-    Raises BrokenLogError if the text is not a number.
+    text: a decimal number, such as "-1.5e3"; white space around it is ignored.
+    Raises BrokenLogError if the text is not a number, or is too large for one.
     """
-    try:
-        return float(text)
-    except ValueError:
-        raise BrokenLogError(f"{name}: {text[:60]!r} is not a number") from None
+    number = float(text) if NUMBER.fullmatch(text.strip()) else math.inf
+    require(math.isfinite(number), f"{name}: {text[:60]!r} is not a number")
+    return number
